@@ -6,10 +6,10 @@ from hypothesis import HealthCheck, Phase, settings
 from kit.shared_folder import SharedFolder
 from kit.times import Times
 
-from dardis.kernels.jit import TELLER
+from dardis.kernels.jit import COMPILE_LISTENER
 
 # What commands say is compared to the letter, and some kernel may be compiled by whichever test needs it first.
-TELLER.quiet = True
+COMPILE_LISTENER.quiet = True
 
 # The same examples every time: in the gate some of them, with `--slow` all; `pytest --hypothesis-profile=search` looks
 # for new ones, many more of them.

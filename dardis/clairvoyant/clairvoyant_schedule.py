@@ -36,7 +36,7 @@ Progress = Callable[[int, int], None]
 Where = tuple[Ints, Ints]
 
 
-class Improving:
+class ImprovingSchedule:
     """Legal schedule of jobs with known durations."""
 
     def __init__(self, jobs: Sequence[Actual], platform: Platform, start: Ints, placed: Placements) -> None:
@@ -112,7 +112,7 @@ class Improving:
     def _take_out(self, job: int) -> Where:
         slot = self._slots[job]
         where = self._table.nodes_of(slot)
-        self._see(self._placer.change(node_search.give_back, self._table.queue, slot, NO_TIME))
+        self._report_progress(self._placer.change(node_search.release_job, self._table.queue, slot, NO_TIME))
         return where
 
     def _put_in(self, job: int) -> None:
@@ -120,7 +120,7 @@ class Improving:
         if not placer.find(queue, slot, UNBOUND, int(self._earliest[job]), FOREVER, NO_TIME):
             raise ProtocolError("a job that fits finds no nodes")
         self.start[job] = moment = int(placer.room.result[1])
-        self._see(placer.change(node_search.take, queue, slot, moment, NO_TIME))
+        self._report_progress(placer.change(node_search.take, queue, slot, moment, NO_TIME))
 
     def _put_back(self, job: int, moment: int, where: Where) -> None:
         slot, queue = self._slots[job], self._table.queue
@@ -128,10 +128,10 @@ class Improving:
         queue.hold_node[low : low + len(nodes)], queue.hold_units[low : low + len(nodes)] = nodes, units
         queue.table[slot, HELD] = len(nodes)
         self.start[job] = moment
-        self._see(self._placer.change(node_search.take, queue, slot, moment, NO_TIME))
+        self._report_progress(self._placer.change(node_search.take, queue, slot, moment, NO_TIME))
 
     @staticmethod
-    def _see(done: int) -> None:
+    def _report_progress(done: int) -> None:
         if done != DONE:
             raise ProtocolError("a job does not fit where it is to be")
 
@@ -156,7 +156,7 @@ _ROUNDING: Final = 1e-9
 
 
 @dataclass(frozen=True)
-class Demand:
+class SharedDemand:
     """Jobs and shared resources; times in s from `begin`.
 
     A resource is a kind on all nodes of some groups, needed by jobs limited to these.
@@ -172,7 +172,7 @@ class Demand:
     free: list[Ints]
 
     @classmethod
-    def of_jobs(cls, jobs: Sequence[Actual], platform: Platform) -> Demand:
+    def of_jobs(cls, jobs: Sequence[Actual], platform: Platform) -> SharedDemand:
         """Create from jobs that all fit the machine."""
         begin = min(job.earliest for job in jobs)
         rows = NodeProfiles(platform, 0, platform.node_count, None).profiles
@@ -198,7 +198,7 @@ class Demand:
             free,
         )
 
-    def there(self, step: int, steps: int) -> Floats:
+    def capacity_by_step(self, step: int, steps: int) -> Floats:
         """Capacity by step in unit times s, (steps, resources)."""
         edges = self.begin + step * np.arange(steps + 1, dtype=np.int64)
         columns = []
@@ -211,7 +211,7 @@ class Demand:
 
 
 def least_wait(
-    demand: Demand,
+    demand: SharedDemand,
     weight: Floats,
     reached: float,
     until: int,
@@ -240,10 +240,10 @@ def least_wait(
 
 
 def _raised(
-    demand: Demand, weight: Floats, reached: float, step: int, prices: Floats, length: float
+    demand: SharedDemand, weight: Floats, reached: float, step: int, prices: Floats, length: float
 ) -> tuple[float, Floats]:
     """Best bound from these prices on, and prices (steps, resources)."""
-    there = demand.there(step, len(prices))
+    there = demand.capacity_by_step(step, len(prices))
     start, used = np.zeros(len(weight)), np.zeros_like(prices)
     best, kept, since = -np.inf, prices, 0
     for _ in range(TRIES):

@@ -14,7 +14,7 @@ from dardis.config.option_texts import MOST_NODES, reach_value, whole, whole_of
 
 if TYPE_CHECKING:
     from dardis.scale.fault_experiment import FaultRow
-    from dardis.scale.row import Row
+    from dardis.scale.row import ExperimentRow
 
 
 def scale(
@@ -100,7 +100,7 @@ def scale(
     draw = None if no_report else _draw
     with bar("measuring") if comm is None or comm.rank == 0 else nullcontext() as watch:
         if comm is None:
-            found: list[Row] | list[FaultRow] | int = run_scale(request, watch, draw, begun)
+            found: list[ExperimentRow] | list[FaultRow] | int = run_scale(request, watch, draw, begun)
         else:
             found = run_scale_over_ranks(comm, request, watch, draw, begun)
     if isinstance(found, int):
@@ -131,7 +131,7 @@ def _number(option: str, text: str, least: int, most: int) -> int:
     return whole_of(option, text, least, most, f"whole numbers from {least} to {most} with commas between")
 
 
-def _figures(rows: Sequence[Row]) -> list[tuple[str, ...]]:
+def _figures(rows: Sequence[ExperimentRow]) -> list[tuple[str, ...]]:
     asked = {"in-flight": "overlap", "window": "window_s", "reserved": "reservations"}
     apart = {name: column for name, column in asked.items() if len({getattr(row, column) for row in rows}) > 1}
     names = (

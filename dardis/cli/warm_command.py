@@ -100,9 +100,9 @@ ROOTS: Final[Mapping[str, Callable[[], None]]] = {
 
 
 def _share_turns(turns: Mapping[str, Lock]) -> None:
-    from dardis.kernels.jit import TELLER
+    from dardis.kernels.jit import COMPILE_LISTENER
 
-    TELLER.turns = turns
+    COMPILE_LISTENER.turns = turns
 
 
 def _compile(name: str) -> None:
@@ -115,7 +115,7 @@ def warm(
     ] = None,
 ) -> None:
     """Compile kernels in advance, in two processes, by tiny simulations and plans. Compiled kernels are kept."""
-    from dardis.kernels.jit import TELLER, compiles
+    from dardis.kernels.jit import COMPILE_LISTENER, compiles
 
     if unknown := [name for name in names or () if name not in ROOTS]:
         raise InputError("dardis warm", repr(unknown[0]), f"some of {', '.join(ROOTS)}")
@@ -125,6 +125,6 @@ def warm(
             _compile(root)
         return
     spawning = multiprocessing.get_context("spawn")
-    turns = {line: spawning.Lock() for line in TELLER.turns}
+    turns = {line: spawning.Lock() for line in COMPILE_LISTENER.turns}
     with ProcessPoolExecutor(2, spawning, _share_turns, (turns,)) as processes:
         list(processes.map(_compile, roots))  # raises the first error

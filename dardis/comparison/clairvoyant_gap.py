@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from dardis.clairvoyant.clairvoyant_schedule import Demand, Improving, Progress, least_wait, tries_for
+from dardis.clairvoyant.clairvoyant_schedule import ImprovingSchedule, Progress, SharedDemand, least_wait, tries_for
 from dardis.comparison.planned_runs import PlannedRun
 from dardis.config.comparison_spec import Comparison, Contender, TraceSpec
 from dardis.config.json_records import KnownRecord
@@ -139,7 +139,7 @@ def _improved(case: _Case, candidates: Sequence[Schedule], progress: Progress | 
     counts = begin.placed.counts
     # A job that does not fit has no nodes, so the others' nodes are contiguous.
     placed = Placements(offsets_of(counts[begin.ran]), begin.placed.nodes, begin.placed.units)
-    improving = Improving(jobs, case.platform, begin.start[begin.ran], placed)
+    improving = ImprovingSchedule(jobs, case.platform, begin.start[begin.ran], placed)
     improving.improve(tries_for(len(jobs), case.platform.node_count), case.seed, progress)
     return _recorded(case, improving.start, improving.placed)
 
@@ -148,12 +148,14 @@ def _recorded(case: _Case, start: Ints, placed: Placements) -> Schedule:
     recorder, next_one = Recorder(len(case.jobs)), 0
     for place, (job, fits) in enumerate(zip(case.jobs, case.fits, strict=True)):
         if not fits:
-            recorder.rejected(place, "no machine holds it")
+            recorder.record_rejection(place, "no machine holds it")
             continue
         span = slice(placed.offsets[next_one], placed.offsets[next_one + 1])
         moment = int(start[next_one])
-        recorder.placed(place, moment, placed.nodes[span].astype(np.int64), placed.units[span].astype(np.int64))
-        recorder.ended(place, moment + job.duration)
+        recorder.record_placement(
+            place, moment, placed.nodes[span].astype(np.int64), placed.units[span].astype(np.int64)
+        )
+        recorder.record_end(place, moment + job.duration)
         next_one += 1
     schedule = recorder.schedule(case.jobs, case.platform.kinds)
     # With known durations, walltimes need no capacity.
@@ -178,7 +180,7 @@ def _judged(case: _Case, best: Schedule, progress: Progress | None) -> Known:
     number = int(weight.sum())
     if not number:
         return Known(case.workload.name, 0, None, None)
-    demand = Demand.of_jobs(jobs, case.platform)
+    demand = SharedDemand.of_jobs(jobs, case.platform)
     earliest = best.earliest[ran]
     before = float((weight * (earliest - best.submit[ran])).sum())
     reached = _waited(case, best) - before

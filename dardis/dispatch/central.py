@@ -102,7 +102,7 @@ class CentralDispatcher:
         """Slots not yet reported to a pass."""
 
     @property
-    def _queue(self) -> job_queue.Queue:
+    def _queue(self) -> job_queue.QueueArrays:
         return self._table.queue
 
     @property
@@ -137,7 +137,7 @@ class CentralDispatcher:
         return None
 
     def _enqueue(self, job: Job, slot: int, soonest: int, now: int) -> None:
-        self._placer.see_slots(self._table.slots)
+        self._placer.ensure_slots(self._table.slots)
         self._numbering.enter(self._queue, slot, job, self._platform)
         if not self._keeps_closed:
             soonest = self._platform.starts_of(job.queue).opens(soonest)
@@ -215,7 +215,7 @@ class CentralDispatcher:
             slot = self._table.add_shaped(job, {taken: range(len(parts))}, 0, 0)
         else:
             slot = self._enter(job, job.walltime)
-        self._placer.see_slots(self._table.slots)
+        self._placer.ensure_slots(self._table.slots)
         self._running[job.number] = slot
         end = start + job.taking(taken).walltime
         rows = self._table.run_on(slot, start, taken, parts)
@@ -328,7 +328,7 @@ class CentralDispatcher:
         changed = jobs.table[slots, job_queue.SPAN] != spans
         for slot, span in zip(slots[changed].tolist(), spans[changed].tolist(), strict=True):
             if jobs.table[slot, job_queue.START] != NO_TIME:
-                self._placer.change(node_search.give_back, jobs, slot, now)
+                self._placer.change(node_search.release_job, jobs, slot, now)
             jobs.table[slot, job_queue.SPAN] = span
             state[job_queue.WHOLE] = state[job_queue.FREED] = 1
 

@@ -11,7 +11,7 @@ from dardis.kernels.job_queue import UNBOUND, Rules
 from dardis.kernels.job_table import JobTable
 from dardis.kernels.placer import Placer
 from dardis.kernels.profile import DONE, NodeProfiles
-from dardis.kernels.shape_kernels import holds_alone
+from dardis.kernels.shape_kernels import can_hold_now
 from dardis.model.capacity import hardest_first
 from dardis.model.job import Job, Request
 from dardis.model.offer_rows import FIRST_FIT
@@ -55,6 +55,6 @@ class Shapes:
             nodes = NodeProfiles(self._platform, 0, self._platform.node_count, None)
             self._empty = Placer(nodes, self._rules, len(self._platform.kinds))
         slot = self._probe.add_shaped(job, orders, 0, 0)
-        found = self._empty.run(holds_alone, self._probe.queue, slot, 0) == DONE
+        found = self._empty.run(can_hold_now, self._probe.queue, slot, 0) == DONE
         self._probe.remove(slot)
         return found

@@ -10,7 +10,7 @@ import numpy as np
 
 from dardis.dispatch.queue_orders import Clocked, Rule, Waiting
 from dardis.kernels import passes
-from dardis.kernels.job_queue import BACK, LEVEL, NUMBER, RULE, SUBMIT, Queue
+from dardis.kernels.job_queue import BACK, LEVEL, NUMBER, RULE, SUBMIT, QueueArrays
 from dardis.kernels.job_table import JobTable
 from dardis.kernels.placer import Placer
 from dardis.kernels.profile import DONE
@@ -81,7 +81,7 @@ class InOrder:
 
     def go_over(self, placer: Placer, jobs: JobTable, now: int) -> Sequence[Solved]:
         """Start or reserve each job, or leave waiting."""
-        see_done(placer.run(passes.pass_over, jobs.queue, now))
+        see_done(placer.run(passes.run_pass, jobs.queue, now))
         return ()
 
 
@@ -107,7 +107,7 @@ class Numbering:
         if self._first == NO_TIME:
             self._first = job.submit
 
-    def enter(self, queue: Queue, slot: int, job: Job, platform: Platform) -> None:
+    def enter(self, queue: QueueArrays, slot: int, job: Job, platform: Platform) -> None:
         """Set keys of a new job."""
         for which, rule in self._rules:
             queue.keys[slot, which] = rule(job, platform)
@@ -118,7 +118,7 @@ class Numbering:
         cores = job.amounts[platform.kinds.index(CORES)]
         self._known[slot] = job.submit, job.expected, cores, platform.level_of(job.queue)
 
-    def see_clock(self, queue: Queue, arrived: Sequence[int], now: int) -> bool:
+    def see_clock(self, queue: QueueArrays, arrived: Sequence[int], now: int) -> bool:
         """Update keys and sort; return whether places changed."""
         moved = False
         for which, order in self._clocked:
@@ -136,7 +136,7 @@ class Numbering:
         return Waiting(np.maximum(now - submit, 0), np.maximum(submit - self._first, 0), expected, cores, level)
 
 
-def _in_order(queue: Queue, which: int, slots: Ints) -> Ints:
+def _in_order(queue: QueueArrays, which: int, slots: Ints) -> Ints:
     keys, below = queue.keys[slots, which], -queue.table[slots, LEVEL]
     places = np.lexsort((keys, below))  # cheap if almost sorted
     sorted_keys, sorted_below = keys[places], below[places]

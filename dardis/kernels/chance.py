@@ -34,13 +34,13 @@ def draw_key(seed: int, job: int, attempt: int, node: int, purpose: int) -> int:
 
 
 @bare
-def below(key: int, counter: int, bound: int) -> int:
+def draw_below(key: int, counter: int, bound: int) -> int:
     """Return draw `counter` in [0, bound), bound below 2^62 (bias below bound / 2^64)."""
     return np.int64(mix(np.uint64(key), np.uint64(counter)) % np.uint64(bound))
 
 
 @bare
-def unit(key: int, counter: int) -> float:
+def draw_unit(key: int, counter: int) -> float:
     """Return draw `counter` in [0, 1)."""
     return np.float64(mix(np.uint64(key), np.uint64(counter)) >> np.uint64(11)) * 2.0**-53
 
@@ -74,15 +74,15 @@ def draw_sample(seed: int, job: int, draw: int, first: Ints, ends: Ints, hints: 
     key = draw_key(seed, job, draw, np.int64(0), PURPOSE_SAMPLE)
     several = ends[-1]
     width = min(several, max(NEIGHBOURHOOD, PLACES * len(nodes)))
-    begin = below(draw_key(seed, job, draw, np.int64(1), PURPOSE_SAMPLE), np.int64(0), several)
+    begin = draw_below(draw_key(seed, job, draw, np.int64(1), PURPOSE_SAMPLE), np.int64(0), several)
     counter = 0
     for place in range(len(nodes)):
         best = -1
         for _ in range(DRAWS):
-            node = nth_node((begin + below(key, counter, width)) % several, first, ends)
+            node = nth_node((begin + draw_below(key, counter, width)) % several, first, ends)
             counter += 1
             while hints[node] < 0:
-                node = nth_node((begin + below(key, counter, width)) % several, first, ends)
+                node = nth_node((begin + draw_below(key, counter, width)) % several, first, ends)
                 counter += 1
             if best < 0 or hints[node] < hints[best]:
                 best = node

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dardis.kernels.chance import PURPOSE_NODE, PURPOSE_PICK, below, draw_key, mix
+from dardis.kernels.chance import PURPOSE_NODE, PURPOSE_PICK, draw_below, draw_key, mix
 from dardis.kernels.heap import sift_down
 from dardis.kernels.jit import Fields, bare, folded, inlined, kernel
 from dardis.model.arrays import Ints
@@ -37,7 +37,7 @@ NONE = -1
 """No start."""
 
 
-class Choice(NamedTuple):
+class NodeSelection(NamedTuple):
     """Selection rule, distinct nodes, grid in s, seed."""
 
     nodes: int
@@ -46,7 +46,7 @@ class Choice(NamedTuple):
     seed: int
 
 
-class Start(NamedTuple):
+class CandidateStart(NamedTuple):
     """Start of an ask, on the grid from `first` s."""
 
     instant: int
@@ -175,9 +175,9 @@ def all_starts(offers: Ints, units: int, distinct: bool) -> Ints:
 
 
 @kernel
-def drawn(seed: int, job: int, attempt: int, counter: int, bound: int) -> int:
+def draw_start(seed: int, job: int, attempt: int, counter: int, bound: int) -> int:
     """Draw `counter` for a job's start, in [0, bound)."""
-    return below(draw_key(seed, job, attempt, np.int64(0), PURPOSE_PICK), counter, bound)
+    return draw_below(draw_key(seed, job, attempt, np.int64(0), PURPOSE_PICK), counter, bound)
 
 
 @bare
@@ -236,7 +236,7 @@ def take_contiguous(node: Ints, whole: Ints, units: int, taken: Ints) -> None:
 
 
 @inlined
-def key_of(choice: Choice, start: Start, node: int, index: int, free_from: int, free_to: int) -> int:
+def key_of(choice: NodeSelection, start: CandidateStart, node: int, index: int, free_from: int, free_to: int) -> int:
     """Key of a node; the lowest goes first."""
     if choice.nodes == BEST_FIT:
         begin = start.first + start.instant * choice.grain
@@ -252,7 +252,9 @@ def key_of(choice: Choice, start: Start, node: int, index: int, free_from: int, 
 
 
 @bare
-def list_candidates(offers: Ints, start: Start, choice: Choice, node: Ints, whole: Ints, keys: Ints) -> int:
+def list_candidates(
+    offers: Ints, start: CandidateStart, choice: NodeSelection, node: Ints, whole: Ints, keys: Ints
+) -> int:
     """Write node, units and key of each offer of the start."""
     instant = start.instant
     size = 0
@@ -267,7 +269,7 @@ def list_candidates(offers: Ints, start: Start, choice: Choice, node: Ints, whol
 
 @folded
 def give_out(
-    choice: Choice, node: Ints, whole: Ints, keys: Ints, units: int, nodes: Ints, node_units: Ints
+    choice: NodeSelection, node: Ints, whole: Ints, keys: Ints, units: int, nodes: Ints, node_units: Ints
 ) -> int:  # fmt: skip
     """Write the nodes taken, and units."""
     taken = np.zeros(len(node), dtype=np.int64)
@@ -285,7 +287,7 @@ def give_out(
 
 
 @kernel
-def choose_nodes(offers: Ints, start: Start, choice: Choice, nodes: Ints, node_units: Ints) -> int:
+def choose_nodes(offers: Ints, start: CandidateStart, choice: NodeSelection, nodes: Ints, node_units: Ints) -> int:
     """Write nodes and units of a start, ascending."""
     node = np.empty(len(offers), dtype=np.int64)
     whole = np.empty(len(offers), dtype=np.int64)
@@ -296,7 +298,14 @@ def choose_nodes(offers: Ints, start: Start, choice: Choice, nodes: Ints, node_u
 
 @kernel
 def select_first(
-    offers: Ints, offset: Ints, asks: Asks, begin: int, choice: Choice, nodes: Ints, node_units: Ints, result: Ints
+    offers: Ints,
+    offset: Ints,
+    asks: Asks,
+    begin: int,
+    choice: NodeSelection,
+    nodes: Ints,
+    node_units: Ints,
+    result: Ints,
 ) -> None:
     """Find the first ask from `begin` on with a common start.
 
@@ -309,7 +318,9 @@ def select_first(
         if instant != NONE:
             result[0] = i
             result[1] = asks.first[i] + instant * choice.grain
-            start = Start(instant, asks.first[i], asks.walltime[i], asks.units[i], asks.job[i], asks.draw_key[i])
+            start = CandidateStart(
+                instant, asks.first[i], asks.walltime[i], asks.units[i], asks.job[i], asks.draw_key[i]
+            )
             result[2] = choose_nodes(mine, start, choice, nodes, node_units)
             return
 
@@ -318,11 +329,18 @@ def select_first(
 def _select_first(
     offers: Ints, offset: Ints, asks: Fields, begin: int, choice: Fields, nodes: Ints, node_units: Ints, result: Ints
 ) -> None:
-    select_first(offers, offset, Asks(*asks), begin, Choice(*choice), nodes, node_units, result)
+    select_first(offers, offset, Asks(*asks), begin, NodeSelection(*choice), nodes, node_units, result)
 
 
 def first_start(
-    offers: Ints, offset: Ints, asks: Asks, begin: int, choice: Choice, nodes: Ints, node_units: Ints, result: Ints
+    offers: Ints,
+    offset: Ints,
+    asks: Asks,
+    begin: int,
+    choice: NodeSelection,
+    nodes: Ints,
+    node_units: Ints,
+    result: Ints,
 ) -> None:
     """Run `select_first` from Python."""
     _select_first(offers, offset, tuple(asks), begin, tuple(choice), nodes, node_units, result)
@@ -330,9 +348,9 @@ def first_start(
 
 @kernel
 def _choose_nodes(offers: Ints, start: Fields, choice: Fields, nodes: Ints, node_units: Ints) -> int:
-    return choose_nodes(offers, Start(*start), Choice(*choice), nodes, node_units)
+    return choose_nodes(offers, CandidateStart(*start), NodeSelection(*choice), nodes, node_units)
 
 
-def nodes_of_start(offers: Ints, start: Start, choice: Choice, nodes: Ints, node_units: Ints) -> int:
+def nodes_of_start(offers: Ints, start: CandidateStart, choice: NodeSelection, nodes: Ints, node_units: Ints) -> int:
     """Run `choose_nodes` from Python."""
     return int(_choose_nodes(offers, tuple(start), tuple(choice), nodes, node_units))

@@ -54,7 +54,7 @@ def added_watts(grid: Grid, span: int, start: int, end: int, watts: float) -> fl
 
 
 @bare
-def part(grid: Grid, span: int, start: int, end: int, watts: float) -> float:
+def extra_span_cost(grid: Grid, span: int, start: int, end: int, watts: float) -> float:
     """Extra cost of a span for `watts` over `[start, end)`."""
     more = added_watts(grid, span, start, end, watts)
     return cost_of(grid, span, grid.watts[span] + more) - cost_of(grid, span, grid.watts[span])
@@ -66,7 +66,7 @@ def add(grid: Grid, start: int, end: int, watts: float) -> float:
     added = 0.0
     span = max(int(np.searchsorted(grid.edges, start, side="right")) - 1, 0)
     while span < len(grid.edges) - 1 and grid.edges[span] < end:
-        added += part(grid, span, start, end, watts)
+        added += extra_span_cost(grid, span, start, end, watts)
         grid.watts[span] += added_watts(grid, span, start, end, watts)
         span += 1
     return added
@@ -77,7 +77,7 @@ def fill_before(grid: Grid, watts: float, before: Floats) -> None:
     """Write the extra cost of `watts` over the first i spans."""
     before[0] = 0.0
     for span in range(len(grid.edges) - 1):
-        before[span + 1] = before[span] + part(grid, span, grid.edges[span], grid.edges[span + 1], watts)
+        before[span + 1] = before[span] + extra_span_cost(grid, span, grid.edges[span], grid.edges[span + 1], watts)
 
 
 @bare
@@ -88,14 +88,14 @@ def extra(grid: Grid, before: Floats, start: int, end: int, watts: float) -> flo
         return 0.0
     first = max(int(np.searchsorted(grid.edges, start, side="right")) - 1, 0)
     last = min(int(np.searchsorted(grid.edges, end, side="left")) - 1, spans - 1)
-    cost = part(grid, first, start, end, watts)
+    cost = extra_span_cost(grid, first, start, end, watts)
     if last > first:
-        cost += before[last] - before[first + 1] + part(grid, last, start, end, watts)
+        cost += before[last] - before[first + 1] + extra_span_cost(grid, last, start, end, watts)
     return cost
 
 
 @bare
-def earned(profit: DayProfit, slot: int, start: int, end: int) -> float:
+def income_of(profit: DayProfit, slot: int, start: int, end: int) -> float:
     """Income of a job within the day."""
     edges = profit.hours.edges
     return profit.income[slot] * max(min(end, edges[-1]) - max(start, edges[0]), 0)

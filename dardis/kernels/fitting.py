@@ -25,7 +25,7 @@ class Profile(NamedTuple):
     stop: int
 
 
-class Wanted(NamedTuple):
+class StartWindow(NamedTuple):
     """Starts in `[first, last]` of a run; `binds`: within the desired profile."""
 
     first: int
@@ -92,7 +92,7 @@ def fits_at(value: Values, place: int, request: Ints, binds: bool) -> bool:
 
 
 @bare
-def slide(profile: Profile, wanted: Wanted, pieces: Ints, count: int, queue: Ints) -> int:
+def slide(profile: Profile, wanted: StartWindow, pieces: Ints, count: int, queue: Ints) -> int:
     """Append pieces (FROM, TO, INDEX) of the starts to the first `count`.
 
     An index is the minimum over a run's segments; index 0 is omitted. The first segment holds the first start. `queue`
@@ -138,7 +138,7 @@ def slide(profile: Profile, wanted: Wanted, pieces: Ints, count: int, queue: Int
 
 
 @inlined
-def feasible_pieces(profile: Profile, wanted: Wanted, now: int, pieces: Ints, before: int, queue: Ints) -> int:
+def feasible_pieces(profile: Profile, wanted: StartWindow, now: int, pieces: Ints, before: int, queue: Ints) -> int:
     """Append pieces with an index of at least 1 to the first `before`.
 
     FREE_FROM (at least `now`) and FREE_TO (FOREVER: open) bound the time in which a unit fits without a break.
@@ -175,7 +175,7 @@ def feasible_pieces(profile: Profile, wanted: Wanted, now: int, pieces: Ints, be
                 count += 1
             else:
                 stretch = Profile(time, value, begin, place)
-                count = slide(stretch, Wanted(low, high, walltime, request, binds), pieces, count, queue)
+                count = slide(stretch, StartWindow(low, high, walltime, request, binds), pieces, count, queue)
             for p in range(mine, count):
                 pieces[p, FREE_FROM] = free_from
                 pieces[p, FREE_TO] = free_to
@@ -183,7 +183,7 @@ def feasible_pieces(profile: Profile, wanted: Wanted, now: int, pieces: Ints, be
 
 
 @inlined
-def constant_piece(profile: Profile, wanted: Wanted, now: int, pieces: Ints, before: int) -> int:
+def constant_piece(profile: Profile, wanted: StartWindow, now: int, pieces: Ints, before: int) -> int:
     """Append the piece of a one-segment profile, the usual case."""
     if not fits_at(profile.value, profile.head, wanted.request, wanted.binds):
         return before

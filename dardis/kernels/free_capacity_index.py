@@ -45,7 +45,7 @@ class Changes(NamedTuple):
     about: Ints
 
 
-class Openings(NamedTuple):
+class FreeCapacityIndex(NamedTuple):
     """Index for one unit size; empty: unknown."""
 
     key: Ints
@@ -69,7 +69,7 @@ def make_changes(nodes: int) -> Changes:
     return Changes(np.zeros(nodes // 2 + 1024, dtype=np.int32), np.zeros(2, dtype=np.int64))
 
 
-def make_openings(nodes: int) -> Openings:
+def make_index(nodes: int) -> FreeCapacityIndex:
     """Empty index, computed at first use."""
     blocks = -(-nodes // BLOCK)
     chunks = nodes // (CHUNK // 2) + 8
@@ -77,7 +77,7 @@ def make_openings(nodes: int) -> Openings:
     about[EPOCH] = -1
     heap = np.zeros((3, HEAP), dtype=np.int64)
     heap[2] = np.arange(HEAP)
-    return Openings(
+    return FreeCapacityIndex(
         np.zeros(nodes, dtype=np.int64), np.zeros(blocks, dtype=np.int64),
         np.zeros(-(-blocks // BLOCK), dtype=np.int64), np.zeros((chunks, CHUNK), dtype=np.int64),
         np.zeros(chunks, dtype=np.int64), np.zeros(chunks, dtype=np.int64), np.zeros((nodes, 2), dtype=np.int32), heap,
@@ -87,7 +87,7 @@ def make_openings(nodes: int) -> Openings:
 
 _NONE = np.zeros(0, dtype=np.int64)
 NO_CHANGES: Final = Changes(np.zeros(0, np.int32), _NONE)
-NO_OPENINGS: Final = Openings(
+NO_INDEX: Final = FreeCapacityIndex(
     _NONE, _NONE, _NONE, np.zeros((0, CHUNK), dtype=np.int64), _NONE, _NONE, np.zeros((0, 2), dtype=np.int32),
     np.zeros((3, 0), dtype=np.int64), _NONE,
 )  # fmt: skip
@@ -119,7 +119,7 @@ def until_of(key: int) -> int:
 
 
 @inlined
-def whole_at(rows: Rows, place: int, request: Ints) -> int:
+def units_in_segment(rows: Rows, place: int, request: Ints) -> int:
     """Units that fit a segment."""
     whole = ANY_UNITS
     for k in range(len(request)):
@@ -136,14 +136,14 @@ def entry_of(rows: Rows, node: int, request: Ints, base: int, now: int) -> int:
     """Entry of a node."""
     forget_before(rows, node, now)
     place, stop = rows.head[node], rows.head[node] + rows.size[node]
-    level = whole_at(rows, place, request)
+    level = units_in_segment(rows, place, request)
     place += 1
     if level == 0:
         while place < stop and not fits_at(rows.value, place, request, False):
             place += 1
         return -1 - (min(rows.time[place] - base, LATER) if place < stop else LATER)
     while place < stop:
-        whole = whole_at(rows, place, request)
+        whole = units_in_segment(rows, place, request)
         if whole == 0:
             break
         level = min(level, whole)
@@ -153,7 +153,7 @@ def entry_of(rows: Rows, node: int, request: Ints, base: int, now: int) -> int:
 
 
 @inlined
-def over_at(key: int) -> int:
+def expiry_of(key: int) -> int:
     """When an entry expires, from the base."""
     if key < 0:
         return -1 - key
@@ -161,18 +161,18 @@ def over_at(key: int) -> int:
 
 
 @inlined
-def see_least(openings: Openings, block: int) -> None:
+def update_first_expiry(openings: FreeCapacityIndex, block: int) -> None:
     """Update a block's first expiry."""
     least = LATER
     for node in range(block * BLOCK, min((block + 1) * BLOCK, len(openings.key))):
-        least = min(least, over_at(openings.key[node]))
+        least = min(least, expiry_of(openings.key[node]))
     openings.least[block] = least
     above = block // BLOCK
     openings.least_of_blocks[above] = least_of(openings.least, above)
 
 
 @inlined
-def chunk_of(openings: Openings, key: int) -> int:
+def chunk_of(openings: FreeCapacityIndex, key: int) -> int:
     """Last chunk that begins at or before a key, or the first."""
     order, chunk = openings.order, openings.chunk
     low, high = np.int64(0), openings.about[CHUNKS]
@@ -186,7 +186,7 @@ def chunk_of(openings: Openings, key: int) -> int:
 
 
 @inlined
-def place_in(openings: Openings, chunk: int, key: int) -> int:
+def place_in(openings: FreeCapacityIndex, chunk: int, key: int) -> int:
     """Count a chunk's keys less than `key`."""
     keys = openings.chunk
     low, high = np.int64(0), openings.size[chunk]
@@ -200,7 +200,7 @@ def place_in(openings: Openings, chunk: int, key: int) -> int:
 
 
 @inlined
-def seek_key(openings: Openings, key: int) -> tuple[int, int]:
+def seek_key(openings: FreeCapacityIndex, key: int) -> tuple[int, int]:
     """Chunk and place of the first key not less than `key`."""
     at = chunk_of(openings, key)
     chunk = openings.order[at]
@@ -209,7 +209,7 @@ def seek_key(openings: Openings, key: int) -> tuple[int, int]:
 
 
 @bare
-def strike(openings: Openings, key: int) -> None:
+def strike(openings: FreeCapacityIndex, key: int) -> None:
     """Remove a key."""
     order, size, about = openings.order, openings.size, openings.about
     at = chunk_of(openings, key)
@@ -227,7 +227,7 @@ def strike(openings: Openings, key: int) -> None:
 
 
 @bare
-def insert(openings: Openings, key: int) -> bool:
+def insert(openings: FreeCapacityIndex, key: int) -> bool:
     """Insert a key; False: no chunk left."""
     order, size, about = openings.order, openings.size, openings.about
     at = chunk_of(openings, key)
@@ -256,7 +256,9 @@ def insert(openings: Openings, key: int) -> bool:
 
 
 @bare
-def renew(rows: Rows, member: Ints, openings: Openings, request: Ints, groups: int, node: int, now: int) -> bool:
+def renew(
+    rows: Rows, member: Ints, openings: FreeCapacityIndex, request: Ints, groups: int, node: int, now: int
+) -> bool:
     """Update a node's entry; False: no chunk left."""
     about, key = openings.about, openings.key
     if not may_use(member, node, groups):
@@ -266,12 +268,12 @@ def renew(rows: Rows, member: Ints, openings: Openings, request: Ints, groups: i
     if key[node] == old:
         return True
     block = node // BLOCK
-    over = over_at(key[node])
+    over = expiry_of(key[node])
     if over < openings.least[block]:
         openings.least[block] = over
         openings.least_of_blocks[block // BLOCK] = min(openings.least_of_blocks[block // BLOCK], over)
-    elif over_at(old) == openings.least[block]:
-        see_least(openings, block)
+    elif expiry_of(old) == openings.least[block]:
+        update_first_expiry(openings, block)
     if old >= 0:
         strike(openings, old)
         about[NODES] -= 1
@@ -282,7 +284,7 @@ def renew(rows: Rows, member: Ints, openings: Openings, request: Ints, groups: i
 
 
 @bare
-def renew_over(rows: Rows, member: Ints, openings: Openings, request: Ints, groups: int, now: int) -> bool:
+def renew_expired(rows: Rows, member: Ints, openings: FreeCapacityIndex, request: Ints, groups: int, now: int) -> bool:
     """Update expired entries; False: no chunk left."""
     time = now - openings.about[BASE]
     for above in range(len(openings.least_of_blocks)):
@@ -292,7 +294,7 @@ def renew_over(rows: Rows, member: Ints, openings: Openings, request: Ints, grou
             if openings.least[block] > time:
                 continue
             for node in range(block * BLOCK, min((block + 1) * BLOCK, len(openings.key))):
-                if over_at(openings.key[node]) <= time and not renew(
+                if expiry_of(openings.key[node]) <= time and not renew(
                     rows, member, openings, request, groups, np.int64(node), now
                 ):
                     return False
@@ -310,8 +312,8 @@ def units_of_empty(capacity: Ints, node: int, request: Ints) -> int:
 
 
 @folded
-def lay_out(
-    rows: Rows, member: Ints, capacity: Ints, openings: Openings, request: Ints, groups: int, now: int
+def compute_entries(
+    rows: Rows, member: Ints, capacity: Ints, openings: FreeCapacityIndex, request: Ints, groups: int, now: int
 ) -> None:  # fmt: skip
     """Compute all entries."""
     key, about = openings.key, openings.about
@@ -326,7 +328,7 @@ def lay_out(
     for node in range(len(key)):
         about[WHOLE] = max(about[WHOLE], units_of_empty(capacity, np.int64(node), request))
     for block in range(len(openings.least)):
-        see_least(openings, np.int64(block))
+        update_first_expiry(openings, np.int64(block))
     keys = np.sort(key[key >= 0])
     about[NODES] = len(keys)
     laid = CHUNK - CHUNK // 4
@@ -340,7 +342,14 @@ def lay_out(
 
 @folded
 def catch_up(
-    rows: Rows, member: Ints, capacity: Ints, changes: Changes, openings: Openings, request: Ints, groups: int, now: int
+    rows: Rows,
+    member: Ints,
+    capacity: Ints,
+    changes: Changes,
+    openings: FreeCapacityIndex,
+    request: Ints,
+    groups: int,
+    now: int,
 ) -> None:
     """Update changed and expired entries."""
     about = openings.about
@@ -351,6 +360,6 @@ def catch_up(
         openings.refused[node, SOONEST] = 0
         fresh = renew(rows, member, openings, request, groups, node, now)
         place += 1
-    if not (fresh and renew_over(rows, member, openings, request, groups, now)):
-        lay_out(rows, member, capacity, openings, request, groups, now)
+    if not (fresh and renew_expired(rows, member, openings, request, groups, now)):
+        compute_entries(rows, member, capacity, openings, request, groups, now)
     about[EPOCH], about[READ] = changes.about[ISSUE], changes.about[WRITTEN]

@@ -67,14 +67,14 @@ def _cache_folder() -> Path:
 numba.config.CACHE_DIR = str(_cache_folder())  # type: ignore[attr-defined]
 
 
-class Turn(Protocol):
+class CompileLock(Protocol):
     """Lock; its holder prints the line."""
 
     def acquire(self, block: bool, /) -> bool:
         """Whether the lock was free."""
 
 
-class Teller(event.Listener):
+class CompileListener(event.Listener):
     """Prints a line before kernels are compiled or waited for; `quiet`: never.
 
     `turns` has a lock per line; processes may share the locks.
@@ -82,9 +82,9 @@ class Teller(event.Listener):
 
     def __init__(self) -> None:
         self.quiet = False
-        self.turns: Mapping[str, Turn] = {COMPILING: Lock(), WAITING: Lock()}
+        self.turns: Mapping[str, CompileLock] = {COMPILING: Lock(), WAITING: Lock()}
 
-    def say(self, line: str) -> None:
+    def print_once(self, line: str) -> None:
         """Print a line once."""
         if not self.quiet and self.turns[line].acquire(False):
             print(line, file=sys.stderr, flush=True)  # noqa: T201 (it goes to standard error)
@@ -92,14 +92,14 @@ class Teller(event.Listener):
     def on_start(self, event: event.Event) -> None:
         """Report a kernel compiled anew."""
         if event.data["dispatcher"].py_func.__module__.startswith("dardis."):
-            self.say(COMPILING)
+            self.print_once(COMPILING)
 
     def on_end(self, event: event.Event) -> None:
         """Print nothing."""
 
 
-TELLER: Final = Teller()
-event.register("numba:compile", TELLER)
+COMPILE_LISTENER: Final = CompileListener()
+event.register("numba:compile", COMPILE_LISTENER)
 
 
 def compiles() -> bool:
@@ -108,7 +108,7 @@ def compiles() -> bool:
 
 
 @contextmanager
-def compiled_by_one(what: str) -> Iterator[bool]:
+def lock_compilation(what: str) -> Iterator[bool]:
     """Let one process of a machine compile `what`; yield True if already on disk."""
     if not compiles():
         yield False
@@ -124,7 +124,7 @@ def compiled_by_one(what: str) -> Iterator[bool]:
                 try:
                     fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 except BlockingIOError:
-                    TELLER.say(WAITING)
+                    COMPILE_LISTENER.print_once(WAITING)
                     fcntl.flock(lock, fcntl.LOCK_EX)
             if done.exists():
                 held.close()

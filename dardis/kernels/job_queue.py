@@ -50,7 +50,7 @@ class Rules(NamedTuple):
     window: int = 0
 
 
-class Queue(NamedTuple):
+class QueueArrays(NamedTuple):
     """Waiting and running jobs: table, keys (slots, 2), lists (5, slots), their sizes, nodes held.
 
     `edges`: times when hours close and open in turn; hours h begin at `edges_at[h]`. Hours 0 are always open.
@@ -66,7 +66,7 @@ class Queue(NamedTuple):
     edges_at: Ints
 
 
-class Room(NamedTuple):
+class PassBuffers(NamedTuple):
     """Work space of a pass; only `state` lasts."""
 
     state: Ints
@@ -80,9 +80,9 @@ class Room(NamedTuple):
     scratch: Scratch
 
 
-def make_room(kinds: int, scratch: Scratch, rows: int, slots: int) -> Room:
+def make_pass_buffers(kinds: int, scratch: Scratch, rows: int, slots: int) -> PassBuffers:
     """Space for `rows` offers and `slots` starts."""
-    return Room(
+    return PassBuffers(
         np.zeros(11, dtype=np.int64),
         np.zeros(slots, dtype=np.int64),
         np.zeros(REMEMBERED, dtype=np.int64),
@@ -95,9 +95,9 @@ def make_room(kinds: int, scratch: Scratch, rows: int, slots: int) -> Room:
     )
 
 
-def make_queue(slots: int, kinds: int) -> Queue:
+def make_queue(slots: int, kinds: int) -> QueueArrays:
     """Empty queue for `slots` jobs on as many nodes."""
-    return Queue(
+    return QueueArrays(
         np.zeros((slots, REQUEST + kinds), dtype=np.int64),
         np.zeros((slots, 2), dtype=np.float64),
         np.zeros((5, slots), dtype=np.int64),
@@ -109,7 +109,7 @@ def make_queue(slots: int, kinds: int) -> Queue:
     )
 
 
-def wider_queue(queue: Queue, slots: int) -> Queue:
+def wider_queue(queue: QueueArrays, slots: int) -> QueueArrays:
     """Queue enlarged to `slots` jobs."""
     wider = make_queue(slots, queue.table.shape[1] - REQUEST)
     count = len(queue.table)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from dardis.kernels.job_queue import GONE, HELD, HOLD, PART, START, Queue, make_queue, wider_queue
+from dardis.kernels.job_queue import GONE, HELD, HOLD, PART, START, QueueArrays, make_queue, wider_queue
 from dardis.model.arrays import Ints
 from dardis.model.job import FOREVER, NO_TIME, Job
 from dardis.model.node_sets import NodeSets
@@ -22,7 +22,7 @@ class JobTable:
         """Create an empty table; `hours` are possible starts, by number."""
         edges = [[], *(one.edges for one in hours)]
         offsets = np.cumsum([0, *map(len, edges)])
-        self.queue: Queue = make_queue(FIRST_SLOTS, sets.capacity.shape[1])._replace(
+        self.queue: QueueArrays = make_queue(FIRST_SLOTS, sets.capacity.shape[1])._replace(
             edges=np.array([edge for one in edges for edge in one], dtype=np.int64), edges_at=offsets.astype(np.int64)
         )
         self.jobs: dict[int, Job] = {}

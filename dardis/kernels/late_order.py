@@ -28,15 +28,15 @@ from dardis.kernels.job_queue import (
     UNBOUND,
     UNITS,
     WHOLE,
-    Queue,
-    Room,
+    PassBuffers,
+    QueueArrays,
     Rules,
 )
 from dardis.kernels.node_search import AT_ONCE, FOUND, find, fits_now, rounds_until, take
 from dardis.kernels.offers import Scratch
-from dardis.kernels.passes import BEGUN, STAYS, begin, count_free, hopeless
+from dardis.kernels.passes import BEGUN, STAYS, begin, cannot_start, count_free
 from dardis.kernels.profile import DONE, FULL, book
-from dardis.kernels.published_profiles import tell
+from dardis.kernels.published_profiles import count_changed
 from dardis.kernels.rows import Rows
 from dardis.model.arrays import Bools, Floats, Ints
 from dardis.model.job import FOREVER, SHORTEST_WINDOW_S
@@ -48,7 +48,7 @@ BOOKS_FULL, NODES_FULL = 32, 33
 """Results: enlarge reservations, or nodes of jobs."""
 HEAD_START_S = 86_400
 """Added to each wait: no key is 0."""
-SAID: Final = LATEST + 1
+COPIED_COLUMNS: Final = LATEST + 1
 """Leading columns in `list_tried`; `START` and request follow."""
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -113,11 +113,11 @@ def list_tried(table: Ints, slots: Ints, begin: int, whole: bool, rows: Ints, pl
     for place in range(begin, len(slots)):
         slot = slots[place]
         if whole or table[slot, FRESH] != 0:
-            for c in range(SAID):
+            for c in range(COPIED_COLUMNS):
                 rows[count, c] = table[slot, c]
-            rows[count, SAID] = table[slot, START]
+            rows[count, COPIED_COLUMNS] = table[slot, START]
             for k in range(table.shape[1] - REQUEST):
-                rows[count, SAID + 1 + k] = table[slot, REQUEST + k]
+                rows[count, COPIED_COLUMNS + 1 + k] = table[slot, REQUEST + k]
             places[count] = place
             count += 1
     return count
@@ -127,13 +127,13 @@ def list_tried(table: Ints, slots: Ints, begin: int, whole: bool, rows: Ints, pl
 def write_tried(table: Ints, rows: Ints) -> None:
     """Write rows of `list_tried` into another table."""
     for place in range(len(rows)):
-        for c in range(SAID):
+        for c in range(COPIED_COLUMNS):
             table[place, c] = rows[place, c]
-        for c in range(SAID, REQUEST):
+        for c in range(COPIED_COLUMNS, REQUEST):
             table[place, c] = 0
-        table[place, START] = rows[place, SAID]
+        table[place, START] = rows[place, COPIED_COLUMNS]
         for k in range(table.shape[1] - REQUEST):
-            table[place, REQUEST + k] = rows[place, SAID + 1 + k]
+            table[place, REQUEST + k] = rows[place, COPIED_COLUMNS + 1 + k]
 
 
 @bare
@@ -154,7 +154,15 @@ def end_turns(table: Ints, slots: Ints) -> int:
 
 @folded
 def _take_turn(
-    rows: Rows, member: Ints, queue: Queue, rules: Rules, room: Room, awake: Ints, now: int, stop: int, reserving: int
+    rows: Rows,
+    member: Ints,
+    queue: QueueArrays,
+    rules: Rules,
+    room: PassBuffers,
+    awake: Ints,
+    now: int,
+    stop: int,
+    reserving: int,
 ) -> int:
     table, state = queue.table, room.state
     sleeps = False
@@ -164,7 +172,7 @@ def _take_turn(
     while state[PLACE] < stop:
         slot = queue.lists[RULE, state[PLACE]]
         if table[slot, GONE] == 0 and (state[WHOLE] or table[slot, FRESH]):
-            starts = not hopeless(table, slot, room)
+            starts = not cannot_start(table, slot, room)
             if starts and not fits_now(rows, awake, table, slot, rules, now, AT_ONCE):
                 if sleeps and fits_now(rows, member, table, slot, rules, now, AT_ONCE):
                     return ASLEEP
@@ -187,11 +195,21 @@ def _turn(
     stop: int, reserving: int,
 ) -> int:  # fmt: skip
     fields = room + (Scratch(*scratch),)  # noqa: RUF005 (Numba adds tuples, but can't unpack two into one)
-    return _take_turn(Rows(*rows), member, Queue(*queue), Rules(*rules), Room(*fields), awake, now, stop, reserving)
+    return _take_turn(
+        Rows(*rows), member, QueueArrays(*queue), Rules(*rules), PassBuffers(*fields), awake, now, stop, reserving
+    )
 
 
 def take_turn(
-    rows: Rows, member: Ints, queue: Queue, rules: Rules, room: Room, awake: Ints, now: int, stop: int, reserving: int
+    rows: Rows,
+    member: Ints,
+    queue: QueueArrays,
+    rules: Rules,
+    room: PassBuffers,
+    awake: Ints,
+    now: int,
+    stop: int,
+    reserving: int,
 ) -> int:
     """Continue a turn to place `stop`; return DONE, BLOCKED, ASLEEP, FULL or ROOM.
 
@@ -206,12 +224,12 @@ def take_turn(
 
 GOT_PLACE, GOT_NUMBER, GOT_START, GOT_END, GOT_COUNT = range(5)
 """Columns: place in the request, number, start, end, number of nodes."""
-AT, USED, BOOKED, TOLD, HEAD, ROUNDS, LONGEST, OPENED, SHOWN = range(9)
+AT, USED, BOOKED, PUBLISHED_NODES, HEAD, ROUNDS, LONGEST, OPENED, HAS_PUBLISHED = range(9)
 """`Wanted.at`: next job, node entries in use, jobs booked, nodes due to publish, job with reservation (negative: none),
 rounds, most breakpoints, begun, published."""
 
 
-class Wanted(NamedTuple):
+class BindTask(NamedTuple):
     """Task of `bind` and its results.
 
     `jobs`: rows. `reserves`: reserving side. `behind`: jobs without a turn follow. Nodes in `changed` changed after
@@ -229,7 +247,9 @@ class Wanted(NamedTuple):
 
 
 @folded
-def _reserve(rows: Rows, member: Ints, queue: Queue, slot: int, rules: Rules, room: Room, at: Ints, now: int) -> int:
+def _reserve(
+    rows: Rows, member: Ints, queue: QueueArrays, slot: int, rules: Rules, room: PassBuffers, at: Ints, now: int
+) -> int:
     table, state = queue.table, room.state
     before = table[slot, START]
     span = before - now + 1 if before > now else max(table[slot, SPAN], SHORTEST_WINDOW_S)
@@ -248,7 +268,7 @@ def _reserve(rows: Rows, member: Ints, queue: Queue, slot: int, rules: Rules, ro
 
 
 @bare
-def note_taken(rows: Rows, queue: Queue, room: Room, wanted: Wanted, now: int) -> int:
+def note_taken(rows: Rows, queue: QueueArrays, room: PassBuffers, wanted: BindTask, now: int) -> int:
     """Book the jobs that got nodes."""
     table, at = queue.table, wanted.at
     while at[BOOKED] < room.state[STARTED]:
@@ -268,8 +288,8 @@ def note_taken(rows: Rows, queue: Queue, room: Room, wanted: Wanted, now: int) -
 
 
 @folded
-def _start(rows: Rows, member: Ints, queue: Queue, slot: int, rules: Rules, room: Room, now: int) -> int:
-    if hopeless(queue.table, slot, room):
+def _start(rows: Rows, member: Ints, queue: QueueArrays, slot: int, rules: Rules, room: PassBuffers, now: int) -> int:
+    if cannot_start(queue.table, slot, room):
         return STAYS
     if fits_now(rows, member, queue.table, slot, rules, now, AT_ONCE):
         return begin(rows, member, queue, slot, rules, room, now)
@@ -279,21 +299,25 @@ def _start(rows: Rows, member: Ints, queue: Queue, slot: int, rules: Rules, room
 
 
 @folded
-def _bind(rows: Rows, member: Ints, queue: Queue, rules: Rules, room: Room, wanted: Wanted, now: int) -> int:
+def _bind(
+    rows: Rows, member: Ints, queue: QueueArrays, rules: Rules, room: PassBuffers, wanted: BindTask, now: int
+) -> int:
     # Nodes publish first, and after a reservation if jobs follow.
     table, at, count = queue.table, wanted.at, len(wanted.jobs)
     if at[OPENED] == 0:
         at[OPENED] = 1
         write_tried(table, wanted.jobs)
-        at[TOLD] += tell(rows, wanted.since, now, wanted.changed)
+        at[PUBLISHED_NODES] += count_changed(rows, wanted.since, now, wanted.changed)
         count_free(rows, room.free, now)
         room.state[STARTED] = room.state[LOOKED_AT] = 0
     while True:
         if note_taken(rows, queue, room, wanted, now) == BOOKS_FULL:
             return BOOKS_FULL
-        if at[HEAD] >= 0 and at[SHOWN] == 0:
-            at[SHOWN] = 1
-            at[TOLD] += tell(rows, now, now, wanted.changed) if wanted.behind or at[AT] < count else 0
+        if at[HEAD] >= 0 and at[HAS_PUBLISHED] == 0:
+            at[HAS_PUBLISHED] = 1
+            at[PUBLISHED_NODES] += (
+                count_changed(rows, now, now, wanted.changed) if wanted.behind or at[AT] < count else 0
+            )
         if at[AT] == count:
             return DONE
         slot = at[AT]
@@ -317,10 +341,12 @@ def _bind_all(
 ) -> int:  # fmt: skip
     fields = room + (Scratch(*scratch),)  # noqa: RUF005 (Numba adds tuples, but can't unpack two into one)
     rest = (Rows(*books),) + wanted  # noqa: RUF005
-    return _bind(Rows(*rows), member, Queue(*queue), Rules(*rules), Room(*fields), Wanted(*rest), now)
+    return _bind(Rows(*rows), member, QueueArrays(*queue), Rules(*rules), PassBuffers(*fields), BindTask(*rest), now)
 
 
-def bind(rows: Rows, member: Ints, queue: Queue, rules: Rules, room: Room, wanted: Wanted, now: int) -> int:
+def bind(
+    rows: Rows, member: Ints, queue: QueueArrays, rules: Rules, room: PassBuffers, wanted: BindTask, now: int
+) -> int:
     """Start jobs that fit, and let the first other job reserve.
 
     Returns DONE, BLOCKED (the asker reserves) or NOTHING (a defect).

@@ -9,13 +9,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dardis.kernels.chance import below
+from dardis.kernels.chance import draw_below
 from dardis.kernels.jit import bare, inlined, kernel
 from dardis.model.arrays import Floats, Ints
 from dardis.model.job import FOREVER
 
 
-class Ahead(NamedTuple):
+class PlanBuffers(NamedTuple):
     """Inputs and work space of a plan.
 
     Profile i is the free capacity before job i: `value[i]` (steps, columns) from `time[i]` on, `steps[i]` steps; the
@@ -50,12 +50,12 @@ class Ahead(NamedTuple):
     """Shape (2,): number of slots tried, of all slots."""
 
 
-def make_ahead(base_time: Ints, base_value: Ints, jobs: int, slots: int) -> Ahead:
+def make_plan_buffers(base_time: Ints, base_value: Ints, jobs: int, slots: int) -> PlanBuffers:
     """Space for plans of `jobs` jobs, with at most `slots` waiting and running."""
     columns = base_value.shape[1]
     profiles, longest = jobs + 2, len(base_time) + slots + jobs + 4
     slots_of, span, soonest, start, order, tried, kept, chosen = np.zeros((8, jobs), dtype=np.int64)
-    return Ahead(
+    return PlanBuffers(
         base_time,
         base_value,
         np.empty((profiles, longest), dtype=np.int64),
@@ -138,7 +138,7 @@ def step_at(time: Ints, steps: int, moment: int) -> int:
 
 
 @inlined
-def put(ahead: Ahead, profile: int, job: int) -> int:
+def put(ahead: PlanBuffers, profile: int, job: int) -> int:
     """Place a job as early as possible; return its start, or FOREVER."""
     time, value, need = ahead.time[profile], ahead.value[profile], ahead.need[job]
     steps = ahead.steps[profile]
@@ -154,7 +154,7 @@ def put(ahead: Ahead, profile: int, job: int) -> int:
 
 
 @inlined
-def copy_profile(ahead: Ahead, source: int, target: int) -> None:
+def copy_profile(ahead: PlanBuffers, source: int, target: int) -> None:
     """Copy one profile to another."""
     steps = ahead.steps[source]
     for place in range(steps):
@@ -165,13 +165,13 @@ def copy_profile(ahead: Ahead, source: int, target: int) -> None:
 
 
 @inlined
-def cost_of(ahead: Ahead, job: int, start: int, now: int) -> float:
+def cost_of(ahead: PlanBuffers, job: int, start: int, now: int) -> float:
     """Cost of a start, 0 for FOREVER."""
     return 0.0 if start == FOREVER else ahead.weight[job] * (start - now)
 
 
 @bare
-def cost_before(ahead: Ahead, count: int, now: int) -> float:
+def cost_before(ahead: PlanBuffers, count: int, now: int) -> float:
     """Cost of the first `count` jobs."""
     cost = 0.0
     for i in range(count):
@@ -180,7 +180,7 @@ def cost_before(ahead: Ahead, count: int, now: int) -> float:
 
 
 @bare
-def put_all(ahead: Ahead, first: int, count: int, now: int) -> float:
+def put_all(ahead: PlanBuffers, first: int, count: int, now: int) -> float:
     """Place jobs from place `first` of the order on; return the total cost."""
     cost = cost_before(ahead, first, now)
     for i in range(first, count):
@@ -192,7 +192,7 @@ def put_all(ahead: Ahead, first: int, count: int, now: int) -> float:
 
 
 @bare
-def put_cheaper(ahead: Ahead, count: int, cost: float, now: int) -> float:
+def put_cheaper(ahead: PlanBuffers, count: int, cost: float, now: int) -> float:
     """Place all jobs in the new or kept order, whichever is cheaper; return the cost."""
     again = put_all(ahead, 0, count, now)
     if again <= cost:
@@ -203,7 +203,7 @@ def put_cheaper(ahead: Ahead, count: int, cost: float, now: int) -> float:
 
 
 @bare
-def write_least(ahead: Ahead, count: int, now: int) -> None:
+def write_least(ahead: PlanBuffers, count: int, now: int) -> None:
     """Write each job's soonest start and its cost."""
     time, steps = ahead.time[0], ahead.steps[0]
     for job in range(count):
@@ -213,16 +213,16 @@ def write_least(ahead: Ahead, count: int, now: int) -> None:
 
 
 @inlined
-def other_order(ahead: Ahead, count: int, key: int, draw: int) -> int:
+def other_order(ahead: PlanBuffers, count: int, key: int, draw: int) -> int:
     """Write an order with two jobs exchanged or one moved; return the first changed place."""
     # Places near the front are preferred: they decide the starts now.
     order, tried = ahead.order, ahead.tried
-    a = min(below(key, 4 * draw, count - 1), below(key, 4 * draw + 1, count - 1))
-    b = a + 1 + below(key, 4 * draw + 2, count - a - 1)
+    a = min(draw_below(key, 4 * draw, count - 1), draw_below(key, 4 * draw + 1, count - 1))
+    b = a + 1 + draw_below(key, 4 * draw + 2, count - a - 1)
     for i in range(a, count):
         tried[i] = order[i]
     tried[a] = order[b]
-    if below(key, 4 * draw + 3, np.int64(2)) == 0:
+    if draw_below(key, 4 * draw + 3, np.int64(2)) == 0:
         tried[b] = order[a]
     else:
         for i in range(a + 1, b + 1):
@@ -231,7 +231,7 @@ def other_order(ahead: Ahead, count: int, key: int, draw: int) -> int:
 
 
 @bare
-def exchange(ahead: Ahead, count: int, tries: int, key: int, cost: float, now: int) -> None:
+def exchange(ahead: PlanBuffers, count: int, tries: int, key: int, cost: float, now: int) -> None:
     """Try `tries` drawn orders, and keep cheaper ones."""
     scratch = len(ahead.steps) - 1
     for draw in range(tries):
@@ -254,7 +254,7 @@ def exchange(ahead: Ahead, count: int, tries: int, key: int, cost: float, now: i
 
 
 @bare
-def merge_orders(ahead: Ahead, by_last: Ints, known: int, count: int) -> None:
+def merge_orders(ahead: PlanBuffers, by_last: Ints, known: int, count: int) -> None:
     """Insert new jobs into the last plan's order, by weight.
 
     `by_last` has the `known` jobs of the last plan in order, then others by weight.

@@ -6,12 +6,34 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dardis.kernels.common_starts import Choice, Start, choose_nodes, common_starts
-from dardis.kernels.day_profit import DayProfit, add, earned, extra, fill_before
+from dardis.kernels.common_starts import CandidateStart, NodeSelection, choose_nodes, common_starts
+from dardis.kernels.day_profit import DayProfit, add, extra, fill_before, income_of
 from dardis.kernels.jit import folded, kernel
-from dardis.kernels.job_queue import HELD, HOLD, LATEST, NUMBER, SPAN, START, UNBOUND, UNITS, Queue, Room, Rules
-from dardis.kernels.node_search import FIRST_START, FOUND, LAST_START, NOTHING, ROOM, ask_of, find, give_back, take
-from dardis.kernels.offers import OUT_OF_SPACE, Nodes, OfferRules, Question, answer
+from dardis.kernels.job_queue import (
+    HELD,
+    HOLD,
+    LATEST,
+    NUMBER,
+    SPAN,
+    START,
+    UNBOUND,
+    UNITS,
+    PassBuffers,
+    QueueArrays,
+    Rules,
+)
+from dardis.kernels.node_search import (
+    FIRST_START,
+    FOUND,
+    LAST_START,
+    NOTHING,
+    SPACE_SHORT,
+    batch_of_job,
+    find,
+    release_job,
+    take,
+)
+from dardis.kernels.offers import OUT_OF_SPACE, Nodes, OfferRules, OfferTask, write_offers
 from dardis.kernels.profile import DONE, FULL
 from dardis.kernels.rows import Rows
 from dardis.model.arrays import Floats, Ints
@@ -28,7 +50,7 @@ SAME = 1e-9
 """Smallest difference in money."""
 
 
-class Groups(NamedTuple):
+class JobGroups(NamedTuple):
     """Jobs of group i: `slots[offset[i]:offset[i+1]]`; progress and gains."""
 
     offset: Ints
@@ -37,7 +59,7 @@ class Groups(NamedTuple):
     gains: Floats
 
 
-class Torn(NamedTuple):
+class GroupBackup(NamedTuple):
     """Old starts, node counts, nodes and units of a group."""
 
     start: Ints
@@ -62,7 +84,7 @@ def best_of_spans(spans: Ints, found: int, first: int, duration: int, slot: int,
         last = spans[s, 1] + first - 1
         while True:
             end = at + duration
-            gain = earned(profit, slot, at, end) - extra(profit.hours, before, at, end, watts)
+            gain = income_of(profit, slot, at, end) - extra(profit.hours, before, at, end, watts)
             gain -= extra(profit.limits, before_limits, at, end, watts)
             if gain > best + SAME:
                 best, best_at = gain, at
@@ -81,7 +103,15 @@ def best_of_spans(spans: Ints, found: int, first: int, duration: int, slot: int,
 
 @folded
 def find_best(
-    rows: Rows, member: Ints, queue: Queue, slot: int, rules: Rules, room: Room, profit: DayProfit, grain: int, now: int
+    rows: Rows,
+    member: Ints,
+    queue: QueueArrays,
+    slot: int,
+    rules: Rules,
+    room: PassBuffers,
+    profit: DayProfit,
+    grain: int,
+    now: int,
 ) -> int:
     """Find the day's most profitable start; write `room.result` and nodes. Return FOUND, NOTHING or ROOM."""
     table = queue.table
@@ -89,7 +119,7 @@ def find_best(
     for node in range(len(member)):
         longest = max(longest, rows.size[node])
     if longest + 4 > len(room.scratch.time):
-        return ROOM
+        return SPACE_SHORT
     first = profit.soonest[slot]
     last = min(profit.hours.edges[-1] - 1, table[slot, LATEST])
     if first > last:
@@ -98,9 +128,11 @@ def find_best(
     room.ask[FIRST_START] = first
     room.ask[LAST_START] = last
     nodes, how = Nodes(rows, member, 0, none, none), OfferRules(False, FIRST, 1, rules.seed)
-    count = answer(Question(nodes, ask_of(table, slot, room), how, now, room.scratch, room.out, room.offset))
+    count = write_offers(
+        OfferTask(nodes, batch_of_job(table, slot, room), how, now, room.scratch, room.out, room.offset)
+    )
     if count == OUT_OF_SPACE:
-        return ROOM
+        return SPACE_SHORT
     offers = room.out[:count]
     spans = np.empty((2 * count + 1, 3), dtype=np.int64)
     found = common_starts(offers, table[slot, UNITS], rules.distinct, spans)
@@ -109,19 +141,19 @@ def find_best(
         return NOTHING
     room.result[1] = best
     hold = table[slot, HOLD]
-    start = Start(best - first, first, table[slot, SPAN], table[slot, UNITS], table[slot, NUMBER], 0)
-    choice = Choice(rules.choice, rules.distinct, 1, rules.seed)
+    start = CandidateStart(best - first, first, table[slot, SPAN], table[slot, UNITS], table[slot, NUMBER], 0)
+    choice = NodeSelection(rules.choice, rules.distinct, 1, rules.seed)
     table[slot, HELD] = choose_nodes(offers, start, choice, queue.hold_node[hold:], queue.hold_units[hold:])
     return FOUND
 
 
 @kernel
-def account_for(queue: Queue, slot: int, profit: DayProfit, sign: int) -> float:
+def account_for(queue: QueueArrays, slot: int, profit: DayProfit, sign: int) -> float:
     """Add a job to the grids (sign 1) or remove a job (-1); return the change in profit."""
     start = queue.table[slot, START]
     end = start + queue.table[slot, SPAN]
     watts = sign * profit.added_w[slot]
-    gain = sign * earned(profit, slot, start, end)
+    gain = sign * income_of(profit, slot, start, end)
     if start > queue.table[slot, LATEST]:
         gain -= sign * profit.late[0]
     return gain - add(profit.hours, start, end, watts) - add(profit.limits, start, end, watts)
@@ -129,7 +161,15 @@ def account_for(queue: Queue, slot: int, profit: DayProfit, sign: int) -> float:
 
 @folded
 def put_best(
-    rows: Rows, member: Ints, queue: Queue, slot: int, rules: Rules, room: Room, profit: DayProfit, grain: int, now: int
+    rows: Rows,
+    member: Ints,
+    queue: QueueArrays,
+    slot: int,
+    rules: Rules,
+    room: PassBuffers,
+    profit: DayProfit,
+    grain: int,
+    now: int,
 ) -> int:
     """Reserve a job at its best start, else after the day, or at any time if too late."""
     answered = find_best(rows, member, queue, slot, rules, room, profit, grain, now)
@@ -139,16 +179,16 @@ def put_best(
         if queue.table[slot, LATEST] >= day_end:
             soonest = max(soonest, day_end)
         answered = find(rows, member, queue, rules, room, slot, np.int64(UNBOUND), soonest, np.int64(FOREVER), now)
-    if answered == ROOM:
-        return ROOM
+    if answered == SPACE_SHORT:
+        return SPACE_SHORT
     return take(rows, queue, slot, room.result[1], now)
 
 
 @folded
-def tear_out(rows: Rows, queue: Queue, slot: int, profit: DayProfit, now: int, gains: Floats) -> int:
+def remove_job(rows: Rows, queue: QueueArrays, slot: int, profit: DayProfit, now: int, gains: Floats) -> int:
     """Remove a job's reservation and profit."""
     start = queue.table[slot, START]
-    if give_back(rows, queue, slot, now) == FULL:
+    if release_job(rows, queue, slot, now) == FULL:
         return FULL
     queue.table[slot, START] = start
     gains[GAIN] += account_for(queue, slot, profit, np.int64(-1))
@@ -156,7 +196,7 @@ def tear_out(rows: Rows, queue: Queue, slot: int, profit: DayProfit, now: int, g
 
 
 @folded
-def remember(queue: Queue, slot: int, torn: Torn, i: int) -> None:
+def remember(queue: QueueArrays, slot: int, torn: GroupBackup, i: int) -> None:
     """Save job i of the group."""
     torn.start[i] = queue.table[slot, START]
     torn.held[i] = queue.table[slot, HELD]
@@ -167,7 +207,7 @@ def remember(queue: Queue, slot: int, torn: Torn, i: int) -> None:
 
 
 @folded
-def restore(rows: Rows, queue: Queue, slot: int, torn: Torn, i: int, now: int) -> int:
+def restore(rows: Rows, queue: QueueArrays, slot: int, torn: GroupBackup, i: int, now: int) -> int:
     """Restore job i of the group."""
     hold, base = queue.table[slot, HOLD], torn.held[:i].sum()
     queue.table[slot, HELD] = torn.held[i]
@@ -179,8 +219,8 @@ def restore(rows: Rows, queue: Queue, slot: int, torn: Torn, i: int, now: int) -
 
 @kernel
 def rebuild(
-    rows: Rows, member: Ints, queue: Queue, rules: Rules, room: Room, profit: DayProfit, grain: int, now: int,
-    groups: Groups, torn: Torn,
+    rows: Rows, member: Ints, queue: QueueArrays, rules: Rules, room: PassBuffers, profit: DayProfit, grain: int, now: int,
+    groups: JobGroups, torn: GroupBackup,
 ) -> int:  # fmt: skip
     """Rebuild all groups, and restore worse ones."""
     offsets, slots, state, gains = groups
@@ -203,7 +243,7 @@ def rebuild(
         if state[PHASE] == OUT:
             remember(queue, slot, torn, state[PLACE])
         if state[PHASE] == OUT or state[PHASE] == UNDO:
-            answered = tear_out(rows, queue, slot, profit, now, gains)
+            answered = remove_job(rows, queue, slot, profit, now, gains)
         else:
             if state[PHASE] == BACK:
                 answered = put_best(rows, member, queue, slot, rules, room, profit, grain, now)

@@ -6,7 +6,7 @@ from typing import Final
 
 import numpy as np
 
-from dardis.kernels.common_starts import NONE, Choice, select_first
+from dardis.kernels.common_starts import NONE, NodeSelection, select_first
 from dardis.kernels.fitting import may_use
 from dardis.kernels.jit import bare, folded, inlined, kernel
 from dardis.kernels.job_queue import (
@@ -25,11 +25,20 @@ from dardis.kernels.job_queue import (
     START,
     UNBOUND,
     UNITS,
-    Queue,
-    Room,
+    PassBuffers,
+    QueueArrays,
     Rules,
 )
-from dardis.kernels.offers import OUT_OF_SPACE, Asked, Batch, Held, Nodes, OfferRules, Question, answer
+from dardis.kernels.offers import (
+    OUT_OF_SPACE,
+    HeldReservations,
+    Nodes,
+    OfferRules,
+    OfferTask,
+    QueriedNodes,
+    QueryBatch,
+    write_offers,
+)
 from dardis.kernels.profile import DONE, FULL, release, reserve
 from dardis.kernels.rows import Rows, forget_before
 from dardis.model.arrays import Ints
@@ -38,7 +47,7 @@ from dardis.model.offer_rows import FIRST, INDEX, INDEX_BITS, NODE, Asks
 
 FIRST_START, LAST_START, ALL_RUNS, ZERO = range(4)
 """Entries of `Room.ask`: first and last start, quota for all runs, two zeros."""
-ROOM = 3
+SPACE_SHORT = 3
 """Result: scratch or offers are too small."""
 FOUND, NOTHING = 20, 21
 """Results of a search."""
@@ -133,7 +142,7 @@ def cap_by_desired(rows: Rows, request: Ints, out: Ints, count: int) -> int:
 
 
 @folded
-def ask_of(table: Ints, slot: int, room: Room) -> Batch:
+def batch_of_job(table: Ints, slot: int, room: PassBuffers) -> QueryBatch:
     """Job as a batch of one ask to all nodes."""
     zeros = room.ask[ZERO : ZERO + 2]
     none = zeros[:0]
@@ -148,11 +157,11 @@ def ask_of(table: Ints, slot: int, room: Room) -> Batch:
         table[slot, GROUPS : GROUPS + 1],
         table[slot, REQUEST:].reshape(1, len(room.free)),  # contiguous, as in other batches
     )
-    return Batch(asks, Held(zeros, none, none, none, none), Asked(none, none, none))
+    return QueryBatch(asks, HeldReservations(zeros, none, none, none, none), QueriedNodes(none, none, none))
 
 
 @inlined
-def next_edge(queue: Queue, slot: int, time: int) -> int:
+def next_edge(queue: QueueArrays, slot: int, time: int) -> int:
     """Place of the job's first hours edge after `time`."""
     hours = queue.table[slot, HOURS]
     low, high = queue.edges_at[hours], queue.edges_at[hours + 1]
@@ -166,7 +175,7 @@ def next_edge(queue: Queue, slot: int, time: int) -> int:
 
 
 @inlined
-def opens(queue: Queue, slot: int, time: int) -> int:
+def opens(queue: QueueArrays, slot: int, time: int) -> int:
     """When the job's queue is next open."""
     if queue.table[slot, HOURS] == 0:
         return time
@@ -176,7 +185,7 @@ def opens(queue: Queue, slot: int, time: int) -> int:
 
 
 @inlined
-def closes(queue: Queue, slot: int, time: int) -> int:
+def closes(queue: QueueArrays, slot: int, time: int) -> int:
     """When the job's queue next closes (FOREVER: never)."""
     if queue.table[slot, HOURS] == 0:
         return FOREVER
@@ -206,7 +215,7 @@ def last_change(rows: Rows) -> int:
 
 @kernel
 def find(
-    rows: Rows, member: Ints, queue: Queue, rules: Rules, room: Room, slot: int, binding: int, first: int, last: int,
+    rows: Rows, member: Ints, queue: QueueArrays, rules: Rules, room: PassBuffers, slot: int, binding: int, first: int, last: int,
     now: int,
 ) -> int:  # fmt: skip
     """Find the earliest start in `[first, last]`; write `room.result` and nodes. Return FOUND, NOTHING or ROOM.
@@ -220,21 +229,21 @@ def find(
         longest = max(longest, rows.size[node])
         horizon = max(horizon, rows.time[rows.head[node] + rows.size[node] - 1])
     if longest + 4 > len(room.scratch.time):
-        return ROOM
-    batch = ask_of(table, slot, room)
+        return SPACE_SHORT
+    batch = batch_of_job(table, slot, room)
     none = room.ask[:0]
     nodes = Nodes(rows, member, 0, none, none)
     how = OfferRules(binding == BOUND_THROUGHOUT, FIRST, 1, rules.seed)
-    question = Question(nodes, batch, how, now, room.scratch, room.out, room.offset)
-    choice = Choice(rules.choice, rules.distinct, 1, rules.seed)
+    question = OfferTask(nodes, batch, how, now, room.scratch, room.out, room.offset)
+    choice = NodeSelection(rules.choice, rules.distinct, 1, rules.seed)
     hold = table[slot, HOLD]
     window = max(table[slot, SPAN], SHORTEST_WINDOW_S)
     while first <= last:
         room.ask[FIRST_START] = first
         room.ask[LAST_START] = min(first + window - 1, last)
-        count = answer(question)
+        count = write_offers(question)
         if count == OUT_OF_SPACE:
-            return ROOM
+            return SPACE_SHORT
         if binding == BOUND_AT_START and first == last:
             room.offset[1] = cap_by_desired(rows, table[slot, REQUEST:], room.out, count)
         if room.offset[1] > 0:
@@ -252,7 +261,7 @@ def find(
 
 @folded
 def find_in_hours(
-    rows: Rows, member: Ints, queue: Queue, rules: Rules, room: Room, slot: int, binding: int, last: int, now: int
+    rows: Rows, member: Ints, queue: QueueArrays, rules: Rules, room: PassBuffers, slot: int, binding: int, last: int, now: int
 ) -> int:  # fmt: skip
     """Find the earliest start in the queue's hours, as `find`."""
     first = opens(queue, slot, now)
@@ -267,7 +276,7 @@ def find_in_hours(
 
 
 @bare
-def take(rows: Rows, queue: Queue, slot: int, start: int, now: int) -> int:
+def take(rows: Rows, queue: QueueArrays, slot: int, start: int, now: int) -> int:
     """Reserve the nodes from `find`."""
     table = queue.table
     low = table[slot, HOLD]
@@ -281,7 +290,7 @@ def take(rows: Rows, queue: Queue, slot: int, start: int, now: int) -> int:
 
 
 @inlined
-def give_back_row(rows: Rows, queue: Queue, slot: int, now: int) -> int:
+def release_row(rows: Rows, queue: QueueArrays, slot: int, now: int) -> int:
     """Release a row's reservation."""
     table = queue.table
     low = table[slot, HOLD]
@@ -298,12 +307,12 @@ def give_back_row(rows: Rows, queue: Queue, slot: int, now: int) -> int:
 
 
 @bare
-def give_back(rows: Rows, queue: Queue, slot: int, now: int) -> int:
+def release_job(rows: Rows, queue: QueueArrays, slot: int, now: int) -> int:
     """Release a job's reservation with all parts."""
     table = queue.table
     part = table[slot, PART]
     while part != 0:
-        if table[part - 1, START] != NO_TIME and give_back_row(rows, queue, part - 1, now) == FULL:
+        if table[part - 1, START] != NO_TIME and release_row(rows, queue, part - 1, now) == FULL:
             return FULL
         part = table[part - 1, PART]
-    return give_back_row(rows, queue, slot, now)
+    return release_row(rows, queue, slot, now)

@@ -7,7 +7,16 @@ from typing import NamedTuple
 import numpy as np
 
 from dardis.kernels.chance import PURPOSE_START, draw_key
-from dardis.kernels.fitting import Profile, Values, Wanted, constant_piece, feasible_pieces, may_use, segment_of, slide
+from dardis.kernels.fitting import (
+    Profile,
+    StartWindow,
+    Values,
+    constant_piece,
+    feasible_pieces,
+    may_use,
+    segment_of,
+    slide,
+)
 from dardis.kernels.jit import Fields, bare, inlined
 from dardis.kernels.profile import without
 from dardis.kernels.rows import Rows, forget_before
@@ -32,7 +41,7 @@ class Nodes(NamedTuple):
     boot: Ints
 
 
-class Held(NamedTuple):
+class HeldReservations(NamedTuple):
     """Reservations of the asking jobs, free for reuse: nodes `[offset[i], offset[i+1])`, ascending."""
 
     offset: Ints
@@ -42,7 +51,7 @@ class Held(NamedTuple):
     end: Ints
 
 
-class Asked(NamedTuple):
+class QueriedNodes(NamedTuple):
     """Nodes asked: `node[offset[i]:offset[i+1]]`, ascending; without offsets, all.
 
     `needed[i]`: offer only starts shared by all.
@@ -53,12 +62,12 @@ class Asked(NamedTuple):
     needed: Ints
 
 
-class Batch(NamedTuple):
+class QueryBatch(NamedTuple):
     """Asks of one call."""
 
     asks: Asks
-    held: Held
-    asked: Asked
+    held: HeldReservations
+    queried: QueriedNodes
 
 
 class OfferRules(NamedTuple):
@@ -82,11 +91,11 @@ class Scratch(NamedTuple):
     value: Values
 
 
-class Question(NamedTuple):
+class OfferTask(NamedTuple):
     """Batch of asks at a time, work space, offers, ends of each ask's offers."""
 
     nodes: Nodes
-    batch: Batch
+    batch: QueryBatch
     rules: OfferRules
     now: int
     scratch: Scratch
@@ -110,7 +119,7 @@ def make_scratch(longest: int, rows: Rows, quota: int, instants: int) -> Scratch
 
 @bare
 def drawn_offers(
-    profile: Profile, wanted: Wanted, draw: Draw, first: int, grain: int, scratch: Scratch, out: Ints, before: int,
+    profile: Profile, wanted: StartWindow, draw: Draw, first: int, grain: int, scratch: Scratch, out: Ints, before: int,
     count: int,
 ) -> int:  # fmt: skip
     """Replace the feasible pieces `out[before:count]` with the runs offered."""
@@ -142,14 +151,14 @@ def up_from(nodes: Nodes, node: int, now: int) -> int:
 
 
 @inlined
-def may_run(question: Question, i: int, node: int, up: int) -> bool:
+def may_run(question: OfferTask, i: int, node: int, up: int) -> bool:
     """Whether a node may run ask i's job, and is up in time."""
     asks = question.batch.asks
     return may_use(question.nodes.member, node, asks.groups[i]) and (up <= question.now or up <= asks.last[i])
 
 
 @inlined
-def offers_of_node(question: Question, i: int, node: int, up: int, mine: int, before: int) -> int:
+def offers_of_node(question: OfferTask, i: int, node: int, up: int, mine: int, before: int) -> int:
     """Append a node's offers to ask i.
 
     `mine`: the job's entry in `held` (negative: none).
@@ -157,7 +166,7 @@ def offers_of_node(question: Question, i: int, node: int, up: int, mine: int, be
     nodes, rules, now, scratch, out = question.nodes, question.rules, question.now, question.scratch, question.out
     rows, asks, held = nodes.rows, question.batch.asks, question.batch.held
     first, last, walltime, quota = asks.first[i], asks.last[i], asks.walltime[i], asks.quota[i]
-    wanted = Wanted(max(first, up) if up > now else first, last, walltime, asks.request[i], rules.binds)
+    wanted = StartWindow(max(first, up) if up > now else first, last, walltime, asks.request[i], rules.binds)
     forget_before(rows, node, now)
     head = rows.head[node]
     profile = Profile(rows.time, rows.value, head, head + rows.size[node])
@@ -190,7 +199,7 @@ def offers_of_node(question: Question, i: int, node: int, up: int, mine: int, be
 
 
 @bare
-def answer_one(question: Question, i: int, low: int, high: int, before: int) -> int:
+def append_offers(question: OfferTask, i: int, low: int, high: int, before: int) -> int:
     """Append offers of the nodes `[low, high)` to ask i; return the new count or OUT_OF_SPACE."""
     nodes, now, scratch, out = question.nodes, question.now, question.scratch, question.out
     asks, held, asked = question.batch
@@ -216,7 +225,7 @@ def answer_one(question: Question, i: int, low: int, high: int, before: int) -> 
             if count == OUT_OF_SPACE:
                 return OUT_OF_SPACE
         if needs_all:
-            common = meet(scratch.weights, common, out, begun, count)
+            common = intersect_spans(scratch.weights, common, out, begun, count)
             if common == 0:
                 return before
             needs_all = common > 0
@@ -239,7 +248,7 @@ def keep_common(spans: Ints, common: int, offers: Ints, low: int, high: int) -> 
 
 
 @bare
-def meet(spans: Ints, common: int, offers: Ints, low: int, high: int) -> int:
+def intersect_spans(spans: Ints, common: int, offers: Ints, low: int, high: int) -> int:
     """Intersect `common` spans with the offers `[low, high)`; return how many, or -1 if space is short.
 
     -1 spans: copy the offers.
@@ -272,7 +281,7 @@ def meet(spans: Ints, common: int, offers: Ints, low: int, high: int) -> int:
 
 
 @bare
-def answer(question: Question) -> int:
+def write_offers(question: OfferTask) -> int:
     """Write the offers to ask i as `out[offset[i]:offset[i+1]]`; return their count or OUT_OF_SPACE.
 
     An ask's reservation counts as free, and excludes a quota.
@@ -280,7 +289,7 @@ def answer(question: Question) -> int:
     count = np.int64(0)
     question.offset[0] = 0
     for i in range(len(question.batch.asks.job)):
-        count = answer_one(question, i, np.int64(0), len(question.nodes.member), count)
+        count = append_offers(question, i, np.int64(0), len(question.nodes.member), count)
         if count == OUT_OF_SPACE:
             return OUT_OF_SPACE
         question.offset[i + 1] = count
@@ -288,19 +297,21 @@ def answer(question: Question) -> int:
 
 
 @bare
-def _answer(nodes: Fields, batch: Fields, rules: Fields, now: int, scratch: Fields, out: Ints, offset: Ints) -> int:
+def _write_offers(
+    nodes: Fields, batch: Fields, rules: Fields, now: int, scratch: Fields, out: Ints, offset: Ints
+) -> int:
     (rows, member, first, ready, boot), (asks, held, asked) = nodes, batch
-    return answer(
-        Question(
-            Nodes(Rows(*rows), member, first, ready, boot), Batch(Asks(*asks), Held(*held), Asked(*asked)),
+    return write_offers(
+        OfferTask(
+            Nodes(Rows(*rows), member, first, ready, boot), QueryBatch(Asks(*asks), HeldReservations(*held), QueriedNodes(*asked)),
             OfferRules(*rules), now, Scratch(*scratch), out, offset,
         )
     )  # fmt: skip
 
 
-def answer_to(question: Question) -> int:
+def run_write_offers(question: OfferTask) -> int:
     """Run `answer` from Python."""
     # Plain tuples enter Numba in 2 µs, named tuples in 6: half of an ask to one node.
     nodes, (asks, held, asked), rules, now, scratch, out, offset = question
     plain = tuple(asks), tuple(held), tuple(asked)
-    return _answer((tuple(nodes.rows), *nodes[1:]), plain, tuple(rules), now, tuple(scratch), out, offset)
+    return _write_offers((tuple(nodes.rows), *nodes[1:]), plain, tuple(rules), now, tuple(scratch), out, offset)

@@ -40,22 +40,22 @@ from dardis.kernels.job_queue import (
     UNBOUND,
     UNITS,
     WHOLE,
-    Queue,
-    Room,
+    PassBuffers,
+    QueueArrays,
     Rules,
 )
 from dardis.kernels.node_search import (
     AT_ONCE,
     FOUND,
     NOTHING,
-    ROOM,
+    SPACE_SHORT,
     binding_of,
     find,
     find_in_hours,
     first_nodes,
     fits_now,
-    give_back,
     opens,
+    release_job,
     take,
 )
 from dardis.kernels.offers import Scratch
@@ -73,9 +73,9 @@ BEGUN, STAYS = 10, 11
 
 
 @bare
-def withdraw(rows: Rows, queue: Queue, slot: int, now: int) -> int:
+def withdraw(rows: Rows, queue: QueueArrays, slot: int, now: int) -> int:
     """Remove a waiting job and its reservation."""
-    if queue.table[slot, START] != NO_TIME and give_back(rows, queue, slot, now) == FULL:
+    if queue.table[slot, START] != NO_TIME and release_job(rows, queue, slot, now) == FULL:
         return FULL
     for which in (RULE, BACK):
         kept = 0
@@ -88,7 +88,7 @@ def withdraw(rows: Rows, queue: Queue, slot: int, now: int) -> int:
 
 
 @inlined
-def mark_begun(table: Ints, slot: int, room: Room) -> int:
+def record_start(table: Ints, slot: int, room: PassBuffers) -> int:
     """Record a start now; return BEGUN."""
     table[slot, GONE] = 1
     room.started[room.state[STARTED]] = slot
@@ -97,7 +97,7 @@ def mark_begun(table: Ints, slot: int, room: Room) -> int:
 
 
 @folded
-def begin(rows: Rows, member: Ints, queue: Queue, slot: int, rules: Rules, room: Room, now: int) -> int:
+def begin(rows: Rows, member: Ints, queue: QueueArrays, slot: int, rules: Rules, room: PassBuffers, now: int) -> int:
     """Start a job that fits now."""
     table = queue.table
     if rules.choice == FIRST_FIT or len(member) == 1:  # one node leaves no choice
@@ -112,11 +112,13 @@ def begin(rows: Rows, member: Ints, queue: Queue, slot: int, rules: Rules, room:
         return taken
     for k in range(len(room.free)):
         room.free[k] -= table[slot, REQUEST + k] * table[slot, UNITS]
-    return mark_begun(table, slot, room)
+    return record_start(table, slot, room)
 
 
 @folded
-def reserve_earliest(rows: Rows, member: Ints, queue: Queue, slot: int, rules: Rules, room: Room, now: int) -> int:
+def reserve_earliest(
+    rows: Rows, member: Ints, queue: QueueArrays, slot: int, rules: Rules, room: PassBuffers, now: int
+) -> int:
     """Reserve a job's earliest start.
 
     If only the profile forbids a start now, capacity is reserved from now on.
@@ -127,8 +129,8 @@ def reserve_earliest(rows: Rows, member: Ints, queue: Queue, slot: int, rules: R
     found = find_in_hours(rows, member, queue, rules, room, slot, BOUND_THROUGHOUT if spans else UNBOUND, last, now)
     if found == NOTHING and last != FOREVER:
         found = find_in_hours(rows, member, queue, rules, room, slot, UNBOUND, FOREVER, now)
-    if found == ROOM:
-        return ROOM
+    if found == SPACE_SHORT:
+        return SPACE_SHORT
     if found == FOUND:
         taken = take(rows, queue, slot, room.result[1], now)
         if taken != DONE:
@@ -138,7 +140,7 @@ def reserve_earliest(rows: Rows, member: Ints, queue: Queue, slot: int, rules: R
 
 
 @inlined
-def hopeless(table: Ints, slot: int, room: Room) -> bool:
+def cannot_start(table: Ints, slot: int, room: PassBuffers) -> bool:
     """Whether free capacity is too small, or a job with no larger request failed in this pass."""
     for k in range(len(room.free)):
         if table[slot, REQUEST + k] * table[slot, UNITS] > room.free[k]:
@@ -160,7 +162,9 @@ def hopeless(table: Ints, slot: int, room: Room) -> bool:
 
 
 @bare
-def begin_shape(rows: Rows, member: Ints, queue: Queue, slot: int, rules: Rules, room: Room, now: int) -> int:
+def begin_shape(
+    rows: Rows, member: Ints, queue: QueueArrays, slot: int, rules: Rules, room: PassBuffers, now: int
+) -> int:
     """Start a job with a shape now; return BEGUN, STAYS, FULL or ROOM."""
     table = queue.table
     if opens(queue, slot, now) > now:
@@ -170,11 +174,13 @@ def begin_shape(rows: Rows, member: Ints, queue: Queue, slot: int, rules: Rules,
         return STAYS if taken == REFUSED else taken
     for k in range(len(room.free)):
         room.free[k] -= table[slot, REQUEST + k] * table[slot, UNITS]
-    return mark_begun(table, slot, room)
+    return record_start(table, slot, room)
 
 
 @folded
-def try_shape(rows: Rows, member: Ints, queue: Queue, slot: int, rules: Rules, room: Room, now: int) -> int:
+def try_shape(
+    rows: Rows, member: Ints, queue: QueueArrays, slot: int, rules: Rules, room: PassBuffers, now: int
+) -> int:
     """Start or reserve a job with a shape."""
     state = room.state
     begun = begin_shape(rows, member, queue, slot, rules, room, now)
@@ -190,7 +196,7 @@ def try_shape(rows: Rows, member: Ints, queue: Queue, slot: int, rules: Rules, r
 
 
 @folded
-def try_job(rows: Rows, member: Ints, queue: Queue, slot: int, rules: Rules, room: Room, now: int) -> int:
+def try_job(rows: Rows, member: Ints, queue: QueueArrays, slot: int, rules: Rules, room: PassBuffers, now: int) -> int:
     """Start a job, or keep, improve or make its reservation."""
     table, state = queue.table, room.state
     reserved = table[slot, START]
@@ -198,8 +204,8 @@ def try_job(rows: Rows, member: Ints, queue: Queue, slot: int, rules: Rules, roo
         if reserved > now and not state[FREED]:
             return STAYS
         if reserved == now and rules.binding != BOUND_AT_START:
-            return mark_begun(table, slot, room)
-        if give_back(rows, queue, slot, now) == FULL:
+            return record_start(table, slot, room)
+        if release_job(rows, queue, slot, now) == FULL:
             return FULL
         state[RESERVED] -= 1
         state[LOOKED_AT] = 0
@@ -207,7 +213,7 @@ def try_job(rows: Rows, member: Ints, queue: Queue, slot: int, rules: Rules, roo
             room.free[k] += table[slot, REQUEST + k] * table[slot, UNITS]
     if table[slot, OTHER] != 0:
         return try_shape(rows, member, queue, slot, rules, room, now)
-    if opens(queue, slot, now) == now and not hopeless(table, slot, room):
+    if opens(queue, slot, now) == now and not cannot_start(table, slot, room):
         if fits_now(rows, member, table, slot, rules, now, AT_ONCE):
             return begin(rows, member, queue, slot, rules, room, now)
         room.failed[state[LOOKED_AT] % REMEMBERED] = slot
@@ -231,7 +237,7 @@ def count_free(rows: Rows, free: Ints, now: int) -> None:
 
 
 @bare
-def prolong(rows: Rows, queue: Queue, slot: int, now: int) -> int:
+def prolong(rows: Rows, queue: QueueArrays, slot: int, now: int) -> int:
     """Extend a job's reservation to the new span."""
     table = queue.table
     low = table[slot, HOLD]
@@ -241,7 +247,7 @@ def prolong(rows: Rows, queue: Queue, slot: int, now: int) -> int:
 
 
 @bare
-def take_in(rows: Rows, queue: Queue, room: Room, now: int) -> int:
+def process_events(rows: Rows, queue: QueueArrays, room: PassBuffers, now: int) -> int:
     """Release ended jobs and insert arrived jobs.
 
     If a job outruns its span, all reservations are cancelled.
@@ -249,14 +255,14 @@ def take_in(rows: Rows, queue: Queue, room: Room, now: int) -> int:
     size = queue.size
     while size[ENDED] > 0:
         room.state[WHOLE] = room.state[FREED] = 1
-        if give_back(rows, queue, queue.lists[ENDED, size[ENDED] - 1], now) == FULL:
+        if release_job(rows, queue, queue.lists[ENDED, size[ENDED] - 1], now) == FULL:
             return FULL
         size[ENDED] -= 1
     if size[OUTRUN] > 0:
         room.state[WHOLE] = room.state[FREED] = 1
         for place in range(size[RULE]):
             slot = queue.lists[RULE, place]
-            if queue.table[slot, START] != NO_TIME and give_back(rows, queue, slot, now) == FULL:
+            if queue.table[slot, START] != NO_TIME and release_job(rows, queue, slot, now) == FULL:
                 return FULL
     while size[OUTRUN] > 0:
         done = prolong(rows, queue, queue.lists[OUTRUN, size[OUTRUN] - 1], now)
@@ -270,7 +276,7 @@ def take_in(rows: Rows, queue: Queue, room: Room, now: int) -> int:
 
 
 @folded
-def clear(rows: Rows, queue: Queue, rules: Rules, room: Room, now: int) -> int:
+def begin_pass(rows: Rows, queue: QueueArrays, rules: Rules, room: PassBuffers, now: int) -> int:
     """Begin a pass; cancel reservations to recompute."""
     table, state = queue.table, room.state
     count = queue.size[RULE]
@@ -283,7 +289,7 @@ def clear(rows: Rows, queue: Queue, rules: Rules, room: Room, now: int) -> int:
         slot = queue.lists[RULE, place]
         # Capacity held for a job that only the profile delays must not block jobs before it.
         anew = rules.depth > 0 or (rules.binding == BOUND_AT_START and table[slot, START] <= now)
-        if anew and table[slot, START] != NO_TIME and give_back(rows, queue, slot, now) == FULL:
+        if anew and table[slot, START] != NO_TIME and release_job(rows, queue, slot, now) == FULL:
             return FULL
     if state[WHOLE]:
         state[RESERVED] = 0  # only their number is limited, and then all are recomputed
@@ -295,7 +301,7 @@ def clear(rows: Rows, queue: Queue, rules: Rules, room: Room, now: int) -> int:
 
 
 @bare
-def close(queue: Queue, rules: Rules, room: Room, now: int) -> None:
+def end_pass(queue: QueueArrays, rules: Rules, room: PassBuffers, now: int) -> None:
     """End a pass: remove started jobs, and find the next reserved start and deadline."""
     table, state = queue.table, room.state
     for which in range(2 if state[STARTED] > 0 else 0):
@@ -320,13 +326,13 @@ def close(queue: Queue, rules: Rules, room: Room, now: int) -> None:
 
 
 @folded
-def _one_pass(rows: Rows, member: Ints, queue: Queue, rules: Rules, room: Room, now: int) -> int:
+def _one_pass(rows: Rows, member: Ints, queue: QueueArrays, rules: Rules, room: PassBuffers, now: int) -> int:
     table, state, lists = queue.table, room.state, queue.lists
     if state[PHASE] == CLEAR:
-        taken = take_in(rows, queue, room, now)
+        taken = process_events(rows, queue, room, now)
         if taken != DONE:
             return taken
-        if clear(rows, queue, rules, room, now) == FULL:
+        if begin_pass(rows, queue, rules, room, now) == FULL:
             return FULL
         state[PHASE] = IN_ORDER
         state[PLACE] = 0
@@ -353,20 +359,18 @@ def _one_pass(rows: Rows, member: Ints, queue: Queue, rules: Rules, room: Room, 
             state[PLACE] = 0
         else:
             state[PHASE] = CLOSE
-    close(queue, rules, room, now)
+    end_pass(queue, rules, room, now)
     state[PHASE] = CLEAR
     return DONE
 
 
-def pass_over(rows: Rows, member: Ints, queue: Queue, rules: Rules, room: Room, now: int) -> int:
+def run_pass(rows: Rows, member: Ints, queue: QueueArrays, rules: Rules, room: PassBuffers, now: int) -> int:
     """Make one queue pass."""
     # Plain tuples: named tuples take Numba longer to unpack than most passes take (4.4 µs against 1.6 µs).
-    return _pass_over(tuple(rows), member, tuple(queue), tuple(rules), room[:-1], tuple(room.scratch), now)
+    return _run_pass(tuple(rows), member, tuple(queue), tuple(rules), room[:-1], tuple(room.scratch), now)
 
 
 @kernel
-def _pass_over(
-    rows: Fields, member: Ints, queue: Fields, rules: Fields, room: Fields, scratch: Fields, now: int
-) -> int:
+def _run_pass(rows: Fields, member: Ints, queue: Fields, rules: Fields, room: Fields, scratch: Fields, now: int) -> int:
     fields = room + (Scratch(*scratch),)  # noqa: RUF005 (Numba adds tuples, but can't unpack two into one)
-    return _one_pass(Rows(*rows), member, Queue(*queue), Rules(*rules), Room(*fields), now)
+    return _one_pass(Rows(*rows), member, QueueArrays(*queue), Rules(*rules), PassBuffers(*fields), now)

@@ -8,7 +8,7 @@ from typing import Protocol
 import numpy as np
 
 from dardis.kernels import node_search
-from dardis.kernels.job_queue import Queue, Rules, make_room
+from dardis.kernels.job_queue import QueueArrays, Rules, make_pass_buffers
 from dardis.kernels.offers import make_scratch
 from dardis.kernels.profile import FULL
 from dardis.kernels.rows import Rows
@@ -19,7 +19,7 @@ FIRST_LONGEST, FEWEST_OFFERS = 64, 1024
 """Initial space for breakpoints and offers."""
 
 
-class Growing(Protocol):
+class GrowableNodes(Protocol):
     """Nodes with growing profiles."""
 
     profiles: Rows
@@ -32,34 +32,34 @@ class Growing(Protocol):
 class Placer:
     """Nodes, placement rules, and work space."""
 
-    def __init__(self, nodes: Growing, rules: Rules, kinds: int, slots: int = 1) -> None:
+    def __init__(self, nodes: GrowableNodes, rules: Rules, kinds: int, slots: int = 1) -> None:
         """Create space for `slots` starts in a pass."""
         self.nodes = nodes
         self.rules = rules
         scratch = make_scratch(FIRST_LONGEST, nodes.profiles, 0, 0)
-        self.room = make_room(kinds, scratch, max(FEWEST_OFFERS, 2 * len(nodes.member)), slots)
+        self.room = make_pass_buffers(kinds, scratch, max(FEWEST_OFFERS, 2 * len(nodes.member)), slots)
 
-    def see_slots(self, slots: int) -> None:
+    def ensure_slots(self, slots: int) -> None:
         """Ensure space for `slots` starts in a pass."""
         if slots > len(self.room.started):
             self.room = self.room._replace(started=np.zeros(slots, dtype=np.int64))
 
-    def run(self, kernel: Callable[..., int], queue: Queue, *rest: object) -> int:
+    def run(self, kernel: Callable[..., int], queue: QueueArrays, *rest: object) -> int:
         """Call a kernel until space suffices; return its result."""
         while True:
             answer = kernel(self.nodes.profiles, self.nodes.member, queue, self.rules, self.room, *rest)
             if answer == FULL:
                 self.nodes.grow()
-            elif answer == node_search.ROOM:
+            elif answer == node_search.SPACE_SHORT:
                 self._enlarge()
             else:
                 return answer
 
-    def find(self, queue: Queue, slot: int, binding: int, first: int, last: int, now: int) -> bool:
+    def find(self, queue: QueueArrays, slot: int, binding: int, first: int, last: int, now: int) -> bool:
         """Whether a job has a start in `[first, last]`; write `room` and queue."""
         return self.run(node_search.find, queue, slot, binding, first, last, now) == node_search.FOUND
 
-    def change(self, kernel: Callable[..., int], queue: Queue, *rest: object) -> int:
+    def change(self, kernel: Callable[..., int], queue: QueueArrays, *rest: object) -> int:
         """Call a kernel without rules until space suffices."""
         while (answer := kernel(self.nodes.profiles, queue, *rest)) == FULL:
             self.nodes.grow()

@@ -16,11 +16,11 @@ from dardis.kernels.jit import bare, kernel
 from dardis.model.arrays import Bools, Ints
 from dardis.model.job import FOREVER, NO_TIME
 
-NOBODY = -1
+NO_BOX = -1
 """No further box, or no free position."""
 
 
-class Pool(NamedTuple):
+class BoxChains(NamedTuple):
     """Boxes in chains: heads, links, positions, times."""
 
     head: Ints
@@ -32,7 +32,7 @@ class Pool(NamedTuple):
     end: Ints
 
 
-class Machine(NamedTuple):
+class MachineCapacity(NamedTuple):
     """Capacities and node sets; `distinct`: one unit per node."""
 
     capacity: Ints
@@ -40,7 +40,7 @@ class Machine(NamedTuple):
     distinct: bool
 
 
-class Shapes(NamedTuple):
+class RequestShapes(NamedTuple):
     """Distinct requests: shape (shapes, kinds), node groups, walltime.
 
     `span` is 1 if no box begins later, as walltimes then do not matter.
@@ -51,7 +51,7 @@ class Shapes(NamedTuple):
     span: Ints
 
 
-class Queue(NamedTuple):
+class JobPriorities(NamedTuple):
     """Jobs by priority; `first` is the first unit row."""
 
     shape: Ints
@@ -60,7 +60,7 @@ class Queue(NamedTuple):
     first: Ints
 
 
-class Plan(NamedTuple):
+class PositionPlan(NamedTuple):
     """Result; jobs without a place start at NO_TIME."""
 
     start: Ints
@@ -80,34 +80,34 @@ class Counts(NamedTuple):
     """Waiting jobs; without any, counts are outdated."""
 
 
-def make_pool(nodes: int, kinds: int, boxes: int) -> Pool:
+def make_pool(nodes: int, kinds: int, boxes: int) -> BoxChains:
     """Return empty chains for `boxes` boxes."""
-    head = np.full((nodes, kinds), NOBODY, dtype=np.int64)
-    return Pool(head, *(np.empty(max(boxes, 1), dtype=np.int64) for _ in range(5)))
+    head = np.full((nodes, kinds), NO_BOX, dtype=np.int64)
+    return BoxChains(head, *(np.empty(max(boxes, 1), dtype=np.int64) for _ in range(5)))
 
 
 @bare
-def put(pool: Pool, box: int, node: int, kind: int) -> None:
+def put(pool: BoxChains, box: int, node: int, kind: int) -> None:
     """Link a box into its chain."""
-    before, at = NOBODY, pool.head[node, kind]
-    while at != NOBODY and pool.low[at] < pool.low[box]:
+    before, at = NO_BOX, pool.head[node, kind]
+    while at != NO_BOX and pool.low[at] < pool.low[box]:
         before, at = at, pool.after[at]
     pool.after[box] = at
-    if before == NOBODY:
+    if before == NO_BOX:
         pool.head[node, kind] = box
     else:
         pool.after[before] = box
 
 
 @bare
-def runs_fit(pool: Pool, node: int, kind: int, now: int, span: int, request: int, capacity: int) -> int:
+def runs_fit(pool: BoxChains, node: int, kind: int, now: int, span: int, request: int, capacity: int) -> int:
     """Count free runs of `request` positions; unlink past boxes."""
-    before, at = NOBODY, pool.head[node, kind]
+    before, at = NO_BOX, pool.head[node, kind]
     free_from, fits = 0, 0
-    while at != NOBODY:
+    while at != NO_BOX:
         following = pool.after[at]
         if pool.end[at] <= now:
-            if before == NOBODY:
+            if before == NO_BOX:
                 pool.head[node, kind] = following
             else:
                 pool.after[before] = following
@@ -121,10 +121,10 @@ def runs_fit(pool: Pool, node: int, kind: int, now: int, span: int, request: int
 
 
 @bare
-def highest(pool: Pool, node: int, kind: int, now: int, span: int, request: int, capacity: int) -> int:
+def highest(pool: BoxChains, node: int, kind: int, now: int, span: int, request: int, capacity: int) -> int:
     """First position of the highest free run of `request` positions, or `NOBODY`."""
-    at, free_from, found = pool.head[node, kind], 0, NOBODY
-    while at != NOBODY:
+    at, free_from, found = pool.head[node, kind], 0, NO_BOX
+    while at != NO_BOX:
         if pool.end[at] > now and pool.start[at] < now + span:
             if pool.low[at] - free_from >= request:
                 found = pool.low[at] - request
@@ -134,7 +134,7 @@ def highest(pool: Pool, node: int, kind: int, now: int, span: int, request: int,
 
 
 @bare
-def units_fit(pool: Pool, machine: Machine, shapes: Shapes, shape: int, node: int, now: int) -> int:
+def units_fit(pool: BoxChains, machine: MachineCapacity, shapes: RequestShapes, shape: int, node: int, now: int) -> int:
     """Units of a shape that fit a node from now on."""
     if not may_use(machine.member, node, shapes.groups[shape]):
         return 0
@@ -148,7 +148,9 @@ def units_fit(pool: Pool, machine: Machine, shapes: Shapes, shape: int, node: in
 
 
 @bare
-def recount(pool: Pool, machine: Machine, shapes: Shapes, counts: Counts, node: int, now: int) -> None:
+def recount(
+    pool: BoxChains, machine: MachineCapacity, shapes: RequestShapes, counts: Counts, node: int, now: int
+) -> None:
     """Update a node's counts."""
     for shape in range(len(counts.total)):
         if counts.waiting[shape] > 0:
@@ -159,13 +161,13 @@ def recount(pool: Pool, machine: Machine, shapes: Shapes, counts: Counts, node: 
 
 @bare
 def take(
-    pool: Pool,
+    pool: BoxChains,
     boxes: int,
-    machine: Machine,
-    shapes: Shapes,
+    machine: MachineCapacity,
+    shapes: RequestShapes,
     counts: Counts,
-    queue: Queue,
-    plan: Plan,
+    queue: JobPriorities,
+    plan: PositionPlan,
     job: int,
     now: int,
 ) -> int:
@@ -184,7 +186,7 @@ def take(
             plan.node[unit] = node
             for kind in range(machine.capacity.shape[1]):
                 request = shapes.request[shape, kind]
-                plan.offset[unit, kind] = NOBODY
+                plan.offset[unit, kind] = NO_BOX
                 if request > 0:
                     capacity = machine.capacity[node, kind]
                     low = highest(pool, node, kind, now, duration, request, capacity)
@@ -199,7 +201,7 @@ def take(
 
 
 @bare
-def next_end(ends: Ints, ended: int, queue: Queue, plan: Plan, now: int) -> int:
+def next_end(ends: Ints, ended: int, queue: JobPriorities, plan: PositionPlan, now: int) -> int:
     """Next end of a given box or a started job."""
     soonest = ends[ended] if ended < len(ends) else FOREVER
     for job in range(len(plan.start)):
@@ -210,7 +212,7 @@ def next_end(ends: Ints, ended: int, queue: Queue, plan: Plan, now: int) -> int:
 
 
 @kernel
-def load(pool: Pool, node: Ints, kind: Ints, low: Ints, high: Ints, start: Ints, end: Ints) -> None:
+def load(pool: BoxChains, node: Ints, kind: Ints, low: Ints, high: Ints, start: Ints, end: Ints) -> None:
     """Insert boxes into an empty pool."""
     count = len(node)
     pool.low[:count], pool.high[:count], pool.start[:count], pool.end[:count] = low, high, start, end
@@ -219,7 +221,7 @@ def load(pool: Pool, node: Ints, kind: Ints, low: Ints, high: Ints, start: Ints,
 
 
 @bare
-def mark_ended(queue: Queue, plan: Plan, before: int, now: int, stale: Bools) -> None:
+def mark_ended(queue: JobPriorities, plan: PositionPlan, before: int, now: int, stale: Bools) -> None:
     """Mark the nodes of jobs that end during `(before, now]`."""
     for job in range(len(queue.shape)):
         if plan.start[job] != NO_TIME and before < plan.start[job] + queue.duration[job] <= now:
@@ -228,7 +230,7 @@ def mark_ended(queue: Queue, plan: Plan, before: int, now: int, stale: Bools) ->
 
 
 @bare
-def keep_fitting(counts: Counts, queue: Queue, plan: Plan, fits: Bools) -> int:
+def keep_fitting(counts: Counts, queue: JobPriorities, plan: PositionPlan, fits: Bools) -> int:
     """Keep jobs that fit alone."""
     fitting = 0
     for job in range(len(queue.shape)):
@@ -241,12 +243,12 @@ def keep_fitting(counts: Counts, queue: Queue, plan: Plan, fits: Bools) -> int:
 
 @kernel
 def schedule(
-    pool: Pool,
+    pool: BoxChains,
     boxes: int,
-    machine: Machine,
-    shapes: Shapes,
-    queue: Queue,
-    plan: Plan,
+    machine: MachineCapacity,
+    shapes: RequestShapes,
+    queue: JobPriorities,
+    plan: PositionPlan,
     ends: Ints,
     which: Ints,
     later: Bools,

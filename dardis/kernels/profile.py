@@ -9,7 +9,17 @@ import numpy as np
 
 from dardis.kernels.fitting import Profile, Values
 from dardis.kernels.jit import bare, inlined
-from dardis.kernels.rows import Rows, close_slot, find, forget_before, grown, make_room, make_rows, open_slot, shift_up
+from dardis.kernels.rows import (
+    Rows,
+    close_slot,
+    ensure_space,
+    find,
+    forget_before,
+    grown,
+    make_rows,
+    open_slot,
+    shift_up,
+)
 from dardis.model.arrays import Ints
 from dardis.model.errors import ProtocolError
 from dardis.model.job import NO_TIME
@@ -61,7 +71,7 @@ def apply(rows: Rows, node: int, start: int, end: int, request: Ints, units: int
 
 
 @inlined
-def holds(rows: Rows, node: int, start: int, end: int, request: Ints, units: int) -> bool:
+def can_hold(rows: Rows, node: int, start: int, end: int, request: Ints, units: int) -> bool:
     """Whether the units fit during `[start, end)`."""
     place = np.uint64(max(find(rows, node, start), rows.head[node]))
     stop = np.uint64(rows.head[node] + rows.size[node])
@@ -78,10 +88,10 @@ def reserve(rows: Rows, nodes: Ints, units: Ints, request: Ints, start: int, end
     """Reserve `units[i]` on `nodes[i]` over `[start, end)`, all or nothing; return DONE, FULL or REFUSED."""
     for i in range(len(nodes)):
         forget_before(rows, nodes[i], now)
-        if not holds(rows, nodes[i], start, end, request, units[i]):
+        if not can_hold(rows, nodes[i], start, end, request, units[i]):
             return REFUSED
     for i in range(len(nodes)):
-        if not make_room(rows, nodes[i], np.int64(2)):
+        if not ensure_space(rows, nodes[i], np.int64(2)):
             return FULL
     for i in range(len(nodes)):
         apply(rows, nodes[i], start, end, request, units[i])
@@ -93,7 +103,7 @@ def release(rows: Rows, nodes: Ints, units: Ints, request: Ints, start: int, end
     """Release a reservation over `[start, end)`, or its later part."""
     for i in range(len(nodes)):
         forget_before(rows, nodes[i], now)
-        if not make_room(rows, nodes[i], np.int64(2)):
+        if not ensure_space(rows, nodes[i], np.int64(2)):
             return FULL
     for i in range(len(nodes)):
         apply(rows, nodes[i], start, end, request, -units[i])
@@ -162,7 +172,7 @@ def ends(rows: Rows, capacity: Ints, nodes: Ints) -> tuple[int, int]:
 def book(rows: Rows, nodes: Ints, job: int, start: int, now: int) -> int:
     """Record `job`'s start on each node."""
     for i in range(len(nodes)):
-        if not make_room(rows, nodes[i], np.int64(1)):
+        if not ensure_space(rows, nodes[i], np.int64(1)):
             return FULL
     for i in range(len(nodes)):
         node = nodes[i]

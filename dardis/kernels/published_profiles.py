@@ -6,12 +6,12 @@ import numpy as np
 
 from dardis.kernels.jit import bare
 from dardis.kernels.profile import DONE, FULL
-from dardis.kernels.rows import Rows, forget_before, make_room
+from dardis.kernels.rows import Rows, ensure_space, forget_before
 from dardis.model.arrays import Bools, Ints
 
 
 @bare
-def mark_passed(rows: Rows, since: int, now: int, changed: Bools) -> None:
+def mark_changed(rows: Rows, since: int, now: int, changed: Bools) -> None:
     """Mark nodes with a change in `(since, now]`."""
     for node in range(len(rows.size)):
         forget_before(rows, node, now)
@@ -19,9 +19,9 @@ def mark_passed(rows: Rows, since: int, now: int, changed: Bools) -> None:
 
 
 @bare
-def tell(rows: Rows, since: int, now: int, changed: Bools) -> int:
+def count_changed(rows: Rows, since: int, now: int, changed: Bools) -> int:
     """Count nodes changed since `since`, and reset the marks."""
-    mark_passed(rows, since, now, changed)
+    mark_changed(rows, since, now, changed)
     count = np.int64(0)
     for node in range(len(changed)):
         count += changed[node]
@@ -67,7 +67,7 @@ def accept(rows: Rows, nodes: Ints, offset: Ints, time: Ints, value: Ints) -> in
         rows.size[node] = 0
         rows.head[node] = rows.base[node]
         # Two more slots, for a start in place.
-        if not make_room(rows, node, steps + 2):
+        if not ensure_space(rows, node, steps + 2):
             return FULL
         head = rows.head[node]
         for step in range(steps):

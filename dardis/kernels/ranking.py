@@ -11,15 +11,15 @@ from typing import NamedTuple
 import numpy as np
 
 from dardis.kernels.common_starts import (
-    Choice,
-    Start,
+    CandidateStart,
+    NodeSelection,
     in_order,
     list_candidates,
     take_contiguous,
     units_of,
 )
 from dardis.kernels.jit import bare, inlined, kernel
-from dardis.kernels.offers import OUT_OF_SPACE, Question, answer_one
+from dardis.kernels.offers import OUT_OF_SPACE, OfferTask, append_offers
 from dardis.model.arrays import Ints
 from dardis.model.job import FOREVER
 from dardis.model.offer_rows import (
@@ -104,7 +104,9 @@ def best_of(rows: Ints, low: int, high: int, units: int, choice: int) -> int:
 
 
 @kernel
-def rank_nodes(question: Question, tree: Tree, choice: Choice, start: Ints, incarnation: int, best: Ints) -> int:
+def rank_nodes(
+    question: OfferTask, tree: Tree, choice: NodeSelection, start: Ints, incarnation: int, best: Ints
+) -> int:
     """Write best nodes for `start[i]` of ask i to `best[offset[i]:offset[i+1]]`; return how many or OUT_OF_SPACE."""
     asks, out, offset = question.batch.asks, question.out, question.offset
     hosts, block, nodes = len(tree.children), tree.block, len(question.nodes.member)
@@ -114,11 +116,11 @@ def rank_nodes(question: Question, tree: Tree, choice: Choice, start: Ints, inca
     offset[0] = 0
     for i in range(len(asks.job)):
         instant = (start[i] - asks.first[i]) // choice.grain
-        chosen = Start(instant, asks.first[i], asks.walltime[i], asks.units[i], asks.job[i], asks.draw_key[i])
+        chosen = CandidateStart(instant, asks.first[i], asks.walltime[i], asks.units[i], asks.job[i], asks.draw_key[i])
         depth = 0
         for host in range(hosts - 1, -1, -1):
             low, high = host * block, min((host + 1) * block, nodes)
-            count = answer_one(question, i, low, high, np.int64(0))
+            count = append_offers(question, i, low, high, np.int64(0))
             if count == OUT_OF_SPACE or end + block > len(best):
                 return OUT_OF_SPACE
             size = list_candidates(out[:count], chosen, choice, node, whole, keys)
@@ -177,7 +179,7 @@ class Tree(NamedTuple):
 
 
 @inlined
-def cut_at_once(steps: Ints, low: int, high: int, units: int) -> bool:
+def keep_first_sufficient(steps: Ints, low: int, high: int, units: int) -> bool:
     """Reduce the steps to the first instant if the job fits then."""
     first = FOREVER
     for row in range(low, high):
@@ -203,7 +205,7 @@ def add_up(steps: Ints, low: int, high: int, units: int, cut: bool) -> int:
     """
     if low == high:
         return low
-    if cut and cut_at_once(steps, low, high, units):
+    if cut and keep_first_sufficient(steps, low, high, units):
         return low + 1
     tail = steps[low:high].copy()
     order = in_order(tail[:, STEP_INSTANT])
@@ -257,7 +259,7 @@ def steps_of(offers: Ints, count: int, distinct: bool, steps: Ints, end: int) ->
 
 
 @kernel
-def sum_offers(question: Question, tree: Tree, cut: bool, distinct: bool, steps: Ints) -> int:
+def sum_offers(question: OfferTask, tree: Tree, cut: bool, distinct: bool, steps: Ints) -> int:
     """Write the steps to ask i as `steps[offset[i]:offset[i+1]]`; return how many, or OUT_OF_SPACE."""
     asks, out, offset = question.batch.asks, question.out, question.offset
     hosts, nodes = len(tree.children), len(question.nodes.member)
@@ -268,7 +270,7 @@ def sum_offers(question: Question, tree: Tree, cut: bool, distinct: bool, steps:
         depth = 0
         for host in range(hosts - 1, -1, -1):
             low, high = host * tree.block, min((host + 1) * tree.block, nodes)
-            count = answer_one(question, i, low, high, np.int64(0))
+            count = append_offers(question, i, low, high, np.int64(0))
             if count == OUT_OF_SPACE or end + 2 * count > len(steps):
                 return OUT_OF_SPACE
             depth, begin = take_children(tree, host, pending, depth, end)

@@ -7,9 +7,18 @@ from __future__ import annotations
 
 import numpy as np
 
-from dardis.kernels.common_starts import Choice
+from dardis.kernels.common_starts import NodeSelection
 from dardis.kernels.jit import folded, inlined, kernel
-from dardis.kernels.offers import OUT_OF_SPACE, Asked, Batch, Held, Nodes, OfferRules, Question, Scratch
+from dardis.kernels.offers import (
+    OUT_OF_SPACE,
+    HeldReservations,
+    Nodes,
+    OfferRules,
+    OfferTask,
+    QueriedNodes,
+    QueryBatch,
+    Scratch,
+)
 from dardis.kernels.profile import ends
 from dardis.kernels.ranking import Tree, add_up, best_of, rank_nodes, sum_offers
 from dardis.kernels.rows import Rows
@@ -60,12 +69,12 @@ def find_arrays(block: Ints, begin: Ints, size: Ints) -> int:
 
 
 @folded
-def part(block: Ints, begin: Ints, length: Ints, array: int) -> Ints:
+def array_of(block: Ints, begin: Ints, length: Ints, array: int) -> Ints:
     """Array of an ask."""
     return block[begin[array] : begin[array] + length[array]]
 
 
-def adds_up(block: Ints) -> bool:
+def is_summable(block: Ints) -> bool:
     """Whether a block is an ask with summable answers; kernels check the rest."""
     return len(block) > _JOBS and block[offer_rows.TAG] == offer_rows.ASK_TAG and block[offer_rows.WANT] in _ADDED
 
@@ -76,7 +85,7 @@ def jobs_of(ask: Ints) -> Ints:
 
 
 @folded
-def blank(block: Ints, asks: int, rows: int) -> tuple[Ints, int]:
+def empty_answer(block: Ints, asks: int, rows: int) -> tuple[Ints, int]:
     """Answer with `rows` empty rows, and the begin of its offsets."""
     of_sums = block[offer_rows.WANT] == SUMS
     numbers, columns = (
@@ -118,19 +127,19 @@ def answer_block(  # noqa: PLR0913 (as is said below)
     if not alike or length[offer_rows.SAMPLE_OFFSET] > 0 or length[offer_rows.REQUEST] != asks * capacity.shape[1]:
         return block[:0].copy()  # asks to some nodes, and draws, need other space
     column = Asks(
-        part(block, begin, length, offer_rows.JOB), part(block, begin, length, offer_rows.DRAW_KEY),
-        part(block, begin, length, offer_rows.FIRST_START), part(block, begin, length, offer_rows.LAST_START),
-        part(block, begin, length, offer_rows.WALLTIME), part(block, begin, length, offer_rows.UNITS),
-        part(block, begin, length, offer_rows.QUOTA), part(block, begin, length, offer_rows.GROUPS),
-        part(block, begin, length, offer_rows.REQUEST).reshape((asks, capacity.shape[1])),
+        array_of(block, begin, length, offer_rows.JOB), array_of(block, begin, length, offer_rows.DRAW_KEY),
+        array_of(block, begin, length, offer_rows.FIRST_START), array_of(block, begin, length, offer_rows.LAST_START),
+        array_of(block, begin, length, offer_rows.WALLTIME), array_of(block, begin, length, offer_rows.UNITS),
+        array_of(block, begin, length, offer_rows.QUOTA), array_of(block, begin, length, offer_rows.GROUPS),
+        array_of(block, begin, length, offer_rows.REQUEST).reshape((asks, capacity.shape[1])),
     )  # fmt: skip
     profiles = Rows(base, slots, head, size, tail, time, value)
     nobody = block[:0]
-    question = Question(
+    question = OfferTask(
         Nodes(profiles, member, first, ready, boot),
-        Batch(
-            column, Held(held_offset, held_node, held_units, held_start, held_end),
-            Asked(nobody, nobody, part(block, begin, length, offer_rows.NEEDED)),
+        QueryBatch(
+            column, HeldReservations(held_offset, held_node, held_units, held_start, held_end),
+            QueriedNodes(nobody, nobody, array_of(block, begin, length, offer_rows.NEEDED)),
         ),
         OfferRules(
             block[offer_rows.BINDS] != 0 and has_desired, block[offer_rows.GENERATOR], block[offer_rows.GRAIN], seed
@@ -142,11 +151,11 @@ def answer_block(  # noqa: PLR0913 (as is said below)
     if block[offer_rows.WANT] == SUMS:
         count = sum_offers(question, tree, block[offer_rows.EARLIEST] != 0, distinct, rows)
     else:
-        choice = Choice(block[offer_rows.CHOICE], distinct, block[offer_rows.GRAIN], seed)
-        count = rank_nodes(question, tree, choice, part(block, begin, length, offer_rows.START), incarnation, rows)
+        choice = NodeSelection(block[offer_rows.CHOICE], distinct, block[offer_rows.GRAIN], seed)
+        count = rank_nodes(question, tree, choice, array_of(block, begin, length, offer_rows.START), incarnation, rows)
     if count == OUT_OF_SPACE:
         return np.full(1, OUT_OF_SPACE, dtype=np.int64)
-    answer, at = blank(block, asks, count)
+    answer, at = empty_answer(block, asks, count)
     answer[offer_rows.HOSTS] = 1
     if block[offer_rows.WANT] == SUMS:
         horizon, last_end = ends(profiles, capacity, nobody)
@@ -203,7 +212,7 @@ def join_blocks(block: Ints, said: Ints) -> Ints:
     asks = find_arrays(block, begin, length)
     if asks < 0:
         return block[:0].copy()
-    whole, offset = blank(block, asks, 0)
+    whole, offset = empty_answer(block, asks, 0)
     total = rows_in(said, whole, offset, asks)
     if total < 0:
         return block[:0].copy()
@@ -217,7 +226,7 @@ def join_blocks(block: Ints, said: Ints) -> Ints:
         else:
             end = best_of(rows, low, end, units, block[offer_rows.CHOICE])
         ends_at[i + 1] = end
-    answer, offset = blank(block, asks, end)
+    answer, offset = empty_answer(block, asks, end)
     last = offer_rows.DOWN_UNTIL if of_sums else offer_rows.HOSTS
     answer[offer_rows.HOSTS] = 0
     answer[offer_rows.HORIZON : last + 1] = NO_TIME

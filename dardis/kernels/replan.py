@@ -27,11 +27,19 @@ from dardis.kernels.job_queue import (
     SUBMIT,
     UNITS,
     WHOLE,
-    Queue,
-    Room,
+    PassBuffers,
+    QueueArrays,
     Rules,
 )
-from dardis.kernels.list_schedule import Ahead, cost_before, exchange, merge_orders, put_all, put_cheaper, write_least
+from dardis.kernels.list_schedule import (
+    PlanBuffers,
+    cost_before,
+    exchange,
+    merge_orders,
+    put_all,
+    put_cheaper,
+    write_least,
+)
 from dardis.kernels.node_search import AT_ONCE, binding_of, fits_now
 from dardis.kernels.offers import Scratch
 from dardis.kernels.passes import (
@@ -40,15 +48,15 @@ from dardis.kernels.passes import (
     IN_ORDER,
     STAYS,
     begin,
-    clear,
-    close,
+    begin_pass,
+    end_pass,
+    process_events,
     reserve_earliest,
-    take_in,
     try_shape,
 )
 from dardis.kernels.profile import DONE, FULL
 from dardis.kernels.rows import Rows
-from dardis.kernels.shape_kernels import suppose
+from dardis.kernels.shape_kernels import write_likely_request
 from dardis.model.arrays import Ints
 from dardis.model.job import FOREVER, NO_TIME
 
@@ -92,7 +100,7 @@ def weight_of(table: Ints, slot: int, planning: Planning, now: int) -> float:
 
 
 @inlined
-def sums_hold(table: Ints, slot: int, room: Room) -> bool:
+def fits_free_sums(table: Ints, slot: int, room: PassBuffers) -> bool:
     """Whether the free sums suffice for a job."""
     for k in range(len(room.free)):
         if table[slot, REQUEST + k] * table[slot, UNITS] > room.free[k]:
@@ -101,16 +109,16 @@ def sums_hold(table: Ints, slot: int, room: Room) -> bool:
 
 
 @inlined
-def anybody_fits(queue: Queue, room: Room) -> bool:
+def can_any_fit(queue: QueueArrays, room: PassBuffers) -> bool:
     """Whether the free sums suffice for any job."""
     for place in range(queue.size[RULE]):
-        if sums_hold(queue.table, queue.lists[RULE, place], room):
+        if fits_free_sums(queue.table, queue.lists[RULE, place], room):
             return True
     return False
 
 
 @folded
-def choose_weightiest(queue: Queue, rules: Rules, planning: Planning, ahead: Ahead, now: int) -> int:
+def choose_weightiest(queue: QueueArrays, rules: Rules, planning: Planning, ahead: PlanBuffers, now: int) -> int:
     """Write the planned jobs, heaviest first."""
     table = queue.table
     waiting = queue.size[RULE]
@@ -135,7 +143,7 @@ def choose_weightiest(queue: Queue, rules: Rules, planning: Planning, ahead: Ahe
 
 
 @bare
-def write_free(ahead: Ahead, table: Ints, running: Ints, ends: Ints, now: int) -> None:
+def write_free(ahead: PlanBuffers, table: Ints, running: Ints, ends: Ints, now: int) -> None:
     """Write the free capacity from now on.
 
     `running`: slots, by `ends`.
@@ -174,7 +182,7 @@ def write_free(ahead: Ahead, table: Ints, running: Ints, ends: Ints, now: int) -
 
 
 @folded
-def begin_profile(ahead: Ahead, table: Ints, now: int) -> None:
+def begin_profile(ahead: PlanBuffers, table: Ints, now: int) -> None:
     """Write the free capacity beside running jobs."""
     count = 0
     for slot in range(len(table)):
@@ -191,7 +199,7 @@ def begin_profile(ahead: Ahead, table: Ints, now: int) -> None:
 
 
 @folded
-def begin_order(ahead: Ahead, table: Ints, count: int, now: int) -> float:
+def begin_order(ahead: PlanBuffers, table: Ints, count: int, now: int) -> float:
     """Plan by weight or the last plan's order, whichever is cheaper; return the cost."""
     cost = put_all(ahead, 0, count, now)
     places = np.full(count, FOREVER, dtype=np.int64)
@@ -209,13 +217,15 @@ def begin_order(ahead: Ahead, table: Ints, count: int, now: int) -> float:
 
 
 @folded
-def look_ahead(queue: Queue, rules: Rules, room: Room, planning: Planning, ahead: Ahead, now: int) -> None:
+def plan_queue(
+    queue: QueueArrays, rules: Rules, room: PassBuffers, planning: Planning, ahead: PlanBuffers, now: int
+) -> None:
     """Plan waiting jobs, and write `chosen`."""
     ahead.count[:] = 0
     for place in range(queue.size[RULE]):
         if queue.table[queue.lists[RULE, place], OTHER] != 0:
-            suppose(queue.table, queue.lists[RULE, place], room.free)
-    if not anybody_fits(queue, room):
+            write_likely_request(queue.table, queue.lists[RULE, place], room.free)
+    if not can_any_fit(queue, room):
         return
     table = queue.table
     count = choose_weightiest(queue, rules, planning, ahead, now)
@@ -229,7 +239,7 @@ def look_ahead(queue: Queue, rules: Rules, room: Room, planning: Planning, ahead
 
 
 @folded
-def choose(ahead: Ahead, table: Ints, count: int, now: int) -> None:
+def choose(ahead: PlanBuffers, table: Ints, count: int, now: int) -> None:
     """Write `chosen`, and the plan's order."""
     ahead.count[0] = 0
     for i in range(count):
@@ -250,17 +260,24 @@ def choose(ahead: Ahead, table: Ints, count: int, now: int) -> None:
 
 @folded
 def _one_pass(
-    rows: Rows, member: Ints, queue: Queue, rules: Rules, room: Room, planning: Planning, ahead: Ahead, now: int
+    rows: Rows,
+    member: Ints,
+    queue: QueueArrays,
+    rules: Rules,
+    room: PassBuffers,
+    planning: Planning,
+    ahead: PlanBuffers,
+    now: int,
 ) -> int:
     state = room.state
     if state[PHASE] == CLEAR:
-        taken = take_in(rows, queue, room, now)
+        taken = process_events(rows, queue, room, now)
         if taken != DONE:
             return taken
         state[WHOLE] = 1
-        if clear(rows, queue, rules, room, now) == FULL:
+        if begin_pass(rows, queue, rules, room, now) == FULL:
             return FULL
-        look_ahead(queue, rules, room, planning, ahead, now)
+        plan_queue(queue, rules, room, planning, ahead, now)
         state[PHASE] = IN_ORDER
         state[PLACE] = 0
         if planning.pauses:
@@ -270,7 +287,7 @@ def _one_pass(
         outcome = STAYS
         if queue.table[slot, OTHER] != 0:
             outcome = try_shape(rows, member, queue, slot, rules, room, now)
-        elif sums_hold(queue.table, slot, room) and fits_now(rows, member, queue.table, slot, rules, now, AT_ONCE):
+        elif fits_free_sums(queue.table, slot, room) and fits_now(rows, member, queue.table, slot, rules, now, AT_ONCE):
             outcome = begin(rows, member, queue, slot, rules, room, now)
         elif state[RESERVED] < rules.depth:
             # Free capacity is scattered: reserve nodes, or the job might wait for ever.
@@ -280,38 +297,52 @@ def _one_pass(
         if outcome == STAYS:
             ahead.count[0] = ahead.count[1]  # other jobs may use its planned share
         state[PLACE] += 1
-    close(queue, rules, room, now)
+    end_pass(queue, rules, room, now)
     state[PHASE] = CLEAR
     return DONE
 
 
-def pass_over(
-    rows: Rows, member: Ints, queue: Queue, rules: Rules, room: Room, planning: Planning, ahead: Ahead, now: int
+def run_plan_pass(
+    rows: Rows,
+    member: Ints,
+    queue: QueueArrays,
+    rules: Rules,
+    room: PassBuffers,
+    planning: Planning,
+    ahead: PlanBuffers,
+    now: int,
 ) -> int:
     """Plan, and start jobs; PLANNED is a pause: call again."""
     plain = tuple(rows), member, tuple(queue), tuple(rules), room[:-1], tuple(room.scratch)
-    return _pass_over(*plain, tuple(planning), tuple(ahead), now)
+    return _run_plan_pass(*plain, tuple(planning), tuple(ahead), now)
 
 
 @kernel
-def _pass_over(
+def _run_plan_pass(
     rows: Fields, member: Ints, queue: Fields, rules: Fields, room: Fields, scratch: Fields, planning: Fields,
     ahead: Fields, now: int,
 ) -> int:  # fmt: skip
     fields = room + (Scratch(*scratch),)  # noqa: RUF005 (Numba adds tuples, but can't unpack two into one)
     return _one_pass(
-        Rows(*rows), member, Queue(*queue), Rules(*rules), Room(*fields), Planning(*planning), Ahead(*ahead), now
+        Rows(*rows),
+        member,
+        QueueArrays(*queue),
+        Rules(*rules),
+        PassBuffers(*fields),
+        Planning(*planning),
+        PlanBuffers(*ahead),
+        now,
     )
 
 
-def adopt(ahead: Ahead, table: Ints, order: Ints, now: int) -> None:
+def adopt(ahead: PlanBuffers, table: Ints, order: Ints, now: int) -> None:
     """Adopt another order during a pause, unless costlier."""
     _adopt(tuple(ahead), table, order, now)
 
 
 @kernel
 def _adopt(fields: Fields, table: Ints, order: Ints, now: int) -> None:
-    ahead, count = Ahead(*fields), len(order)
+    ahead, count = PlanBuffers(*fields), len(order)
     cost = cost_before(ahead, count, now)
     ahead.kept[:count] = ahead.order[:count]
     ahead.order[:count] = order

@@ -6,26 +6,35 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from dardis.kernels.common_starts import NONE, Choice, Start, choose_nodes, earliest_start
-from dardis.kernels.free_capacity_index import BASE, HEAP, LATER, WHOLE, Changes, Openings, catch_up, units_of_empty
+from dardis.kernels.common_starts import NONE, CandidateStart, NodeSelection, choose_nodes, earliest_start
+from dardis.kernels.free_capacity_index import (
+    BASE,
+    HEAP,
+    LATER,
+    WHOLE,
+    Changes,
+    FreeCapacityIndex,
+    catch_up,
+    units_of_empty,
+)
 from dardis.kernels.jit import Fields, bare, folded, inlined, kernel
 from dardis.kernels.node_search import last_change, rounds_until
 from dardis.kernels.offers import (
     OUT_OF_SPACE,
-    Asked,
-    Batch,
-    Held,
+    HeldReservations,
     Nodes,
     OfferRules,
-    Question,
+    OfferTask,
+    QueriedNodes,
+    QueryBatch,
     Scratch,
-    answer_one,
+    append_offers,
     may_run,
     up_from,
 )
 from dardis.kernels.profile import DONE, FULL, REFUSED, book, bring_forward, rebook, release, reserve, unbook
-from dardis.kernels.rows import Rows, find, forget_before, make_room
-from dardis.kernels.startable_jobs import UNKNOWN, Taken, latest_of, nodes_now, who_could
+from dardis.kernels.rows import Rows, ensure_space, find, forget_before
+from dardis.kernels.startable_jobs import UNKNOWN, SelectedNodes, find_later_nodes, latest_of, nodes_now
 from dardis.model.arrays import Ints
 from dardis.model.job import FOREVER
 from dardis.model.offer_rows import Asks
@@ -37,17 +46,17 @@ BEFORE: Final = np.int64(0)
 """Offers in `out` before the job's."""
 
 
-class Pool(NamedTuple):
+class RoundPool(NamedTuple):
     """Reservations, capacity (nodes, kinds), selection rule and free-capacity index."""
 
     books: Rows
     capacity: Ints
-    choice: Choice
+    choice: NodeSelection
     changes: Changes
-    openings: Openings
+    index: FreeCapacityIndex
 
 
-class Found(NamedTuple):
+class RoundResults(NamedTuple):
     """Results by job: start (NONE: none), nodes, rounds, refusing node.
 
     Job i's nodes and units begin at `at[i]`. `place` (1,) is the next job.
@@ -65,35 +74,35 @@ class Found(NamedTuple):
 
 
 @folded
-def _instant_of(question: Question, i: int, count: int, choice: Choice) -> int:
+def _instant_of(question: OfferTask, i: int, count: int, choice: NodeSelection) -> int:
     return earliest_start(question.out[:count], question.batch.asks.units[i], choice.distinct)
 
 
 @folded
-def _take_at(question: Question, i: int, count: int, instant: int, choice: Choice, found: Found) -> None:
+def _take_at(question: OfferTask, i: int, count: int, instant: int, choice: NodeSelection, found: RoundResults) -> None:
     asks = question.batch.asks
-    start = Start(instant, asks.first[i], asks.walltime[i], asks.units[i], asks.job[i], asks.draw_key[i])
+    start = CandidateStart(instant, asks.first[i], asks.walltime[i], asks.units[i], asks.job[i], asks.draw_key[i])
     nodes, node_units = found.nodes[found.at[i] : found.at[i + 1]], found.units[found.at[i] : found.at[i + 1]]
     found.count[i] = choose_nodes(question.out[:count], start, choice, nodes, node_units)
     found.start[i] = asks.first[i] + instant
 
 
 @folded
-def _start_now(question: Question, pool: Pool, found: Found) -> int:
+def _start_now(question: OfferTask, pool: RoundPool, found: RoundResults) -> int:
     nodes, asks, now = question.nodes, question.batch.asks, question.now
-    catch_up(nodes.rows, nodes.member, pool.capacity, pool.changes, pool.openings, asks.request[0], asks.groups[0], now)
+    catch_up(nodes.rows, nodes.member, pool.capacity, pool.changes, pool.index, asks.request[0], asks.groups[0], now)
     if asks.first[0] != now:
         return UNKNOWN
-    start = Start(np.int64(0), now, asks.walltime[0], asks.units[0], asks.job[0], asks.draw_key[0])
-    taken = Taken(found.nodes, found.units)
-    return nodes_now(nodes, pool.changes, pool.openings, start, asks.request[0], pool.choice, taken)
+    start = CandidateStart(np.int64(0), now, asks.walltime[0], asks.units[0], asks.job[0], asks.draw_key[0])
+    taken = SelectedNodes(found.nodes, found.units)
+    return nodes_now(nodes, pool.changes, pool.index, start, asks.request[0], pool.choice, taken)
 
 
 @folded
-def _start_later(question: Question, pool: Pool, found: Found, span: int) -> int:
+def _start_later(question: OfferTask, pool: RoundPool, found: RoundResults, span: int) -> int:
     # The index limits asks to nodes that can hold a unit in time.
-    nodes, asks, openings, choice = question.nodes, question.batch.asks, pool.openings, pool.choice
-    none = question.batch.asked.node
+    nodes, asks, openings, choice = question.nodes, question.batch.asks, pool.index, pool.choice
+    none = question.batch.queried.node
     knows = len(openings.key) > 0
     could = when = none
     needed = np.int64(1)
@@ -107,21 +116,21 @@ def _start_later(question: Question, pool: Pool, found: Found, span: int) -> int
             last = openings.about[BASE] + LATER - 1
     outcome = np.int64(NOTHING)
     while True:
-        asked = question.batch.asked
+        asked = question.batch.queried
         if knows:
             soonest = needed if limit == NONE and needed <= HEAP else np.int64(0)
-            able = who_could(
+            able = find_later_nodes(
                 nodes.rows, openings, asks.request[0], asks.walltime[0], first, last, question.now, soonest, could, when
             )
             if soonest > 0 and able >= needed:
                 last = latest_of(when, able)
-            asked = Asked(np.array([0, able if able >= needed else 0]), could[:able], none)
+            asked = QueriedNodes(np.array([0, able if able >= needed else 0]), could[:able], none)
         asks.first[0], asks.last[0] = first, last
-        some = Question(
-            nodes, Batch(asks, question.batch.held, asked), question.rules, question.now, question.scratch,
+        some = OfferTask(
+            nodes, QueryBatch(asks, question.batch.held, asked), question.rules, question.now, question.scratch,
             question.out, question.offset,
         )  # fmt: skip
-        count = answer_one(some, 0, np.int64(0), len(nodes.member), BEFORE)
+        count = append_offers(some, 0, np.int64(0), len(nodes.member), BEFORE)
         if count == OUT_OF_SPACE:
             outcome = OUT_OF_SPACE
             break
@@ -142,12 +151,12 @@ def _start_later(question: Question, pool: Pool, found: Found, span: int) -> int
 
 
 @folded
-def _seek(question: Question, pool: Pool, found: Found, span: int) -> int:
+def _seek(question: OfferTask, pool: RoundPool, found: RoundResults, span: int) -> int:
     nodes, asks, now = question.nodes, question.batch.asks, question.now
     rows = nodes.rows
     found.start[0] = NONE
     found.rounds[0] = 0
-    count = _start_now(question, pool, found) if len(pool.openings.key) > 0 else UNKNOWN
+    count = _start_now(question, pool, found) if len(pool.index.key) > 0 else UNKNOWN
     if count > 0:
         found.start[0], found.count[0], found.rounds[0] = now, count, 1
     else:
@@ -157,7 +166,7 @@ def _seek(question: Question, pool: Pool, found: Found, span: int) -> int:
     mine = found.nodes[: found.count[0]] - nodes.first
     units, start = found.units[: found.count[0]], found.start[0]
     for i in range(len(mine)):
-        if not make_room(pool.books, mine[i], np.int64(1)):
+        if not ensure_space(pool.books, mine[i], np.int64(1)):
             return BOOKS_FULL
     done = reserve(rows, mine, units, asks.request[0], start, start + asks.walltime[0], now)
     if done != DONE:
@@ -167,7 +176,7 @@ def _seek(question: Question, pool: Pool, found: Found, span: int) -> int:
 
 
 @inlined
-def needs_all(question: Question, pool: Pool, i: int, refuser: int) -> bool:
+def needs_all(question: OfferTask, pool: RoundPool, i: int, refuser: int) -> bool:
     """Whether the job needs all units its nodes can hold, or a refuser is known."""
     asks, held = question.batch.asks, question.batch.held
     if refuser >= 0 or held.offset[i + 1] - held.offset[i] == 1:
@@ -199,7 +208,7 @@ def holds_from(rows: Rows, node: int, request: Ints, units: int, first: int, wal
 
 
 @bare
-def start_of_all(question: Question, i: int, refuser: Ints) -> int:
+def start_of_all(question: OfferTask, i: int, refuser: Ints) -> int:
     """First earlier start at which all the job's nodes offer its units, or NONE."""
     # The node in `refuser` is tried first, as it mostly refuses again.
     nodes, asks, held = question.nodes, question.batch.asks, question.batch.held
@@ -224,7 +233,7 @@ def start_of_all(question: Question, i: int, refuser: Ints) -> int:
 
 
 @folded
-def _find_earlier(question: Question, pool: Pool, found: Found, i: int) -> int:
+def _find_earlier(question: OfferTask, pool: RoundPool, found: RoundResults, i: int) -> int:
     asks, held, rows = question.batch.asks, question.batch.held, question.nodes.rows
     low, high = held.offset[i], held.offset[i + 1]
     found.start[i] = NONE
@@ -239,7 +248,7 @@ def _find_earlier(question: Question, pool: Pool, found: Found, i: int) -> int:
     for place in range(low, high):  # moves of other jobs may have made the profile longer
         if rows.size[held.node[place]] + 4 > len(question.scratch.time):
             return OUT_OF_SPACE
-    count = answer_one(question, i, np.int64(0), len(question.nodes.member), BEFORE)
+    count = append_offers(question, i, np.int64(0), len(question.nodes.member), BEFORE)
     if count == OUT_OF_SPACE:
         return OUT_OF_SPACE
     instant = _instant_of(question, i, count, pool.choice) if count > 0 else NONE
@@ -250,15 +259,15 @@ def _find_earlier(question: Question, pool: Pool, found: Found, i: int) -> int:
 
 
 @folded
-def _move(question: Question, pool: Pool, found: Found, i: int) -> int:
+def _move(question: OfferTask, pool: RoundPool, found: RoundResults, i: int) -> int:
     asks, held, now = question.batch.asks, question.batch.held, question.now
     rows, books = question.nodes.rows, pool.books
     low, high = held.offset[i], held.offset[i + 1]
     for place in range(low, high):
         # Release and reserve below use the same nodes.
-        if not make_room(rows, held.node[place], np.int64(4)):
+        if not ensure_space(rows, held.node[place], np.int64(4)):
             return PROFILES_FULL
-        if not make_room(books, held.node[place], np.int64(1)):
+        if not ensure_space(books, held.node[place], np.int64(1)):
             return BOOKS_FULL
     old, old_units = held.node[low:high], held.units[low:high]
     unbook(books, old, asks.job[i], held.start[i])
@@ -274,20 +283,20 @@ def _move(question: Question, pool: Pool, found: Found, i: int) -> int:
 
 
 @folded
-def _move_as_it_is(question: Question, pool: Pool, found: Found, i: int) -> int:
+def _move_as_it_is(question: OfferTask, pool: RoundPool, found: RoundResults, i: int) -> int:
     asks, held, rows = question.batch.asks, question.batch.held, question.nodes.rows
     low, high = held.offset[i], held.offset[i + 1]
     mine, units = held.node[low:high], held.units[low:high]
     for place in range(low, high):
         forget_before(rows, held.node[place], question.now)
-        if not make_room(rows, held.node[place], np.int64(4)):
+        if not ensure_space(rows, held.node[place], np.int64(4)):
             return PROFILES_FULL
     bring_forward(rows, mine, units, asks.request[i], held.start[i], held.end[i], found.start[i])
     return rebook(pool.books, mine, asks.job[i], held.start[i], found.start[i])
 
 
 @folded
-def _improve(question: Question, pool: Pool, found: Found) -> int:
+def _improve(question: OfferTask, pool: RoundPool, found: RoundResults) -> int:
     while found.place[0] < len(question.batch.asks.job):
         i = found.place[0]
         outcome = _find_earlier(question, pool, found, i)
@@ -311,15 +320,19 @@ def _run(
         batch,
         pool,
     )
-    question = Question(
-        Nodes(Rows(*rows), member, first, ready, boot), Batch(Asks(*asks), Held(*held), Asked(*asked)),
+    question = OfferTask(
+        Nodes(Rows(*rows), member, first, ready, boot), QueryBatch(Asks(*asks), HeldReservations(*held), QueriedNodes(*asked)),
         OfferRules(*rules), now, Scratch(*scratch), out, offset,
     )  # fmt: skip
-    kept = Pool(Rows(*books), capacity, Choice(*choice), Changes(*changes), Openings(*openings))
-    return _seek(question, kept, Found(*found), span) if span > 0 else _improve(question, kept, Found(*found))
+    kept = RoundPool(Rows(*books), capacity, NodeSelection(*choice), Changes(*changes), FreeCapacityIndex(*openings))
+    return (
+        _seek(question, kept, RoundResults(*found), span)
+        if span > 0
+        else _improve(question, kept, RoundResults(*found))
+    )
 
 
-def run(question: Question, pool: Pool, found: Found, span: int) -> int:
+def run(question: OfferTask, pool: RoundPool, found: RoundResults, span: int) -> int:
     """Reserve one job's earliest start (`span` > 0), or move jobs earlier on their nodes from `place` on (0).
 
     Windows begin at the ask's `first` with `span` starts, and double up to the last change. Rounds key the draws.

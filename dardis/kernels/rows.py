@@ -107,7 +107,7 @@ def shift_down(rows: Rows, low: int, high: int, target: int) -> None:
 
 
 @inlined
-def make_room(rows: Rows, node: int, entries: int) -> bool:
+def ensure_space(rows: Rows, node: int, entries: int) -> bool:
     """Ensure space for `entries`; False: call `grown`."""
     head = rows.head[node]
     size = rows.size[node]

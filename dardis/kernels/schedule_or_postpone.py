@@ -19,14 +19,14 @@ from dardis.kernels.job_queue import (
     REQUEST,
     SPAN,
     UNBOUND,
-    Queue,
-    Room,
+    PassBuffers,
+    QueueArrays,
     Rules,
 )
 from dardis.kernels.node_search import (
     AT_ONCE,
     FOUND,
-    ROOM,
+    SPACE_SHORT,
     find_in_hours,
     fits_now,
     next_edge,
@@ -34,10 +34,10 @@ from dardis.kernels.node_search import (
     take,
     units_now,
 )
-from dardis.kernels.passes import BEGUN, STAYS, begin, begin_shape, count_free, hopeless, mark_begun
+from dardis.kernels.passes import BEGUN, STAYS, begin, begin_shape, cannot_start, count_free, record_start
 from dardis.kernels.profile import DONE, REFUSED, apply
-from dardis.kernels.rows import Rows, make_room, next_rise
-from dardis.kernels.shape_kernels import earliest_alone, take_earliest
+from dardis.kernels.rows import Rows, ensure_space, next_rise
+from dardis.kernels.shape_kernels import earliest_possible_start, take_earliest
 from dardis.model.arrays import Ints
 from dardis.model.job import FOREVER
 
@@ -52,7 +52,7 @@ def take_all(rows: Rows, node: Ints, start: Ints, end: Ints, amounts: Ints, plac
     Returns the place reached; if below the end, enlarge the rows.
     """
     while place < len(node):
-        if not make_room(rows, node[place], np.int64(2)):
+        if not ensure_space(rows, node[place], np.int64(2)):
             return place
         apply(rows, node[place], start[place], end[place], amounts[place], 1)
         place += 1
@@ -66,7 +66,15 @@ def take_all(rows: Rows, node: Ints, start: Ints, end: Ints, amounts: Ints, plac
 
 @kernel
 def earliest_starts(
-    rows: Rows, member: Ints, queue: Queue, rules: Rules, room: Room, now: int, slots: Ints, out: Ints, last: int
+    rows: Rows,
+    member: Ints,
+    queue: QueueArrays,
+    rules: Rules,
+    room: PassBuffers,
+    now: int,
+    slots: Ints,
+    out: Ints,
+    last: int,
 ) -> int:
     """Write each job's earliest start from `now` to `last`, alone (FOREVER: none)."""
     for place in range(len(slots)):
@@ -74,22 +82,22 @@ def earliest_starts(
         out[place] = FOREVER
         if queue.table[slot, OTHER] != 0:
             if len(room.out) < len(member):
-                return ROOM
-            start = earliest_alone(rows, member, queue, slot, rules.distinct, room, now)
+                return SPACE_SHORT
+            start = earliest_possible_start(rows, member, queue, slot, rules.distinct, room, now)
             out[place] = start if start <= last else FOREVER
         elif opens(queue, slot, now) == now and fits_now(rows, member, queue.table, slot, rules, now, AT_ONCE):
             out[place] = now
         elif last > now:
             found = find_in_hours(rows, member, queue, rules, room, slot, UNBOUND, last, now)
-            if found == ROOM:
-                return ROOM
+            if found == SPACE_SHORT:
+                return SPACE_SHORT
             if found == FOUND:
                 out[place] = room.result[1]
     return DONE
 
 
 @inlined
-def opens_next(queue: Queue, slot: int, now: int) -> int:
+def opens_next(queue: QueueArrays, slot: int, now: int) -> int:
     """When the job's queue next opens after `now` (FOREVER: never)."""
     if queue.table[slot, HOURS] == 0:
         return FOREVER
@@ -99,7 +107,7 @@ def opens_next(queue: Queue, slot: int, now: int) -> int:
 
 
 @bare
-def go_on(rows: Rows, queue: Queue, order: Ints, freer: Ints, walk: Ints) -> bool:
+def advance(rows: Rows, queue: QueueArrays, order: Ints, freer: Ints, walk: Ints) -> bool:
     """Go to the next instant when nodes are freed or a queue opens; False at the end."""
     now = walk[INSTANT]
     following = FOREVER
@@ -123,7 +131,7 @@ def go_on(rows: Rows, queue: Queue, order: Ints, freer: Ints, walk: Ints) -> boo
 
 
 @bare
-def gains(rows: Rows, member: Ints, queue: Queue, slot: int, freer: Ints, walk: Ints) -> bool:
+def gains(rows: Rows, member: Ints, queue: QueueArrays, slot: int, freer: Ints, walk: Ints) -> bool:
     """Whether a freed node holds a unit of the job, or its queue just opened."""
     if queue.table[slot, HOURS] > 0 and opens_next(queue, slot, walk[INSTANT] - 1) == walk[INSTANT]:
         return True
@@ -139,7 +147,7 @@ def gains(rows: Rows, member: Ints, queue: Queue, slot: int, freer: Ints, walk: 
 
 @kernel
 def start_or_postpone(
-    rows: Rows, member: Ints, queue: Queue, rules: Rules, room: Room, order: Ints, freer: Ints, walk: Ints
+    rows: Rows, member: Ints, queue: QueueArrays, rules: Rules, room: PassBuffers, order: Ints, freer: Ints, walk: Ints
 ) -> int:
     """Place jobs in `order` at each instant; write `room.started`.
 
@@ -162,7 +170,7 @@ def start_or_postpone(
                     left -= 1
                 elif begun != STAYS:
                     return begun
-            elif waits and gains(rows, member, queue, slot, freer, walk) and not hopeless(queue.table, slot, room):
+            elif waits and gains(rows, member, queue, slot, freer, walk) and not cannot_start(queue.table, slot, room):
                 if fits_now(rows, member, queue.table, slot, rules, now, AT_ONCE):
                     begun = begin(rows, member, queue, slot, rules, room, now)
                     if begun != BEGUN:
@@ -172,30 +180,30 @@ def start_or_postpone(
                     room.failed[room.state[LOOKED_AT] % REMEMBERED] = slot
                     room.state[LOOKED_AT] += 1
             walk[PLACE] += 1
-        if left > 0 and not go_on(rows, queue, order, freer, walk):
+        if left > 0 and not advance(rows, queue, order, freer, walk):
             return DONE
     return DONE
 
 
 @kernel
-def start_in_turn(
-    rows: Rows, member: Ints, queue: Queue, rules: Rules, room: Room, order: Ints, now: int
+def place_in_order(
+    rows: Rows, member: Ints, queue: QueueArrays, rules: Rules, room: PassBuffers, order: Ints, now: int
 ) -> int:  # fmt: skip
     """Place each job as early as possible; write `room.started`."""
     for slot in order:
         if queue.table[slot, GONE] == 0 and queue.table[slot, OTHER] != 0:
             taken = take_earliest(rows, member, queue, slot, rules.distinct, room, now)
             if taken == DONE:
-                mark_begun(queue.table, slot, room)
+                record_start(queue.table, slot, room)
             elif taken != REFUSED:
                 return taken
         elif queue.table[slot, GONE] == 0:
             found = find_in_hours(rows, member, queue, rules, room, slot, UNBOUND, FOREVER, now)
-            if found == ROOM:
-                return ROOM
+            if found == SPACE_SHORT:
+                return SPACE_SHORT
             if found == FOUND:
                 taken = take(rows, queue, slot, room.result[1], now)
                 if taken != DONE:
                     return taken
-                mark_begun(queue.table, slot, room)
+                record_start(queue.table, slot, room)
     return DONE

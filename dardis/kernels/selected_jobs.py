@@ -3,29 +3,38 @@
 from __future__ import annotations
 
 from dardis.kernels.jit import bare, inlined, kernel
-from dardis.kernels.job_queue import GONE, LOOKED_AT, OTHER, REMEMBERED, RULE, WHOLE, Queue, Room, Rules
-from dardis.kernels.node_search import AT_ONCE, FOUND, NOTHING, ROOM, fits_now, opens, take
-from dardis.kernels.passes import BEGUN, STAYS, begin, begin_shape, clear, hopeless, mark_begun, take_in
+from dardis.kernels.job_queue import GONE, LOOKED_AT, OTHER, REMEMBERED, RULE, WHOLE, PassBuffers, QueueArrays, Rules
+from dardis.kernels.node_search import AT_ONCE, FOUND, NOTHING, SPACE_SHORT, fits_now, opens, take
+from dardis.kernels.passes import (
+    BEGUN,
+    STAYS,
+    begin,
+    begin_pass,
+    begin_shape,
+    cannot_start,
+    process_events,
+    record_start,
+)
 from dardis.kernels.profile import DONE, FULL
 from dardis.kernels.rows import Rows
-from dardis.kernels.shape_kernels import could_begin, take_there
+from dardis.kernels.shape_kernels import could_begin, take_written_nodes
 from dardis.model.arrays import Ints
 
 __all__ = ["BEGUN", "anybody_could_start", "begin_if_it_fits", "begin_parts_there", "begin_there", "open_pass"]
 
 
 @kernel
-def open_pass(rows: Rows, member: Ints, queue: Queue, rules: Rules, room: Room, now: int) -> int:  # noqa: ARG001 (as others)
+def open_pass(rows: Rows, member: Ints, queue: QueueArrays, rules: Rules, room: PassBuffers, now: int) -> int:  # noqa: ARG001 (as others)
     """Process events and begin a pass."""
-    taken = take_in(rows, queue, room, now)
+    taken = process_events(rows, queue, room, now)
     if taken != DONE:
         return taken
     room.state[WHOLE] = 1
-    return clear(rows, queue, rules, room, now)
+    return begin_pass(rows, queue, rules, room, now)
 
 
 @kernel
-def anybody_could_start(rows: Rows, member: Ints, queue: Queue, rules: Rules, room: Room, now: int) -> int:
+def find_startable_job(rows: Rows, member: Ints, queue: QueueArrays, rules: Rules, room: PassBuffers, now: int) -> int:
     """FOUND if any job could start now, alone in the queue; else NOTHING or ROOM."""
     state = room.state
     state[LOOKED_AT] = 0
@@ -34,10 +43,10 @@ def anybody_could_start(rows: Rows, member: Ints, queue: Queue, rules: Rules, ro
         may = queue.table[slot, GONE] == 0 and opens(queue, slot, now) == now
         if may and queue.table[slot, OTHER] != 0:
             if len(room.out) < len(member):
-                return ROOM
+                return SPACE_SHORT
             if could_begin(rows, member, queue, slot, rules.distinct, room, now):
                 return FOUND
-        elif may and not hopeless(queue.table, slot, room):
+        elif may and not cannot_start(queue.table, slot, room):
             if fits_now(rows, member, queue.table, slot, rules, now, AT_ONCE):
                 return FOUND
             room.failed[state[LOOKED_AT] % REMEMBERED] = slot
@@ -46,7 +55,9 @@ def anybody_could_start(rows: Rows, member: Ints, queue: Queue, rules: Rules, ro
 
 
 @kernel
-def begin_if_it_fits(rows: Rows, member: Ints, queue: Queue, rules: Rules, room: Room, slot: int, now: int) -> int:
+def start_if_fits(
+    rows: Rows, member: Ints, queue: QueueArrays, rules: Rules, room: PassBuffers, slot: int, now: int
+) -> int:
     """Start a job now on the best nodes; return BEGUN, STAYS, FULL or ROOM."""
     if queue.table[slot, OTHER] != 0:
         return begin_shape(rows, member, queue, slot, rules, room, now)
@@ -56,19 +67,21 @@ def begin_if_it_fits(rows: Rows, member: Ints, queue: Queue, rules: Rules, room:
 
 
 @inlined
-def _begun(queue: Queue, room: Room, slot: int, taken: int) -> int:
+def _begun(queue: QueueArrays, room: PassBuffers, slot: int, taken: int) -> int:
     if taken == FULL:
         return FULL
-    return mark_begun(queue.table, slot, room) if taken == DONE else STAYS
+    return record_start(queue.table, slot, room) if taken == DONE else STAYS
 
 
 @bare
-def begin_there(rows: Rows, queue: Queue, room: Room, slot: int, now: int) -> int:
+def start_on_written_nodes(rows: Rows, queue: QueueArrays, room: PassBuffers, slot: int, now: int) -> int:
     """Start a job on the written nodes; return BEGUN, STAYS or FULL."""
     return _begun(queue, room, slot, take(rows, queue, slot, now, now))
 
 
 @bare
-def begin_parts_there(rows: Rows, queue: Queue, room: Room, slot: int, first: int, now: int) -> int:
+def start_parts_on_written_nodes(
+    rows: Rows, queue: QueueArrays, room: PassBuffers, slot: int, first: int, now: int
+) -> int:
     """Start the request in row `first`, as `begin_there`."""
-    return _begun(queue, room, slot, take_there(rows, queue, slot, first, now))
+    return _begun(queue, room, slot, take_written_nodes(rows, queue, slot, first, now))

@@ -20,11 +20,11 @@ from dardis.kernels.job_queue import (
     SPAN,
     START,
     UNITS,
-    Queue,
-    Room,
+    PassBuffers,
+    QueueArrays,
     Rules,
 )
-from dardis.kernels.node_search import ROOM, give_back, give_back_row, opens, take
+from dardis.kernels.node_search import SPACE_SHORT, opens, release_job, release_row, take
 from dardis.kernels.profile import DONE, FULL, REFUSED
 from dardis.kernels.rows import Rows, find, next_rise
 from dardis.model.arrays import Ints
@@ -127,14 +127,14 @@ def choose(most: Ints, count: int, table: Ints, part: int, nodes: Ints, units: I
 
 
 @bare
-def clear_parts(rows: Rows, queue: Queue, slot: int, now: int) -> int:
+def release_parts(rows: Rows, queue: QueueArrays, slot: int, now: int) -> int:
     """Release all parts of a job."""
     table = queue.table
     first = table[slot, OTHER]
     while first != 0:
         part = first
         while part != 0:
-            if table[part - 1, START] != NO_TIME and give_back_row(rows, queue, part - 1, now) == FULL:
+            if table[part - 1, START] != NO_TIME and release_row(rows, queue, part - 1, now) == FULL:
                 return FULL
             part = table[part - 1, PART]
         first = table[first - 1, OTHER]
@@ -143,7 +143,7 @@ def clear_parts(rows: Rows, queue: Queue, slot: int, now: int) -> int:
 
 @bare
 def place(
-    rows: Rows, member: Ints, queue: Queue, slot: int, first: int, distinct: bool, room: Room, start: int, now: int
+    rows: Rows, member: Ints, queue: QueueArrays, slot: int, first: int, distinct: bool, room: PassBuffers, start: int, now: int
 ) -> int:  # fmt: skip
     """Take nodes for all parts of the request in row `first`.
 
@@ -158,7 +158,7 @@ def place(
         low = table[row, HOLD]
         chosen = choose(most, len(member), table, row, queue.hold_node[low:], queue.hold_units[low:])
         if chosen == 0:
-            return FULL if clear_parts(rows, queue, slot, now) == FULL else REFUSED
+            return FULL if release_parts(rows, queue, slot, now) == FULL else REFUSED
         table[row, HELD] = chosen
         taken = take(rows, queue, row, start, now)
         if taken != DONE:
@@ -168,7 +168,7 @@ def place(
 
 
 @bare
-def ask_as(table: Ints, slot: int, first: int) -> None:
+def write_summed_request(table: Ints, slot: int, first: int) -> None:
     """Write the summed request in row `first` into the job's row, as one unit."""
     table[slot, SPAN] = table[first, SPAN]
     for k in range(REQUEST, table.shape[1]):
@@ -181,30 +181,32 @@ def ask_as(table: Ints, slot: int, first: int) -> None:
 
 
 @bare
-def settle(table: Ints, slot: int, first: int, start: int) -> None:
+def record_request(table: Ints, slot: int, first: int, start: int) -> None:
     """Record start and request in the job's row."""
-    ask_as(table, slot, first)
+    write_summed_request(table, slot, first)
     table[slot, START] = start
     table[slot, PART] = first + 1
 
 
 @bare
-def suppose(table: Ints, slot: int, free: Ints) -> None:
+def write_likely_request(table: Ints, slot: int, free: Ints) -> None:
     """Represent a waiting job by its first request within `free`, else its first."""
     first = table[slot, OTHER]
     while first != 0:
-        ask_as(table, slot, first - 1)
+        write_summed_request(table, slot, first - 1)
         holds = True
         for k in range(len(free)):
             holds = holds and table[slot, REQUEST + k] <= free[k]
         if holds:
             return
         first = table[first - 1, OTHER]
-    ask_as(table, slot, table[slot, OTHER] - 1)
+    write_summed_request(table, slot, table[slot, OTHER] - 1)
 
 
 @bare
-def could_begin(rows: Rows, member: Ints, queue: Queue, slot: int, distinct: bool, room: Room, start: int) -> bool:
+def could_begin(
+    rows: Rows, member: Ints, queue: QueueArrays, slot: int, distinct: bool, room: PassBuffers, start: int
+) -> bool:
     """Whether each part of a request would fit alone; necessary for a start."""
     table = queue.table
     most = room.out[:, 0]
@@ -225,7 +227,9 @@ def could_begin(rows: Rows, member: Ints, queue: Queue, slot: int, distinct: boo
 
 
 @bare
-def earliest_alone(rows: Rows, member: Ints, queue: Queue, slot: int, distinct: bool, room: Room, now: int) -> int:
+def earliest_possible_start(
+    rows: Rows, member: Ints, queue: QueueArrays, slot: int, distinct: bool, room: PassBuffers, now: int
+) -> int:
     """First time when a job `could_begin`, or FOREVER."""
     start = opens(queue, slot, now)
     while start < FOREVER and not could_begin(rows, member, queue, slot, distinct, room, start):
@@ -234,32 +238,34 @@ def earliest_alone(rows: Rows, member: Ints, queue: Queue, slot: int, distinct: 
 
 
 @bare
-def take_there(rows: Rows, queue: Queue, slot: int, first: int, now: int) -> int:
+def take_written_nodes(rows: Rows, queue: QueueArrays, slot: int, first: int, now: int) -> int:
     """Take the written nodes of the request in row `first` now; return DONE, REFUSED or FULL."""
-    if clear_parts(rows, queue, slot, now) == FULL:
+    if release_parts(rows, queue, slot, now) == FULL:
         return FULL
     part = first + 1
     while part != 0:
         taken = take(rows, queue, part - 1, now, now)
         if taken != DONE:
-            return FULL if taken == FULL or clear_parts(rows, queue, slot, now) == FULL else REFUSED
+            return FULL if taken == FULL or release_parts(rows, queue, slot, now) == FULL else REFUSED
         part = queue.table[part - 1, PART]
-    settle(queue.table, slot, first, now)
+    record_request(queue.table, slot, first, now)
     return DONE
 
 
 @bare
-def take_now(rows: Rows, member: Ints, queue: Queue, slot: int, distinct: bool, room: Room, now: int) -> int:
+def take_now(
+    rows: Rows, member: Ints, queue: QueueArrays, slot: int, distinct: bool, room: PassBuffers, now: int
+) -> int:
     """Take nodes now for the first request that fits; return DONE, REFUSED, FULL or ROOM."""
     if len(room.out) < len(member):
-        return ROOM
-    if clear_parts(rows, queue, slot, now) == FULL:
+        return SPACE_SHORT
+    if release_parts(rows, queue, slot, now) == FULL:
         return FULL
     first = queue.table[slot, OTHER]
     while first != 0:
         done = place(rows, member, queue, slot, first - 1, distinct, room, now, now)
         if done == DONE:
-            settle(queue.table, slot, first - 1, now)
+            record_request(queue.table, slot, first - 1, now)
         if done != REFUSED:
             return done
         first = queue.table[first - 1, OTHER]
@@ -267,7 +273,7 @@ def take_now(rows: Rows, member: Ints, queue: Queue, slot: int, distinct: bool, 
 
 
 @bare
-def next_moment(rows: Rows, queue: Queue, slot: int, time: int) -> int:
+def next_moment(rows: Rows, queue: QueueArrays, slot: int, time: int) -> int:
     """Next time when a node gains capacity and the queue is open."""
     following = FOREVER
     for node in range(len(rows.size)):
@@ -276,11 +282,13 @@ def next_moment(rows: Rows, queue: Queue, slot: int, time: int) -> int:
 
 
 @bare
-def take_earliest(rows: Rows, member: Ints, queue: Queue, slot: int, distinct: bool, room: Room, now: int) -> int:
+def take_earliest(
+    rows: Rows, member: Ints, queue: QueueArrays, slot: int, distinct: bool, room: PassBuffers, now: int
+) -> int:
     """Take nodes for the request that ends first; return DONE, REFUSED, FULL or ROOM."""
     if len(room.out) < len(member):
-        return ROOM
-    if clear_parts(rows, queue, slot, now) == FULL:
+        return SPACE_SHORT
+    if release_parts(rows, queue, slot, now) == FULL:
         return FULL
     best, best_end = 0, FOREVER
     first = queue.table[slot, OTHER]
@@ -291,7 +299,7 @@ def take_earliest(rows: Rows, member: Ints, queue: Queue, slot: int, distinct: b
             done = place(rows, member, queue, slot, first - 1, distinct, room, start, now)
             if done == DONE:
                 best, best_end = first, start + span
-                if clear_parts(rows, queue, slot, now) == FULL:
+                if release_parts(rows, queue, slot, now) == FULL:
                     return FULL
             elif done != REFUSED:
                 return done
@@ -303,14 +311,16 @@ def take_earliest(rows: Rows, member: Ints, queue: Queue, slot: int, distinct: b
     start = best_end - queue.table[best - 1, SPAN]
     done = place(rows, member, queue, slot, best - 1, distinct, room, start, now)
     if done == DONE:
-        settle(queue.table, slot, best - 1, start)
+        record_request(queue.table, slot, best - 1, start)
     return done
 
 
 @kernel
-def holds_alone(rows: Rows, member: Ints, queue: Queue, rules: Rules, room: Room, slot: int, now: int) -> int:
+def can_hold_now(
+    rows: Rows, member: Ints, queue: QueueArrays, rules: Rules, room: PassBuffers, slot: int, now: int
+) -> int:
     """DONE if a job fits now, else REFUSED, FULL or ROOM."""
     done = take_now(rows, member, queue, slot, rules.distinct, room, now)
-    if done == DONE and give_back(rows, queue, slot, now) == FULL:
+    if done == DONE and release_job(rows, queue, slot, now) == FULL:
         return FULL
     return done

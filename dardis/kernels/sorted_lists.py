@@ -6,11 +6,11 @@ import numpy as np
 
 from dardis.kernels.common_starts import NONE
 from dardis.kernels.jit import inlined
-from dardis.kernels.job_queue import BACK, LEVEL, NUMBER, RULE, SUBMIT, Queue
+from dardis.kernels.job_queue import BACK, LEVEL, NUMBER, RULE, SUBMIT, QueueArrays
 
 
 @inlined
-def goes_before(queue: Queue, which: int, a: int, b: int) -> bool:
+def goes_before(queue: QueueArrays, which: int, a: int, b: int) -> bool:
     """Whether slot a precedes slot b: by priority, key, submission, number."""
     if queue.table[a, LEVEL] != queue.table[b, LEVEL]:
         return queue.table[a, LEVEL] > queue.table[b, LEVEL]
@@ -22,13 +22,13 @@ def goes_before(queue: Queue, which: int, a: int, b: int) -> bool:
 
 
 @inlined
-def beyond(queue: Queue, last: int, slot: int) -> bool:
+def beyond(queue: QueueArrays, last: int, slot: int) -> bool:
     """Whether a job is behind the window."""
     return last != NONE and goes_before(queue, np.int64(RULE), last, slot)
 
 
 @inlined
-def enqueue(queue: Queue, slot: int) -> None:
+def enqueue(queue: QueueArrays, slot: int) -> None:
     """Insert a slot into both lists."""
     for which in (RULE, BACK):
         count = queue.size[which]

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dardis.kernels.chance import below, unit
+from dardis.kernels.chance import draw_below, draw_unit
 from dardis.kernels.jit import bare, inlined
 from dardis.model.arrays import Ints
 from dardis.model.offer_rows import FIRST, FROM, INDEX, TO, UNIFORM
@@ -73,7 +73,7 @@ def drawn_instant(weights: Ints, count: int, draw: Draw, counter: int) -> int:
         total = np.int64(0)
         for p in range(count):
             total += weights[p, INDEX] * (weights[p, TO] - weights[p, FROM])
-        place = below(key, counter, total)
+        place = draw_below(key, counter, total)
         for p in range(count):
             mass = weights[p, INDEX] * (weights[p, TO] - weights[p, FROM])
             if place < mass:
@@ -83,7 +83,7 @@ def drawn_instant(weights: Ints, count: int, draw: Draw, counter: int) -> int:
     whole = 0.0
     for p in range(count):
         whole += weights[p, INDEX] * (np.exp(-decay * weights[p, FROM]) - np.exp(-decay * weights[p, TO]))
-    rest = unit(key, counter) * whole
+    rest = draw_unit(key, counter) * whole
     for p in range(count):
         top = np.exp(-decay * weights[p, FROM])
         part_mass = weights[p, INDEX] * (top - np.exp(-decay * weights[p, TO]))

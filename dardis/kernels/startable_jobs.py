@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from dardis.kernels.common_starts import GAP_BITS, OPEN_GAP, Choice, Start, give_out, key_of, units_of
+from dardis.kernels.common_starts import GAP_BITS, OPEN_GAP, CandidateStart, NodeSelection, give_out, key_of, units_of
 from dardis.kernels.fitting import fits_at
 from dardis.kernels.free_capacity_index import (
     BASE,
@@ -19,7 +19,7 @@ from dardis.kernels.free_capacity_index import (
     SOONEST,
     WRITTEN,
     Changes,
-    Openings,
+    FreeCapacityIndex,
     pack_key,
     seek_key,
     until_of,
@@ -40,7 +40,7 @@ UNKNOWN: Final = -1
 """Result of `nodes_now` if space is short."""
 
 
-class Taken(NamedTuple):
+class SelectedNodes(NamedTuple):
     """Selected nodes (machine numbers) and units."""
 
     nodes: Ints
@@ -52,7 +52,7 @@ class Taken(NamedTuple):
 
 
 @inlined
-def free_until(rows: Rows, changes: Changes, openings: Openings, request: Ints, node: int, now: int) -> int:
+def free_until(rows: Rows, changes: Changes, openings: FreeCapacityIndex, request: Ints, node: int, now: int) -> int:
     """Until when a node holds a unit (FOREVER: no end); forget the past."""
     # After a passed segment the node counts as changed, as its fewest units may have risen.
     if rows.size[node] > 1 and rows.time[rows.head[node] + 1] <= now:
@@ -79,7 +79,7 @@ def units_until(rows: Rows, node: int, request: Ints, end: int) -> int:
 
 @bare
 def take_best(
-    nodes: Nodes, changes: Changes, openings: Openings, start: Start, request: Ints, choice: Choice, found: Taken
+    nodes: Nodes, changes: Changes, openings: FreeCapacityIndex, start: CandidateStart, request: Ints, choice: NodeSelection, found: SelectedNodes
 ) -> int:  # fmt: skip
     """Write nodes and units in best-fit order; return as `nodes_now`."""
     # Keys give the fewest units of the entry, not of this run. A node waits in a heap until no later node can precede
@@ -132,7 +132,7 @@ def take_best(
 
 @folded
 def take_any(
-    nodes: Nodes, changes: Changes, openings: Openings, start: Start, request: Ints, choice: Choice, found: Taken
+    nodes: Nodes, changes: Changes, openings: FreeCapacityIndex, start: CandidateStart, request: Ints, choice: NodeSelection, found: SelectedNodes
 ) -> int:  # fmt: skip
     """Write nodes of another selection rule, and units; return as `nodes_now`."""
     key, about = openings.key, openings.about
@@ -162,7 +162,7 @@ def take_any(
 
 @folded
 def nodes_now(
-    nodes: Nodes, changes: Changes, openings: Openings, start: Start, request: Ints, choice: Choice, found: Taken
+    nodes: Nodes, changes: Changes, openings: FreeCapacityIndex, start: CandidateStart, request: Ints, choice: NodeSelection, found: SelectedNodes
 ) -> int:  # fmt: skip
     """Write nodes, ascending, and units of a start now; 0: no start, UNKNOWN: space is short."""
     if choice.distinct and openings.about[NODES] < start.units:
@@ -216,8 +216,8 @@ def latest_of(when: Ints, count: int) -> int:
 
 
 @bare
-def who_could(
-    rows: Rows, openings: Openings, request: Ints, walltime: int, first: int, last: int, now: int, needed: int,
+def find_later_nodes(
+    rows: Rows, openings: FreeCapacityIndex, request: Ints, walltime: int, first: int, last: int, now: int, needed: int,
     could: Ints, when: Ints,
 ) -> int:  # fmt: skip
     """Write nodes that can hold a unit from a time in `[first, last]`, and the times.

@@ -147,8 +147,8 @@ async def be_agent(
     `answer` answers turns. `users`: open to all users. `apart`: the supervisor is started separately.
     """
     with listening(folder, users=users) as listener:
-        door = Door(listener, link.say)
-        agent = Agent(partial(KeeperClient.connect, folder, apart=apart), link.say, door.hear)
+        door = Door(listener, link.send)
+        agent = Agent(partial(KeeperClient.connect, folder, apart=apart), link.send, door.hear)
         loop = asyncio.get_running_loop()
         for which in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             loop.add_signal_handler(which, agent.leaving.set)
@@ -159,7 +159,7 @@ async def be_agent(
                 await asyncio.wait([linking, leaving], timeout=LOOK_S, return_when=asyncio.FIRST_COMPLETED)
                 agent.look()
                 door.look()
-            link.say(json.dumps({"left": True}).encode())
+            link.send(json.dumps({"left": True}).encode())
             await asyncio.wait([linking], timeout=PART_S)
         finally:
             agent.end("its agent leaves")

@@ -23,9 +23,9 @@ from dardis.registry import Cluster, find_dispatcher
 from dardis.runs.hosts import host_from_plan, host_plan
 from dardis.runs.kernel_warmup import warm as warm_dispatcher
 from dardis.transport.base import Hosts
-from dardis.transport.local_transport import LocalHosts, LocalPool, Lockstep, pool_here
+from dardis.transport.local_transport import LocalHosts, LocalPool, Lockstep, in_process_pool
 from dardis.turns import LateTurns, Turn
-from dardis.wire.effects import Deed, Placed, Rejected
+from dardis.wire.effects import ExecutorAction, Placed, Rejected
 
 if TYPE_CHECKING:
     from dardis.node_manager import RelayingHost
@@ -175,7 +175,7 @@ class Decider:
         turns = (
             find_dispatcher(DISPATCHER)
             .with_settings(SETTINGS)
-            .turns(Cluster(platform, bounds, SEED, pool=pool_here(hosts)))
+            .turns(Cluster(platform, bounds, SEED, pool=in_process_pool(hosts)))
         )
         if not isinstance(turns, LateTurns):
             raise ProtocolError(f"{DISPATCHER} gives no late turns")
@@ -204,9 +204,9 @@ class Decider:
         turns = self._turns
         self._starts, self._refused = [], {}
         if turns.wake() <= now:
-            turns.woken(now)
+            turns.on_wake(now)
         if happened.ended:  # all waiting jobs get a turn, else only new jobs
-            self._take(turns.ended(happened.ended, now), now)
+            self._take(turns.on_job_ends(happened.ended, now), now)
         left = {node for job in happened.ended for node in self._running.pop(job)[1]}
         self._withdraw(happened.withdrawn, now)
         for run in happened.runs:
@@ -216,16 +216,16 @@ class Decider:
             self._close(self._closed if happened.closed is None else happened.closed, now)
         for asks in happened.submitted:
             self._submit(self._job(asks), now)
-        self._take(turns.over(now, last=True), now)
+        self._take(turns.on_instant_end(now, last=True), now)
         return self._starts, self._refused
 
     def _submit(self, job: Job, now: int) -> None:
         self._waiting[job.number] = job
-        self._take(self._turns.submitted(job, 0, now), now)
+        self._take(self._turns.on_submit(job, 0, now), now)
 
     def _withdraw(self, jobs: tuple[JobId, ...], now: int) -> None:
         if jobs:
-            self._take(self._turns.changed(Withdrawn(jobs), now), now)
+            self._take(self._turns.on_change(Withdrawn(jobs), now), now)
             for job in jobs:
                 del self._waiting[job]
 
@@ -238,30 +238,30 @@ class Decider:
                 less[node] -= job.request
         windows = [Maintenance((node,), now, NOBODY_KNOWS, tuple(lacks.tolist())) for node, lacks in less.items()]
         machine = replace(self._platform, maintenance=tuple(windows))
-        self._take(self._turns.changed(LaidOutAnew(machine), now), now)
+        self._take(self._turns.on_change(LaidOutAnew(machine), now), now)
 
     def _adopt(self, job: Job, nodes: tuple[int, ...], left: int, now: int) -> None:
         left = max(left, OVERRUN_S)
         self._running[job.number] = job, nodes, now + left
         placed = np.array(nodes, dtype=np.int64)
-        self._take(self._turns.adopted(replace(job, walltime=left), placed, now), now)
+        self._take(self._turns.on_adopt(replace(job, walltime=left), placed, now), now)
 
     def _extend(self, now: int) -> None:
         late = [(number, job, nodes) for number, (job, nodes, end) in self._running.items() if end <= now]
         for number, job, nodes in late:
-            self._take(self._turns.ended([number], now), now)
+            self._take(self._turns.on_job_ends([number], now), now)
             self._adopt(job, nodes, OVERRUN_S, now)
 
     def _take(self, turns: Iterable[Turn], now: int) -> None:
         for turn in turns:
-            self._lockstep.hold(turn.talk, now)
+            self._lockstep.run_turn(turn.dialogue, now)
 
     def _job(self, asks: Asks) -> Job:
         """Job submitted by now, even if clocks differ."""
         submit = min(asks.submit, self._last)
         return Job(asks.job, submit, submit, None, asks.walltime, asks.nodes, asks.request, self._platform.all_groups)
 
-    def execute(self, who: Address, deed: Deed, now: int) -> None:  # noqa: ARG002 (interface)
+    def execute(self, who: Address, deed: ExecutorAction, now: int) -> None:  # noqa: ARG002 (interface)
         """Record a start or refusal."""
         match deed:
             case Placed(job=number, nodes=placed) if number in self._waiting:

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, Final
 from dardis import __version__
 from dardis.config.platform_file import load_platform
 from dardis.engine.clock import monotonic_s
-from dardis.kernels.jit import TELLER
+from dardis.kernels.jit import COMPILE_LISTENER
 from dardis.live.admission import Reach
 from dardis.live.agent import be_agent
 from dardis.live.etcd_journal import open_journal
@@ -43,7 +43,7 @@ from dardis.transport.base import Hosts
 from dardis.transport.links import Keys, Link, Switchboard, new_keys
 from dardis.transport.mpi_transport import broadcast, finish
 from dardis.transport.peers import MpiPeers
-from dardis.transport.remote_hosts import FarHost, FarHosts
+from dardis.transport.remote_hosts import RemoteHost, RemoteHosts
 
 if TYPE_CHECKING:
     from dardis.transport.mpi_transport import Communicator
@@ -133,10 +133,10 @@ def _agent(stack: ExitStack, asked: Serving, folder: Path, keys: Keys) -> tuple[
 
     def work(told: Any) -> int:  # noqa: ANN401
         (turns, talk), key = told
-        TELLER.quiet = True  # only the first rank reports compilation
+        COMPILE_LISTENER.quiet = True  # only the first rank reports compilation
         warm()
         link = Link((turns, talk), key.encode(), keys)
-        answer = FarHost(host_of_plan).answer
+        answer = RemoteHost(host_of_plan).answer
         asyncio.run(be_agent(folder, link, answer, users=asked.users, apart=asked.keepers_apart))
         return 0
 
@@ -150,7 +150,7 @@ def reach_of(machine: Machine, switchboard: Switchboard) -> Reach:
 
     def reach(silent: AbstractSet[HostId]) -> Hosts:
         here = {host: host_of_plan(plan, host) for host in {FIRST_HOST, *silent}}
-        return FarHosts(switchboard, plan, len(machine.hosts), next(sessions), TURN_S, here)
+        return RemoteHosts(switchboard, plan, len(machine.hosts), next(sessions), TURN_S, here)
 
     return reach
 

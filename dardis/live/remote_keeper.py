@@ -47,11 +47,11 @@ class Talks:
 
     def say(self, host: HostId, **told: Any) -> None:  # noqa: ANN401 (plain values)
         """Send a message to an agent; lost without a link."""
-        self._switchboard.say(host, json.dumps(told).encode())
+        self._switchboard.send(host, json.dumps(told).encode())
 
     def is_silent(self, host: HostId) -> bool:
         """Whether a host has sent nothing for too long."""
-        return self._switchboard.silent_s(host) > SILENT_S
+        return self._switchboard.seconds_since_contact(host) > SILENT_S
 
     def _hear(self, host: HostId, payload: bytes) -> None:
         told = json.loads(payload)

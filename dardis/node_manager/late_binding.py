@@ -20,7 +20,7 @@ from dardis.model.local_queries import Bind
 FIRST_JOBS = 256
 
 
-class Pool(Protocol):
+class GrowablePool(Protocol):
     """Nodes and reservations in growing arrays."""
 
     profiles: Rows
@@ -34,10 +34,10 @@ class Pool(Protocol):
         """Enlarge the reservation lists."""
 
 
-class TurnsOfLate:
+class PoolLateBinder:
     """Starts a request's jobs, and keeps the results."""
 
-    def __init__(self, pool: Pool, kinds: int) -> None:
+    def __init__(self, pool: GrowablePool, kinds: int) -> None:
         """Create arrays."""
         self._pool = pool
         self._queue = job_queue.make_queue(FIRST_JOBS, kinds)
@@ -57,7 +57,7 @@ class TurnsOfLate:
         if len(jobs) > len(self._queue.table):
             self._queue = job_queue.wider_queue(self._queue, 2 * len(jobs))
             self._got = np.zeros((2 * len(jobs), 5), dtype=np.int64)
-            placer.see_slots(2 * len(jobs))
+            placer.ensure_slots(2 * len(jobs))
         how = question.binds, question.soft, question.distinct, question.choice, seed
         if how != self._how:
             self._how = how
@@ -69,7 +69,7 @@ class TurnsOfLate:
         at[:] = 0
         at[late_order.HEAD] = -1
         while True:
-            wanted = late_order.Wanted(
+            wanted = late_order.BindTask(
                 pool.books, changed, at, self._got, since, jobs, question.reserves, question.behind
             )
             outcome = placer.run(late_order.bind, self._queue, wanted, now)

@@ -12,7 +12,7 @@ from itertools import pairwise
 import numpy as np
 
 from dardis.kernels.common_starts import NONE
-from dardis.kernels.offers import Held
+from dardis.kernels.offers import HeldReservations
 from dardis.kernels.relay_blocks import jobs_of
 from dardis.model.addresses import FIRST_HOST, HostId, JobId, ManagerAddress
 from dardis.model.arrays import Ints
@@ -22,10 +22,10 @@ from dardis.model.local_queries import BIND_COLUMNS, Bind, Bound, Improve, Impro
 from dardis.model.placements import offsets_of
 from dardis.model.platform import Maintenance, Platform
 from dardis.model.target import DesiredProfile
-from dardis.node_manager.pool_buffers import see_sound
+from dardis.node_manager.pool_buffers import check_query
 from dardis.node_manager.pool_state import Claim, PoolState, VirtualHosts
 from dardis.wire import messages as say
-from dardis.wire.effects import Effect, Kill, Launch, SetTimer, Tell, TellAll
+from dardis.wire.effects import Effect, Kill, Launch, SendToManager, SendToManagers, SetTimer
 
 LAPSE, REPORT, FORGET = range(3)
 """Timer tokens: a tentative reservation lapses; repeat `Finished`; forget a release."""
@@ -65,7 +65,7 @@ class NodePool:
         self._finished: dict[JobId, int] = {}
         self._heads: dict[JobId, Ints] = {}
         """Announced late-binding reservations."""
-        self._backlogs: dict[ManagerAddress, say.Backlog] = {}
+        self._backlogs: dict[ManagerAddress, say.BacklogReport] = {}
         """Latest backlog by task manager."""
         self._refusers: dict[JobId, int] = {}
         """Place of the job's node that last refused an earlier start; -1: unknown."""
@@ -80,33 +80,33 @@ class NodePool:
     def handle(self, message: say.Message, now: int) -> list[Effect]:
         """Process a message; return effects."""
         match message:
-            case say.Ask():
+            case say.OfferQuery():
                 return [self._offer(message, now)]
-            case say.JointAsk():
+            case say.JointQuery():
                 return [self._offer_jointly(message, now)]
             case say.Confirm():
                 return self._confirm(message, now)
-            case say.Ended():
-                return self._ended(message, now)
+            case say.UnitsEnded():
+                return self._on_units_end(message, now)
             case say.Release():
                 return self._release(message, now)
             case say.Commit():
                 return self._commit(message, now)
             case say.Timer():
                 return self._timer(message, now)
-            case say.Noted():
-                return self._noted(message)
-            case say.Look():
+            case say.FinishedAck():
+                return self._on_report_noted(message)
+            case say.PublishRequest():
                 self._publishes = self._report_every > 0
                 return [self._publish(now)]
-            case say.Announce() | say.Backlog():
-                return self._announced(message, now)
+            case say.Announce() | say.BacklogReport():
+                return self._on_announce(message, now)
             case say.Switch() | say.Closures():
                 return self._nodes_change(message, now)
             case _:
                 raise ProtocolError(f"a node manager got {type(message).__name__}")
 
-    def answer_unread(self, ask: Ints, now: int) -> Ints:
+    def answer_encoded(self, ask: Ints, now: int) -> Ints:
         """Answer to a summable ask, both in wire form; empty: decode the ask."""
         return self.state.answer_block(ask, self._held(jobs_of(ask)), self._seed, now, self.incarnation)
 
@@ -114,10 +114,10 @@ class NodePool:
         if isinstance(message, say.Switch):
             self.state.switch(message)
         else:
-            self._lay_out_anew(message, now)
+            self._rebuild_layout(message, now)
         return []
 
-    def _lay_out_anew(self, closures: say.Closures, now: int) -> None:
+    def _rebuild_layout(self, closures: say.Closures, now: int) -> None:
         """Rebuild with new closures, and keep all claims."""
         rows = zip(closures.node.tolist(), closures.span.tolist(), closures.less.tolist(), strict=True)
         windows = tuple(
@@ -131,17 +131,17 @@ class NodePool:
         for job, claim in claims.items():
             self._hold(job, replace(claim, start=max(claim.start, now)), now)
 
-    def _see_sound(self, ask: say.Ask) -> None:
+    def _check_query(self, ask: say.OfferQuery) -> None:
         state = self.state
-        see_sound(ask, state.first, state.first + state.count, state.capacity.shape[1])
+        check_query(ask, state.first, state.first + state.count, state.capacity.shape[1])
 
-    def _offer(self, ask: say.Ask, now: int) -> Effect:
-        self._see_sound(ask)
+    def _offer(self, ask: say.OfferQuery, now: int) -> Effect:
+        self._check_query(ask)
         held = self._held(ask.job)
         answer: say.Message
         if ask.want == say.CANDIDATES:
             rows, offset = self.state.candidates(ask, held, self._seed, now, self.incarnation)
-            return Tell(JobId(int(ask.job[0])), say.Candidates(ask.round, offset, rows))
+            return SendToManager(JobId(int(ask.job[0])), say.Candidates(ask.round, offset, rows))
         asked = ask.sample - self.state.first
         down_until = self.state.down_until(asked, now)
         horizon, last_end = (max(end, down_until) for end in self.state.ends(asked))
@@ -151,11 +151,11 @@ class NodePool:
         else:
             rows, offset = self.state.offers(ask, held, self._seed, now)
             answer = say.Offers(ask.round, self.host, self.incarnation, horizon, last_end, offset, rows, down_until)
-        return Tell(JobId(int(ask.job[0])), answer)
+        return SendToManager(JobId(int(ask.job[0])), answer)
 
-    def _offer_jointly(self, asks: say.JointAsk, now: int) -> Effect:
-        ask = asks.ask
-        self._see_sound(ask)
+    def _offer_jointly(self, asks: say.JointQuery, now: int) -> Effect:
+        ask = asks.query
+        self._check_query(ask)
         rows, offset = self.state.offers(ask, self._held(ask.job), self._seed, now)
         about = []
         for low, high in pairwise(ask.sample_offset.tolist()):
@@ -164,7 +164,7 @@ class NodePool:
             about.append([*(max(end, down_until) for end in self.state.ends(nodes)), down_until])
         table = np.array(about, dtype=np.int64)
         answer = say.JointOffers(asks.rounds, ask.job, self.host, self.incarnation, table, offset, rows)
-        return Tell(JobId(int(ask.job[0])), answer)
+        return SendToManager(JobId(int(ask.job[0])), answer)
 
     # ------------------------------------------------------------------------------------------------------------------
     # Direct calls by a task manager of this process.
@@ -207,10 +207,10 @@ class NodePool:
         """Give late-binding jobs turns; nodes are numbered from 0."""
         told = 0
         if bind.dropped >= 0:
-            told = self.state.tell(now)
+            told = self.state.count_due(now)
             if bind.dropped not in self._claims:
                 raise ProtocolError(f"job {bind.dropped}: it is to give back what it does not hold")
-            self._take_back(bind.dropped, self._claims[bind.dropped], now)
+            self._withdraw_claim(bind.dropped, self._claims[bind.dropped], now)
         bound = self.state.bind(bind, told, self._seed, now)
         low = 0
         for place, number, start, end, count in bound.jobs.tolist():
@@ -222,8 +222,8 @@ class NodePool:
 
     # ------------------------------------------------------------------------------------------------------------------
 
-    def _announced(self, news: say.Announce | say.Backlog, now: int) -> list[Effect]:
-        if isinstance(news, say.Backlog):
+    def _on_announce(self, news: say.Announce | say.BacklogReport, now: int) -> list[Effect]:
+        if isinstance(news, say.BacklogReport):
             known = self._backlogs.get(news.manager)
             if known is None or known.number < news.number:
                 self._backlogs[news.manager] = news
@@ -245,16 +245,16 @@ class NodePool:
         rows = [[manager, told.number, *told.totals.tolist()] for manager, told in sorted(self._backlogs.items())]
         backlogs = np.array(rows, dtype=np.int64).reshape(-1, say.BACKLOG_COLUMNS)
         answer = say.Published(self.host, self.incarnation, now, state.next_change(now), standing, backlogs, *nodes)
-        return TellAll(answer)
+        return SendToManagers(answer)
 
-    def _held(self, jobs: Ints) -> Held:
+    def _held(self, jobs: Ints) -> HeldReservations:
         claims = [self._claims.get(job) for job in jobs.tolist()]
         some = [claim for claim in claims if claim is not None]
         if not some:
             zero = _ZEROS if len(claims) == 1 else np.zeros(len(claims) + 1, dtype=np.int64)
-            return Held(zero, _EMPTY, _EMPTY, zero, zero)
+            return HeldReservations(zero, _EMPTY, _EMPTY, zero, zero)
         sizes = [0 if claim is None else len(claim.nodes) for claim in claims]
-        return Held(
+        return HeldReservations(
             offsets_of(sizes),
             np.concatenate([claim.nodes for claim in some]),
             np.concatenate([claim.units for claim in some]),
@@ -264,10 +264,10 @@ class NodePool:
 
     def _confirm(self, confirm: say.Confirm, now: int) -> list[Effect]:
         job, attempt = confirm.job, confirm.attempt
-        refused = Tell(job, say.Refused(job, attempt, self.host))
+        refused = SendToManager(job, say.Refused(job, attempt, self.host))
         old = self._claims.get(job)
         if self._finished.get(job) == attempt or (old is not None and old.attempt == attempt):
-            return [Tell(job, say.Reserved(job, attempt, self.host))] if confirm.tentative else []
+            return [SendToManager(job, say.Reserved(job, attempt, self.host))] if confirm.tentative else []
         expired = confirm.start < now or confirm.expires <= now
         stale = confirm.incarnation != self.incarnation or attempt <= self._closed.get(job, (-1, 0))[0]
         if stale or expired or (old is not None and old.attempt > attempt) or not self._is_sound(confirm):
@@ -277,7 +277,7 @@ class NodePool:
             # A later claim revokes the earlier, even if the release arrives late.
             effects, old = self._close(job, old.attempt, old.start, now), None
         elif old is not None:
-            self._take_back(job, old, now)
+            self._withdraw_claim(job, old, now)
         nodes = confirm.nodes - self.state.first
         end = confirm.start + confirm.walltime
         if not self.state.reserve(nodes, confirm.units, confirm.request, confirm.start, end, now):
@@ -289,7 +289,7 @@ class NodePool:
         self.state.book(nodes, job, claim.start, now)
         if confirm.tentative:
             lapse = SetTimer(claim.start, say.Timer(job, attempt, LAPSE))
-            return [*effects, Tell(job, say.Reserved(job, attempt, self.host)), lapse]
+            return [*effects, SendToManager(job, say.Reserved(job, attempt, self.host)), lapse]
         return [self._launch(job, claim)]
 
     def _is_sound(self, confirm: say.Confirm) -> bool:
@@ -311,7 +311,7 @@ class NodePool:
         self._claims[job] = claim
         self.state.book(claim.nodes, job, claim.start, now)
 
-    def _take_back(self, job: JobId, claim: Claim, now: int) -> None:
+    def _withdraw_claim(self, job: JobId, claim: Claim, now: int) -> None:
         del self._claims[job]
         self._refusers.pop(job, None)
         self.state.unbook(claim.nodes, job, claim.start)
@@ -319,15 +319,15 @@ class NodePool:
         if start < claim.end:
             self.state.release(claim.nodes, claim.units, claim.request, start, claim.end, now)
 
-    def _ended(self, ended: say.Ended, now: int) -> list[Effect]:
+    def _on_units_end(self, ended: say.UnitsEnded, now: int) -> list[Effect]:
         claim = self._claims.get(ended.job)
         if claim is None:
-            return [Tell(ended.job, say.Later(self.host, _EMPTY, 0))] if ended.depth else []
-        self._take_back(ended.job, claim, now)
+            return [SendToManager(ended.job, say.CapacityFreed(self.host, _EMPTY, 0))] if ended.depth else []
+        self._withdraw_claim(ended.job, claim, now)
         effects: list[Effect] = []
         if ended.depth:
             later = self.state.later_jobs(claim.nodes, now, ended.depth)
-            effects.append(Tell(ended.job, say.Later(self.host, *later)))
+            effects.append(SendToManager(ended.job, say.CapacityFreed(self.host, *later)))
         if self._report_every:
             self._finished[ended.job] = claim.attempt
             effects += self._report(ended.job, claim.attempt, now)
@@ -336,9 +336,9 @@ class NodePool:
 
     def _report(self, job: JobId, attempt: int, now: int) -> list[Effect]:
         again = SetTimer(now + self._report_every, say.Timer(job, attempt, REPORT))
-        return [Tell(job, say.Finished(job, attempt, self.host)), again]
+        return [SendToManager(job, say.Finished(job, attempt, self.host)), again]
 
-    def _noted(self, noted: say.Noted) -> list[Effect]:
+    def _on_report_noted(self, noted: say.FinishedAck) -> list[Effect]:
         if self._finished.get(noted.job) == noted.attempt:  # a late one must not silence a later attempt's report
             del self._finished[noted.job]
         return []
@@ -355,7 +355,7 @@ class NodePool:
         claim = self._claims.get(job)
         if claim is None or claim.attempt > attempt:
             return effects
-        self._take_back(job, claim, now)
+        self._withdraw_claim(job, claim, now)
         effects.append(Kill(job, claim.attempt))
         return [*effects, self._publish(now)] if self._publishes else effects
 
@@ -365,20 +365,23 @@ class NodePool:
             del self._finished[release.job]
         if not self._report_every:
             return effects
-        return [*effects, Tell(release.job, say.Released(release.job, release.attempt, self.host))]
+        return [*effects, SendToManager(release.job, say.Released(release.job, release.attempt, self.host))]
 
     def _commit(self, commit: say.Commit, now: int) -> list[Effect]:
         job, attempt = commit.job, commit.attempt
         claim = self._claims.get(job)
         if self._finished.get(job) == attempt:
-            return [Tell(job, say.Committed(job, attempt, self.host))]
+            return [SendToManager(job, say.Committed(job, attempt, self.host))]
         if claim is None or claim.attempt != attempt:
-            return [Tell(job, say.Refused(job, attempt, self.host))]
-        done = Tell(job, say.Committed(job, attempt, self.host))
+            return [SendToManager(job, say.Refused(job, attempt, self.host))]
+        done = SendToManager(job, say.Committed(job, attempt, self.host))
         if claim.committed:
             return [done]
         if now > claim.start:
-            return [*self._close(job, attempt, claim.start, now), Tell(job, say.Refused(job, attempt, self.host))]
+            return [
+                *self._close(job, attempt, claim.start, now),
+                SendToManager(job, say.Refused(job, attempt, self.host)),
+            ]
         claim = Claim(attempt, claim.nodes, claim.units, claim.request, claim.start, claim.end, committed=True)
         self._claims[job] = claim
         return [done, self._launch(job, claim)]

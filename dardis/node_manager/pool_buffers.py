@@ -12,16 +12,16 @@ from dardis.kernels.free_capacity_index import (
     ISSUE,
     MOST_NODES,
     NO_CHANGES,
-    NO_OPENINGS,
+    NO_INDEX,
     WRITTEN,
     Changes,
-    Openings,
+    FreeCapacityIndex,
     make_changes,
-    make_openings,
+    make_index,
 )
-from dardis.kernels.offers import Asked, Batch, Held
+from dardis.kernels.offers import HeldReservations, QueriedNodes, QueryBatch
 from dardis.kernels.placer import FEWEST_OFFERS
-from dardis.kernels.round_kernel import Found
+from dardis.kernels.round_kernel import RoundResults
 from dardis.model.arrays import Ints
 from dardis.model.errors import ProtocolError
 from dardis.model.local_queries import Seek
@@ -32,14 +32,14 @@ _NONE: Ints = np.zeros(0, dtype=np.int64)
 _ZEROS: Ints = np.zeros(2, dtype=np.int64)
 
 
-def found_of(at: Ints, refuser: Ints) -> Found:
+def make_results(at: Ints, refuser: Ints) -> RoundResults:
     """Space for results."""
     start, count, rounds = np.full((3, len(at) - 1), NONE, dtype=np.int64)
     nodes, units = np.empty((2, int(at[-1])), dtype=np.int64)
-    return Found(start, count, rounds, refuser, at, nodes, units, np.zeros(1, dtype=np.int64))
+    return RoundResults(start, count, rounds, refuser, at, nodes, units, np.zeros(1, dtype=np.int64))
 
 
-class Single:
+class SingleSeek:
     """Request for one job, with result space."""
 
     # Reused, as creation takes as long as the answer.
@@ -51,8 +51,10 @@ class Single:
         self._request = np.empty((1, kinds), dtype=np.int64)
         job, draw_key, first, last, walltime, units, quota, groups = self._columns
         asks = Asks(job, draw_key, first, last, walltime, units, quota, groups, self._request)
-        self.batch = Batch(asks, Held(_ZEROS, _NONE, _NONE, _ZEROS, _ZEROS), Asked(_NONE, _NONE, _NONE))
-        self.found = found_of(np.array([0, nodes], dtype=np.int64), _NONE)
+        self.batch = QueryBatch(
+            asks, HeldReservations(_ZEROS, _NONE, _NONE, _ZEROS, _ZEROS), QueriedNodes(_NONE, _NONE, _NONE)
+        )
+        self.found = make_results(np.array([0, nodes], dtype=np.int64), _NONE)
 
     def put(self, seek: Seek) -> None:
         """Write a request."""
@@ -62,7 +64,7 @@ class Single:
         self._request[0] = seek.request
 
 
-class Space:
+class GrowingRows:
     """Growing rows."""
 
     def __init__(self, columns: int) -> None:
@@ -74,7 +76,7 @@ class Space:
         self.rows = np.empty((2 * len(self.rows), self.rows.shape[1]), dtype=np.int64)
 
 
-def see_sound(ask: say.Ask, first: int, last: int, kinds: int) -> None:
+def check_query(ask: say.OfferQuery, first: int, last: int, kinds: int) -> None:
     """Raise ProtocolError for an ask invalid on the nodes `[first, last)`."""
     jobs, offset, sample = len(ask.job), ask.sample_offset, ask.sample
     *columns, request = ask.columns
@@ -97,17 +99,17 @@ MOST_NAMES: Final = 4096
 """Sizes remembered."""
 
 
-class OpenNodes:
+class FreeCapacityIndexes:
     """Indexes by unit size, from the second request on."""
 
     def __init__(self, nodes: int) -> None:
         """Create without indexes."""
         self._nodes = nodes
         self._changes = NO_CHANGES
-        self._kept: OrderedDict[tuple[int, bytes], Openings] = OrderedDict()
+        self._kept: OrderedDict[tuple[int, bytes], FreeCapacityIndex] = OrderedDict()
         self._asked: set[tuple[int, bytes]] = set()
 
-    def touch(self, nodes: Ints) -> None:
+    def note_changed(self, nodes: Ints) -> None:
         """Record changed nodes."""
         changes = self._changes
         if not len(changes.node):
@@ -122,7 +124,7 @@ class OpenNodes:
             changes.about[WRITTEN] = 0
             changes.about[ISSUE] += 1
 
-    def of(self, request: Ints, groups: int) -> tuple[Changes, Openings]:
+    def index_of(self, request: Ints, groups: int) -> tuple[Changes, FreeCapacityIndex]:
         """Changes and index for a unit size; empty at first."""
         size = groups, request.tobytes()
         openings = self._kept.get(size)
@@ -133,10 +135,10 @@ class OpenNodes:
                 self._changes = make_changes(self._nodes)
             if len(self._kept) == MOST_SIZES:
                 self._asked.discard(self._kept.popitem(last=False)[0])
-            openings = self._kept[size] = make_openings(self._nodes)
+            openings = self._kept[size] = make_index(self._nodes)
         else:
             if len(self._asked) == MOST_NAMES:
                 self._asked.clear()
             self._asked.add(size)
-            return NO_CHANGES, NO_OPENINGS
+            return NO_CHANGES, NO_INDEX
         return self._changes, openings

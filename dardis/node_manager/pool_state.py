@@ -10,14 +10,23 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dardis.kernels import common_starts, offers, profile, published_profiles, ranking, round_kernel
-from dardis.kernels.common_starts import Choice
-from dardis.kernels.free_capacity_index import NO_CHANGES, NO_OPENINGS, Changes, Openings
-from dardis.kernels.offers import Asked, Batch, Held, Nodes, OfferRules, Question, Scratch, make_scratch
+from dardis.kernels.common_starts import NodeSelection
+from dardis.kernels.free_capacity_index import NO_CHANGES, NO_INDEX, Changes, FreeCapacityIndex
+from dardis.kernels.offers import (
+    HeldReservations,
+    Nodes,
+    OfferRules,
+    OfferTask,
+    QueriedNodes,
+    QueryBatch,
+    Scratch,
+    make_scratch,
+)
 from dardis.kernels.placer import FIRST_LONGEST
 from dardis.kernels.profile import NodeProfiles
 from dardis.kernels.ranking import Tree
 from dardis.kernels.relay_blocks import answer_block
-from dardis.kernels.round_kernel import Found
+from dardis.kernels.round_kernel import RoundResults
 from dardis.kernels.rows import Rows, grown, make_rows
 from dardis.model.addresses import JobId, child_counts
 from dardis.model.arrays import Ints, value
@@ -28,11 +37,11 @@ from dardis.model.offer_rows import BEST_COLUMNS, FIRST, OFFER_COLUMNS, STEP_COL
 from dardis.model.platform import Platform
 from dardis.model.schedule import boot_and_shutdown
 from dardis.model.target import DesiredProfile
-from dardis.node_manager.pool_buffers import OpenNodes, Single, Space, found_of
-from dardis.wire.messages import Ask, Switch
+from dardis.node_manager.pool_buffers import FreeCapacityIndexes, GrowingRows, SingleSeek, make_results
+from dardis.wire.messages import OfferQuery, Switch
 
 if TYPE_CHECKING:
-    from dardis.node_manager.late_binding import TurnsOfLate
+    from dardis.node_manager.late_binding import PoolLateBinder
 
 FEWEST_LATER = 1024
 MANY_LATER = 128
@@ -74,7 +83,7 @@ class PoolState(NodeProfiles):
         self._ready = self._boot = _ALL_UP
         """Earliest time each node is up, and boot time from now on (0: not off); empty before the first switch."""
         self._boot_s = boot_and_shutdown(platform)[0][first:last].copy()
-        self._open_nodes = OpenNodes(last - first)
+        self._open_nodes = FreeCapacityIndexes(last - first)
         self._touched: list[Ints] = []
         """Changed nodes to process; many cost as much as one."""
         self._added = 0
@@ -86,27 +95,31 @@ class PoolState(NodeProfiles):
         self.books = make_rows(self.count, 1, 4, np.int64)
         self._scratch_longest = FIRST_LONGEST
         self._scratch = make_scratch(FIRST_LONGEST, self.profiles, 0, 0)
-        self._out, self._steps, self._best = Space(OFFER_COLUMNS), Space(STEP_COLUMNS), Space(BEST_COLUMNS)
-        self._single = Single(self.capacity.shape[1], 0)
+        self._out, self._steps, self._best = (
+            GrowingRows(OFFER_COLUMNS),
+            GrowingRows(STEP_COLUMNS),
+            GrowingRows(BEST_COLUMNS),
+        )
+        self._single = SingleSeek(self.capacity.shape[1], 0)
         self._later = np.empty(FEWEST_LATER, dtype=np.int64)
         self.virtual_hosts = virtual_hosts or VirtualHosts()
         self.sent: Ints = np.zeros(2, dtype=np.int64)
         """Rows from virtual hosts in the last sum, and most to the root."""
         self._child_counts: Ints = np.zeros(0, dtype=np.int64)
         self._published = NO_TIME
-        self._turns: TurnsOfLate | None = None
+        self._turns: PoolLateBinder | None = None
 
-    def take_over(self, profiles: Rows, books: Rows) -> None:
+    def adopt_state(self, profiles: Rows, books: Rows) -> None:
         """Adopt profiles and reservation lists."""
         self.profiles, self.books = profiles, books
         self._longest_seen = int(profiles.size.max(initial=1))
-        self._open_nodes = OpenNodes(self.count)
+        self._open_nodes = FreeCapacityIndexes(self.count)
 
-    def _touch(self, nodes: Ints, added: int = 2) -> None:
+    def _note_changed(self, nodes: Ints, added: int = 2) -> None:
         self._touched.append(nodes)
         self._added += added
 
-    def _see_touched(self) -> None:
+    def _update_changed(self) -> None:
         touched = self._touched
         if not touched:
             return
@@ -114,7 +127,7 @@ class PoolState(NodeProfiles):
         touched.clear()
         self._added = 0
         self._changed[nodes] = True
-        self._open_nodes.touch(nodes)
+        self._open_nodes.note_changed(nodes)
         self._longest_seen = max(self._longest_seen, int(np.maximum.reduce(self.profiles.size.take(nodes))))
 
     def switch(self, switch: Switch) -> None:
@@ -139,20 +152,20 @@ class PoolState(NodeProfiles):
         if len(self._ready) and (start < np.maximum(self._ready[nodes], now + self._boot[nodes])).any():
             return False
         done = super().reserve(nodes, units, request, start, end, now)
-        self._touch(nodes)
+        self._note_changed(nodes)
         return done
 
     def release(self, nodes: Ints, units: Ints, request: Ints, start: int, end: int, now: int) -> None:
         """Release a reservation."""
         super().release(nodes, units, request, start, end, now)
-        self._touch(nodes)
+        self._note_changed(nodes)
 
     def published(self, now: int, *, whole: bool) -> tuple[Ints, Ints, Ints, Ints, Ints, Ints]:
         """Changed or `whole` profiles, as in `Published`."""
-        self._see_touched()
+        self._update_changed()
         last, self._published = self._published, now
         self._changed |= whole
-        published_profiles.mark_passed(self.profiles, last, now, self._changed)
+        published_profiles.mark_changed(self.profiles, last, now, self._changed)
         nodes = np.flatnonzero(self._changed)
         self._changed[nodes] = False
         ready, boot = (array[nodes] if len(array) else _ALL_UP for array in (self._ready, self._boot))
@@ -166,25 +179,25 @@ class PoolState(NodeProfiles):
                 return nodes + self.first, offset, time[:count], value[:count], ready, boot
             steps = -count
 
-    def tell(self, now: int) -> int:
+    def count_due(self, now: int) -> int:
         """Count nodes due to publish, and reset."""
-        self._see_touched()
+        self._update_changed()
         last, self._published = self._published, now
-        return published_profiles.tell(self.profiles, last, now, self._changed)
+        return published_profiles.count_changed(self.profiles, last, now, self._changed)
 
     def bind(self, question: Bind, told: int, seed: int, now: int) -> Bound:
         """Start late-binding jobs, and reserve for the first other; `told` nodes have published."""
         if self._turns is None:
-            from dardis.node_manager.late_binding import TurnsOfLate
+            from dardis.node_manager.late_binding import PoolLateBinder
 
-            self._turns = TurnsOfLate(self, self.capacity.shape[1])
-        self._see_touched()
+            self._turns = PoolLateBinder(self, self.capacity.shape[1])
+        self._update_changed()
         since, self._published = self._published, now
         turns = self._turns
         blocked = turns.take(question, self._changed, since, seed, now)
         jobs, nodes, units, rounds, more_told, longest = turns.outcome()
         self._longest_seen = max(self._longest_seen, longest)
-        self._open_nodes.touch(nodes)
+        self._open_nodes.note_changed(nodes)
         return Bound(jobs, nodes, units, rounds, blocked, told + more_told, self.next_change(now))
 
     def next_change(self, now: int) -> int:
@@ -219,29 +232,31 @@ class PoolState(NodeProfiles):
         # For few numbers a Python set takes a fifth of the time.
         return np.unique(found) if count > MANY_LATER else np.array(sorted({*found.tolist()}), dtype=np.int64), count
 
-    def offers(self, ask: Ask, held: Held, seed: int, now: int) -> tuple[Ints, Ints]:
+    def offers(self, ask: OfferQuery, held: HeldReservations, seed: int, now: int) -> tuple[Ints, Ints]:
         """Return (rows, offset) of the offers."""
-        return self._put(ask, held, seed, now, offers.answer_to)
+        return self._put(ask, held, seed, now, offers.run_write_offers)
 
     def seek(self, seek: Seek, seed: int, now: int) -> tuple[int, Ints, Ints, int]:
         """Reserve and book a job's earliest start; return start, nodes (none: not found), units and rounds."""
         single, needed = self._single, min(seek.units, self.count)
         if needed > single.nodes:
-            single = self._single = Single(self.capacity.shape[1], min(2 * needed, self.count))
+            single = self._single = SingleSeek(self.capacity.shape[1], min(2 * needed, self.count))
         single.put(seek)
-        self._see_touched()
+        self._update_changed()
         # A node that is down may be up by the start.
-        known = self._open_nodes.of(seek.request, seek.groups) if len(self._ready) == 0 else (NO_CHANGES, NO_OPENINGS)
+        known = (
+            self._open_nodes.index_of(seek.request, seek.groups) if len(self._ready) == 0 else (NO_CHANGES, NO_INDEX)
+        )
         found = single.found
-        outcome = self._at_once(seek, single.batch, found, seed, now, seek.span, *known)
+        outcome = self._run_round(seek, single.batch, found, seed, now, seek.span, *known)
         if outcome == round_kernel.NOTHING:
             return 0, _NONE, _NONE, 0
         count = int(found.count[0])
         nodes, units = found.nodes[:count].copy(), found.units[:count].copy()
-        self._touch(nodes if self.first == 0 else nodes - self.first)
+        self._note_changed(nodes if self.first == 0 else nodes - self.first)
         return int(found.start[0]), nodes, units, int(found.rounds[0])
 
-    def improve(self, improve: Improve, held: Held, refuser: Ints, seed: int, now: int) -> Found:
+    def improve(self, improve: Improve, held: HeldReservations, refuser: Ints, seed: int, now: int) -> RoundResults:
         """Move jobs to earlier starts on their nodes; `start` is `NONE` for others.
 
         `refuser`: by job, place of the node that last refused.
@@ -252,25 +267,25 @@ class PoolState(NodeProfiles):
             improve.job, improve.first, improve.first, improve.last, walltime, improve.units,
             np.full(jobs, -1, dtype=np.int64), improve.groups, improve.request,
         )  # fmt: skip
-        found = found_of(held.offset, refuser)
-        batch = Batch(asks, held, Asked(held.offset, held.node, np.zeros(jobs, dtype=np.int64)))
-        self._at_once(improve, batch, found, seed, now, 0, NO_CHANGES, NO_OPENINGS)
+        found = make_results(held.offset, refuser)
+        batch = QueryBatch(asks, held, QueriedNodes(held.offset, held.node, np.zeros(jobs, dtype=np.int64)))
+        self._run_round(improve, batch, found, seed, now, 0, NO_CHANGES, NO_INDEX)
         for i in np.flatnonzero(found.start != common_starts.NONE).tolist():
-            self._touch(held.node[held.offset[i] : held.offset[i + 1]], added=4)
+            self._note_changed(held.node[held.offset[i] : held.offset[i + 1]], added=4)
         return found
 
-    def _at_once(
-        self, how: Seek | Improve, batch: Batch, found: Found, seed: int, now: int, span: int, changes: Changes,
-        openings: Openings,
+    def _run_round(
+        self, how: Seek | Improve, batch: QueryBatch, found: RoundResults, seed: int, now: int, span: int, changes: Changes,
+        openings: FreeCapacityIndex,
     ) -> int:  # fmt: skip
         """Run the kernel with enough space."""
         rules = OfferRules(binds=False, kind=FIRST, grain=1, seed=seed)
-        choice = Choice(how.choice, how.distinct, 1, seed)
+        choice = NodeSelection(how.choice, how.distinct, 1, seed)
         offset = np.empty(len(found.start) + 1, dtype=np.int64)
         while True:
             nodes = Nodes(self.profiles, self.member, self.first, self._ready, self._boot)
-            question = Question(nodes, batch, rules, now, self._scratch_as_long(), self._out.rows, offset)
-            pool = round_kernel.Pool(self.books, self.capacity, choice, changes, openings)
+            question = OfferTask(nodes, batch, rules, now, self._scratch_as_long(), self._out.rows, offset)
+            pool = round_kernel.RoundPool(self.books, self.capacity, choice, changes, openings)
             outcome = round_kernel.run(question, pool, found, span)
             if outcome == offers.OUT_OF_SPACE:
                 self._longest_seen = int(self.profiles.size.max())
@@ -285,19 +300,21 @@ class PoolState(NodeProfiles):
             else:
                 return outcome
 
-    def sums(self, ask: Ask, held: Held, seed: int, now: int) -> tuple[Ints, Ints]:
+    def sums(self, ask: OfferQuery, held: HeldReservations, seed: int, now: int) -> tuple[Ints, Ints]:
         """Return (rows, offset) of summed offers."""
         return self._put(
             ask, held, seed, now, ranking.sum_offers, self._steps, self._tree(), ask.earliest, ask.distinct
         )
 
-    def candidates(self, ask: Ask, held: Held, seed: int, now: int, incarnation: int) -> tuple[Ints, Ints]:
+    def candidates(
+        self, ask: OfferQuery, held: HeldReservations, seed: int, now: int, incarnation: int
+    ) -> tuple[Ints, Ints]:
         """Return (rows, offset) of the best nodes for selected starts."""
-        choice = Choice(ask.choice, ask.distinct, ask.grain, seed)
+        choice = NodeSelection(ask.choice, ask.distinct, ask.grain, seed)
         more = self._tree(), choice, ask.start, incarnation
         return self._put(ask, held, seed, now, ranking.rank_nodes, self._best, *more)
 
-    def answer_block(self, block: Ints, held: Held, seed: int, now: int, incarnation: int) -> Ints:
+    def answer_block(self, block: Ints, held: HeldReservations, seed: int, now: int, incarnation: int) -> Ints:
         """`sums` or `candidates` in wire form; empty: decode the block."""
         rows = self.profiles
         tree, scratch = self._tree(), self._scratch_as_long()
@@ -323,37 +340,39 @@ class PoolState(NodeProfiles):
         return Tree(block, self._child_counts, self.sent)
 
     def _put(
-        self, ask: Ask, held: Held, seed: int, now: int, kernel: Callable[..., int], into: Space | None = None,
+        self, ask: OfferQuery, held: HeldReservations, seed: int, now: int, kernel: Callable[..., int], into: GrowingRows | None = None,
         *more: object,
     ) -> tuple[Ints, Ints]:  # fmt: skip
         """Run a kernel for offers, or for sums `into` rows; return (rows, offset)."""
         if ask.held_only:
-            asked = Asked(held.offset, held.node, ask.needed)
+            asked = QueriedNodes(held.offset, held.node, ask.needed)
         else:
-            asked = Asked(ask.sample_offset, ask.sample - self.first if len(ask.sample) else ask.sample, ask.needed)
+            asked = QueriedNodes(
+                ask.sample_offset, ask.sample - self.first if len(ask.sample) else ask.sample, ask.needed
+            )
         ready, boot = (_ALL_UP, _ALL_UP) if ask.as_if_up else (self._ready, self._boot)
         nodes = Nodes(self.profiles, self.member, self.first, ready, boot)
         rules = OfferRules(ask.desired_binds and self.has_desired, ask.generator, ask.grain, seed)
-        batch, scratch = Batch(ask.columns, held, asked), self._scratch_for(ask)
+        batch, scratch = QueryBatch(ask.columns, held, asked), self._scratch_for(ask)
         offset = np.empty(len(ask.job) + 1, dtype=np.int64)
         answer = into or self._out
         while True:
             self.sent[:] = 0
-            question = Question(nodes, batch, rules, now, scratch, self._out.rows, offset)
+            question = OfferTask(nodes, batch, rules, now, scratch, self._out.rows, offset)
             count = kernel(question, *more, answer.rows) if into else kernel(question)
             if count != offers.OUT_OF_SPACE:
                 return answer.rows[:count].copy(), offset
             for space in {self._out, answer}:
                 space.double()
 
-    def _scratch_for(self, ask: Ask) -> Scratch:
+    def _scratch_for(self, ask: OfferQuery) -> Scratch:
         quota = 0 if ask.generator == FIRST else int(ask.quota.max())
         instants = int((ask.last - ask.first).max()) // ask.grain + 1 if quota > 1 else 0
         return self._scratch_as_long(quota, instants)
 
     def _scratch_as_long(self, quota: int = 0, instants: int = 0) -> Scratch:
         if self._longest_seen + self._added > self._scratch_longest:
-            self._see_touched()
+            self._update_changed()
         if quota > 1 or self._longest_seen > self._scratch_longest:
             if self._longest_seen > self._scratch_longest:
                 self._scratch_longest = max(self._longest_seen, 2 * self._scratch_longest)

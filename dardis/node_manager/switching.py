@@ -29,7 +29,7 @@ PLANNED_AHEAD = 10
 """Shortest gap before a reservation for a shutdown, in multiples of the shortest time off."""
 
 
-class _Ahead:
+class _MaximumAhead:
     """Maximum of a step function over the next seconds: time to boot before a rise."""
 
     def __init__(self, function: StepFunction, seconds: int) -> None:
@@ -54,8 +54,8 @@ class _Group:
     boot_s: int
     shutdown_s: int
     least_off_s: int
-    spares: _Ahead
-    floors: _Ahead
+    idle_reserve: _MaximumAhead
+    floors: _MaximumAhead
 
 
 class Switcher:
@@ -104,9 +104,9 @@ class Switcher:
         booted = np.where(self._off[nodes], time + self._boot_s[nodes], time)
         return int(np.maximum(booted, self._ready[nodes]).max(initial=time))
 
-    def reserved(self, job: JobId, start: int, nodes: Ints) -> None:
+    def record_reservation(self, job: JobId, start: int, nodes: Ints) -> None:
         """Record a job's new start and nodes."""
-        self.dropped(job)
+        self.drop_job(job)
         mine = np.asarray(nodes[self._switched[nodes]], dtype=np.int64)
         for node in mine.tolist():
             self._starts[node][job] = start
@@ -114,7 +114,7 @@ class Switcher:
         self._nodes[job] = mine
         self._changed = True
 
-    def dropped(self, job: JobId) -> Ints:
+    def drop_job(self, job: JobId) -> Ints:
         """Remove a job; return its nodes."""
         mine = self._nodes.pop(job, None)
         if mine is None:
@@ -126,15 +126,15 @@ class Switcher:
         self._changed = True
         return mine
 
-    def ended(self, job: JobId, now: int) -> None:
+    def on_job_end(self, job: JobId, now: int) -> None:
         """Record a job's end."""
-        self._since[self.dropped(job)] = now
+        self._since[self.drop_job(job)] = now
 
     def wake(self) -> int:
         """When to decide again without changes (FOREVER: never)."""
         return self._wake
 
-    def due(self, now: int) -> bool:
+    def is_due(self, now: int) -> bool:
         """Whether a decision is due."""
         return self._changed or self._wake <= now
 
@@ -156,7 +156,7 @@ class Switcher:
         free = (first_start > now + group.least_off_s) & ~self._closed[mine]
         spare = free & ~off
         on = len(off) - int(np.count_nonzero(off)) + int(np.count_nonzero(needed))
-        beyond = min(int(np.count_nonzero(spare)) - group.spares.at(now), on - group.floors.at(now))
+        beyond = min(int(np.count_nonzero(spare)) - group.idle_reserve.at(now), on - group.floors.at(now))
         if beyond < 0:
             more = np.flatnonzero(off & free & ~needed)[:-beyond]
             needed[more] = True
@@ -180,7 +180,7 @@ class Switcher:
         lead = np.where(self._off[group.first : group.last], group.boot_s, group.least_off_s)
         moments = first_start - lead
         wake = int(moments[moments > now].min(initial=FOREVER))
-        self._wake = min(self._wake, wake, group.spares.next_change(now), group.floors.next_change(now))
+        self._wake = min(self._wake, wake, group.idle_reserve.next_change(now), group.floors.next_change(now))
 
     def _boot(self, nodes: Ints, group: _Group, now: int) -> Switch:
         self._off[nodes] = False
@@ -208,5 +208,5 @@ def _groups(platform: Platform, switching: Switching) -> Iterator[_Group]:
         boot_s, shutdown_s = int(boot[first]), int(shutdown[first])
         yield _Group(
             first, last, boot_s, shutdown_s, max(switching.idle_s, boot_s + shutdown_s),
-            _Ahead(switching.spares.get(index, ZERO), boot_s), _Ahead(switching.floors.get(index, ZERO), boot_s),
+            _MaximumAhead(switching.spares.get(index, ZERO), boot_s), _MaximumAhead(switching.floors.get(index, ZERO), boot_s),
         )  # fmt: skip

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from dardis.dispatch import QueueSetUp
     from dardis.dispatch.base import Decider
     from dardis.task_manager import LateSetUp, SetUp
-    from dardis.task_manager.claims import Pace
-    from dardis.turns import OverlappedTurns, Turns, TurnsByMessage
+    from dardis.task_manager.claims import ClaimTimeouts
+    from dardis.turns import MessageTurns, OverlappedTurns, Turns
 
 
 class Planned(Builder):
@@ -42,15 +42,15 @@ class Planned(Builder):
 
         return OverlappedTurns(cluster.each(partial(PlannedManager, setup)), overlap)
 
-    def turns_by_message(self, setup: SetUp, cluster: Cluster, pace: Pace) -> TurnsByMessage:
+    def turns_by_message(self, setup: SetUp, cluster: Cluster, pace: ClaimTimeouts) -> MessageTurns:
         """With two-phase claims."""
         from dardis.task_manager import PlannedManager
-        from dardis.task_manager.claims import AgreedClaims
-        from dardis.turns import TurnsByMessage
+        from dardis.task_manager.claims import TwoPhaseClaims
+        from dardis.turns import MessageTurns
 
         levels = cluster.reach.levels(len(cluster.bounds) - 1)
-        agreed = partial(AgreedClaims, pace, cluster.seed, levels=levels, questions=cluster.reach.questions)
-        return TurnsByMessage(cluster.each(partial(PlannedManager, setup, make_claims=agreed)))
+        agreed = partial(TwoPhaseClaims, pace, cluster.seed, levels=levels, questions=cluster.reach.questions)
+        return MessageTurns(cluster.each(partial(PlannedManager, setup, make_claims=agreed)))
 
 
 class Late(Builder):
@@ -61,20 +61,20 @@ class Late(Builder):
 
         With events one by one, nodes may publish before all ends of an instant: then messages are needed.
         """
-        from dardis.task_manager import LateByTurns
+        from dardis.task_manager import LockstepLateManager
         from dardis.turns import LateTurns
 
         batched = setup.event_order is EventOrder.BATCHED
         pool = cluster.called_pool if cluster.task_managers == 1 and batched else None
-        managers = cluster.each(partial(LateByTurns, setup, pool=pool))
+        managers = cluster.each(partial(LockstepLateManager, setup, pool=pool))
         return LateTurns(setup.event_order, managers, cluster.bounds, cluster.new_switcher())
 
-    def turns_by_message(self, setup: LateSetUp, cluster: Cluster, pace: Pace) -> TurnsByMessage:
+    def turns_by_message(self, setup: LateSetUp, cluster: Cluster, pace: ClaimTimeouts) -> MessageTurns:
         """With delays that grow with the key."""
-        from dardis.task_manager import LateByTimers
-        from dardis.turns import TurnsByMessage
+        from dardis.task_manager import TimedLateManager
+        from dardis.turns import MessageTurns
 
-        return TurnsByMessage(cluster.each(partial(LateByTimers, setup, pace=pace)))
+        return MessageTurns(cluster.each(partial(TimedLateManager, setup, pace=pace)))
 
 
 def _central(setup: QueueSetUp, platform: Platform, desired: DesiredProfile | None, seed: int) -> Decider:

@@ -19,8 +19,8 @@ from dardis.task_manager.setups import EVERY_HOST, Reach
 if TYPE_CHECKING:
     from dardis.node_manager import NodePool
     from dardis.node_manager.switching import Switcher
-    from dardis.task_manager.claims import Pace
-    from dardis.turns import OverlappedTurns, Turns, TurnsByMessage
+    from dardis.task_manager.claims import ClaimTimeouts
+    from dardis.turns import MessageTurns, OverlappedTurns, Turns
 
 Manager = TypeVar("Manager")
 
@@ -78,7 +78,7 @@ class Builder(Protocol):
         """Return overlapping turns. Raises InputError without rounds."""
         raise InputError("dispatcher", "has no rounds", "one that has, where jobs are in flight together")
 
-    def turns_by_message(self, setup: Any, cluster: Cluster, pace: Pace) -> TurnsByMessage:  # noqa: ANN401, ARG002
+    def turns_by_message(self, setup: Any, cluster: Cluster, pace: ClaimTimeouts) -> MessageTurns:  # noqa: ANN401, ARG002
         """Return turns with message delays. Raises InputError without node queries."""
         raise InputError("dispatcher", "asks no nodes", "one that does, where messages take time")
 
@@ -117,7 +117,7 @@ class Dispatcher:
         """Return overlapping turns. Raises InputError without rounds."""
         return self.builder.overlapped(self.setup, cluster, overlap)
 
-    def turns_by_message(self, cluster: Cluster, pace: Pace) -> TurnsByMessage:
+    def turns_by_message(self, cluster: Cluster, pace: ClaimTimeouts) -> MessageTurns:
         """Return turns with message delays. Raises InputError without node queries."""
         if cluster.switching is not None:
             raise InputError("dispatcher", "switches nodes", "a target without switching, where messages take time")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dardis.kernels.jit import compiled_by_one
+from dardis.kernels.jit import lock_compilation
 from dardis.model.addresses import HostId, JobId
 from dardis.model.choices import Expecting
 from dardis.model.errors import InputError
@@ -55,7 +55,7 @@ def warm(
     what = f"{ours.name}-{hosts}-{task_managers > 1:d}{wished:d}{reach.arity > 0:d}{reach.sample > 0:d}"
     jobs: tuple[Actual, ...]
     events: tuple[JobChanged, ...]
-    with compiled_by_one(what) as is_compiled:
+    with lock_compilation(what) as is_compiled:
         if is_compiled:  # rare kernels load on demand; solvers load slowly
             jobs, events = _JOBS[:1] if hasattr(setup, "model") else _JOBS, ()
         elif setup.obeys_shapes and setup.expecting in (None, Expecting.WALLTIME) and desired is None:

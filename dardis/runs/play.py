@@ -21,10 +21,10 @@ from dardis.runs.error_source import blamed
 from dardis.runs.hosts import even_bounds
 from dardis.sim.recorder import Keep, Recorder
 from dardis.sim.simulation import NO_HOSTS, Progress, Simulation
-from dardis.sim.site_state import Site
+from dardis.sim.site_state import SiteState
 from dardis.task_manager.setups import EVERY_HOST, Reach
 from dardis.transport.base import Hosts
-from dardis.transport.local_transport import LocalPool, pool_here
+from dardis.transport.local_transport import LocalPool, in_process_pool
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Played:
     recorder: Recorder
     figures: dict[str, int]
     laid_out: LaidOut
-    site: Site
+    site: SiteState
 
     @property
     def schedule(self) -> Schedule:
@@ -98,7 +98,7 @@ def play_over(
     switching = target.switching if dispatcher.setup.switches else None
     cluster = Cluster(
         laid_out.machine, bounds, seed, desired=heeded(dispatcher, target), switching=switching,
-        begin=jobs[0].submit if jobs else 0, task_managers=task_managers, reach=reach, pool=pool_here(hosts),
+        begin=jobs[0].submit if jobs else 0, task_managers=task_managers, reach=reach, pool=in_process_pool(hosts),
     )  # fmt: skip
     with blamed(dispatcher):
         turns = dispatcher.turns(cluster)
@@ -127,6 +127,8 @@ def _see_that_it_is_legal(simulation: Simulation, laid_out: LaidOut, *, switched
     jobs, recorder = simulation.jobs, simulation.recorder
     downtime = recorder.downtime() if switched else None
     schedule = _schedule(recorder, jobs, laid_out)
-    found = audit(schedule, simulation.site.as_it_became, expected=[job.number for job in jobs], downtime=downtime)
+    found = audit(
+        schedule, simulation.site.platform_after_events, expected=[job.number for job in jobs], downtime=downtime
+    )
     if found:
         raise ProtocolError(f"it makes an illegal schedule ({len(found)} findings): {found[0]}")

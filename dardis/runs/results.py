@@ -71,7 +71,7 @@ class Results:
     @property
     def platform(self) -> Platform:
         """Platform after all events."""
-        return self.played.site.as_it_became
+        return self.played.site.platform_after_events
 
     @property
     def rejected(self) -> list[tuple[JobId, str]]:
@@ -174,7 +174,7 @@ class Results:
 
 def results_of(request: RunSpec, inputs: Inputs, played: Played) -> Results:
     """Return the results of a played run."""
-    recorder, schedule, platform = played.recorder, played.schedule, played.site.as_it_became
+    recorder, schedule, platform = played.recorder, played.schedule, played.site.platform_after_events
     counted, window = trimmed(schedule, inputs.trim)
     downtime = recorder.downtime() if inputs.target.switching else None
     power, drawn = None, {}

@@ -82,7 +82,7 @@ def run_over_ranks(
     A central dispatcher uses rank 0 only. Returns the outcome on rank 0, elsewhere the exit status. An error of rank 0
     before the run ends all ranks quietly.
     """
-    from dardis.transport.mpi_transport import MpiHosts, led_by_first, serve
+    from dardis.transport.mpi_transport import MpiHosts, run_after_first_rank, serve
 
     def prepare(stack: ExitStack) -> tuple[Any, Callable[[], Outcome]]:
         stack.enter_context(RUN_FOLDER.held(request.out, force=request.force))
@@ -111,17 +111,17 @@ def run_over_ranks(
         return plan, lead
 
     def be_host(plan: dict[str, Any]) -> int:
-        from dardis.kernels.jit import TELLER
+        from dardis.kernels.jit import COMPILE_LISTENER
 
         dispatcher = find_dispatcher(*plan["dispatcher"])
-        TELLER.quiet = True  # the first rank has compiled already and reports for all
+        COMPILE_LISTENER.quiet = True  # the first rank has compiled already and reports for all
         with blamed(dispatcher):
             warm(dispatcher, Reach(*plan["reach"]), wished=plan["desired"] is not None, hosts=2)
             gc.freeze()
             serve(comm, host_from_plan(plan, HostId(comm.rank), dispatcher.pool))
         return 0
 
-    return led_by_first(comm, prepare, be_host)
+    return run_after_first_rank(comm, prepare, be_host)
 
 
 def _tell(line: str) -> None:

@@ -66,7 +66,7 @@ class Experiment:
 
 
 @dataclass(frozen=True, slots=True)
-class Ground:
+class RankGroup:
     """Ranks (None: this process), network and cores.
 
     `short_ns`: CPU time to encode or decode a short message.
@@ -84,7 +84,7 @@ class Ground:
 
 
 @dataclass(frozen=True, slots=True)
-class Driven:
+class ExperimentResult:
     """Results of an experiment's jobs.
 
     `cpu_ns`: CPU time in machines of all ranks; `manager_ns`: of task managers; `exchange_s`: median time of a query;
@@ -101,8 +101,8 @@ class Driven:
     message_bytes: int
     root_message_bytes: int
     chain: int
-    asked_hosts: float
-    asked_nodes: float
+    queried_hosts: float
+    queried_nodes: float
     ask_bytes: float
     answer_bytes: float
     message_ns: float | None
@@ -167,7 +167,7 @@ def fill(state: PoolState, window: int, reservations: int, seed: int) -> None:
         nodes = slice(low - state.first, high - state.first)
         _lay_down(profiles, nodes, time, free)
         _lay_down(books, nodes, start, number)
-    state.take_over(profiles, books)
+    state.adopt_state(profiles, books)
 
 
 def _lay_down(rows: Rows, nodes: slice, time: Ints, value: Ints) -> None:

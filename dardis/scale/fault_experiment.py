@@ -32,13 +32,13 @@ from dardis.scale.row import (
     TaskManagers,
     Window,
 )
-from dardis.sim.executed_runs import Executed, Piece
+from dardis.sim.executed_runs import ExecutedAttempts, Piece
 from dardis.sim.fault_simulation import Crash, FaultSimulation, Scenario
 from dardis.sim.simulation import Progress
-from dardis.task_manager.claims.two_phase_claims import Pace
+from dardis.task_manager.claims.two_phase_claims import ClaimTimeouts
 from dardis.transport.virtual_network import Faults
 from dardis.wire.codec import encode
-from dardis.wire.effects import Deed, Done, Placed
+from dardis.wire.effects import ExecutorAction, JobFinished, Placed
 from dardis.wire.messages import Confirm, Message, Refused, Relay, Release
 
 MOST_LOSS: Final = 0.9
@@ -62,10 +62,10 @@ class FaultyNetwork:
     crashes: int = 0
 
     @property
-    def pace(self) -> Pace:
+    def pace(self) -> ClaimTimeouts:
         """One round trip for offers; a start allows claim, answer, commit and two repetitions."""
         resend = self.resend or 2 * self.delay + 1
-        return Pace(patience=2 * self.delay, resend=resend, lead=3 * self.delay + 2 * resend)
+        return ClaimTimeouts(patience=2 * self.delay, resend=resend, lead=3 * self.delay + 2 * resend)
 
 
 def _share(text: str) -> float:
@@ -165,7 +165,7 @@ class CountedFaults(FaultSimulation):
         self._said.add(said)
         super().carry(to, message)
 
-    def execute(self, who: Address, deed: Deed, now: int) -> None:
+    def execute(self, who: Address, deed: ExecutorAction, now: int) -> None:
         """Record agreements."""
         if isinstance(deed, Placed):
             self.agreed[deed.job] = now
@@ -208,8 +208,8 @@ def _crashes(what: Experiment, network: FaultyNetwork) -> Iterator[Crash]:
 
 
 def _row(what: Experiment, network: FaultyNetwork, simulation: CountedFaults) -> FaultRow:
-    jobs, executed = simulation.scenario.jobs, Executed(simulation)
-    done = {job for job, told in simulation.told.items() if isinstance(told[0], Done)}
+    jobs, executed = simulation.scenario.jobs, ExecutedAttempts(simulation)
+    done = {job for job, told in simulation.told.items() if isinstance(told[0], JobFinished)}
     full = {job.number: executed.full(job) for job in jobs}
     ran = {job: attempts[0] for job, attempts in full.items() if attempts}
     twice = sum(len(full[job.number]) > 1 or executed.overlaps(job.number) for job in jobs)

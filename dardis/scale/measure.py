@@ -13,19 +13,21 @@ from dardis.model.schedule import Schedule
 from dardis.node_manager import RelayingHost
 from dardis.node_manager.pool_state import VirtualHosts
 from dardis.scale import experiment as load
-from dardis.scale.experiment import Driven, Experiment, Ground
-from dardis.scale.row import Row, row_of
+from dardis.scale.experiment import Experiment, ExperimentResult, RankGroup
+from dardis.scale.row import ExperimentRow, row_of
 from dardis.scale.tally import TalliedHosts, resident_bytes, tally_of, untouched_pages
 from dardis.sim.overlapped_rounds import OverlappedRounds
 from dardis.sim.simulation import Progress, Simulation
 from dardis.transport.local_transport import LocalHosts
-from dardis.transport.peers import Alone, MpiPeers, Peers
+from dardis.transport.peers import MpiPeers, Peers, SingleRank
 
 INNER_ARITY = 8
 """Default arity of the tree within a pool."""
 
 
-def measure(what: Experiment, ground: Ground, progress: Progress | None = None, repeat: int = 1) -> Row | None:
+def measure(
+    what: Experiment, ground: RankGroup, progress: Progress | None = None, repeat: int = 1
+) -> ExperimentRow | None:
     """Run one experiment; return the row on rank 0. Collective."""
     before = resident_bytes()
     begun = monotonic_s()
@@ -56,7 +58,7 @@ def filled_host(what: Experiment, rank: int) -> RelayingHost:
     return RelayingHost(pool)
 
 
-def bare_collective_s(ground: Ground, driven: Driven | None) -> float | None:
+def bare_collective_s(ground: RankGroup, driven: ExperimentResult | None) -> float | None:
     """Return the time of a bare broadcast and gather. Collective."""
     if ground.comm is None or ground.comm.size == 1:
         return None
@@ -67,7 +69,9 @@ def bare_collective_s(ground: Ground, driven: Driven | None) -> float | None:
     return float(np.median(collective_ns(ground.comm, down, [up] * ground.comm.size))) / 1e9
 
 
-def drive_turns(what: Experiment, ground: Ground, host: RelayingHost, progress: Progress | None) -> Driven | None:
+def drive_turns(
+    what: Experiment, ground: RankGroup, host: RelayingHost, progress: Progress | None
+) -> ExperimentResult | None:
     """Run the jobs turn by turn; return the results on rank 0. Collective."""
     if ground.rank > 0:
         from dardis.transport.mpi_transport import serve
@@ -88,9 +92,9 @@ def drive_turns(what: Experiment, ground: Ground, host: RelayingHost, progress: 
         hosts = TalliedHosts(remote, tally)
         spent, wall_s, schedule = _play(what, jobs, hosts, progress)
         sent, root, message_ns = remote.message_bytes, remote.largest_message, remote.message_ns
-        tally.traffic.answers(max(sent - tally.traffic.ask_bytes, 0), 0)
-    rounds, asks = max(tally.rounds, 1), max(tally.traffic.asks, 1)
-    return Driven(
+        tally.traffic.count_answers(max(sent - tally.traffic.ask_bytes, 0), 0)
+    rounds, asks = max(tally.rounds, 1), max(tally.traffic.query_count, 1)
+    return ExperimentResult(
         schedule, spent, spent - hosts.spent_ns, wall_s, hosts.exchange_s, tally.rounds, sent, root, tally.chain,
         tally.asked_hosts / rounds, tally.asked_nodes / rounds, tally.traffic.ask_bytes / asks,
         tally.traffic.answer_bytes / asks, message_ns,
@@ -111,22 +115,24 @@ def _play(
     return spent, wall_s, recorder.schedule(jobs, load.machine(what.nodes).kinds)
 
 
-def drive_overlapped(what: Experiment, ground: Ground, host: RelayingHost, progress: Progress | None) -> Driven | None:
+def drive_overlapped(
+    what: Experiment, ground: RankGroup, host: RelayingHost, progress: Progress | None
+) -> ExperimentResult | None:
     """Run the jobs in waves; return the results on rank 0. Collective."""
-    peers: Peers = Alone() if ground.comm is None else MpiPeers(ground.comm)
+    peers: Peers = SingleRank() if ground.comm is None else MpiPeers(ground.comm)
     jobs = load.jobs(what.jobs, what.window, what.seed)
     tally = tally_of(what, host)
     waves = OverlappedRounds(jobs, what.dispatcher.overlapped(what.cluster, what.overlap), host.pool, peers, tally.note)
-    peers.share(0)  # start after all ranks have filled their nodes
+    peers.gather_all(0)  # start after all ranks have filled their nodes
     begun, spent, waited = monotonic_s(), cpu_ns(), peers.waiting_ns
     waves.run(progress if ground.rank == 0 else None)
     wall_s = monotonic_s() - begun - waves.noting_s
     work_ns = cpu_ns() - spent - (peers.waiting_ns - waited) - waves.noting_ns
-    waves.note_said()
+    waves.report_messages()
     recorder = waves.record()
-    figures = peers.share(
+    figures = peers.gather_all(
         waves.cpu_ns, work_ns, tally.rounds, peers.message_bytes, peers.largest_message, tally.chain,
-        tally.asked_hosts, tally.asked_nodes, tally.traffic.ask_bytes, tally.traffic.asks,
+        tally.asked_hosts, tally.asked_nodes, tally.traffic.ask_bytes, tally.traffic.query_count,
     )  # fmt: skip
     if recorder is None:
         return None
@@ -137,7 +143,7 @@ def drive_overlapped(what: Experiment, ground: Ground, host: RelayingHost, progr
     answer_bytes = max(sent - ask_bytes, 0)
     if what.ranks == 1:
         sent, root, answer_bytes = tally.traffic.bytes, tally.traffic.root_bytes, tally.traffic.answer_bytes
-    return Driven(
+    return ExperimentResult(
         schedule, inside_ns, 0, wall_s, None, rounds, sent, root, chain, asked_hosts / max(rounds, 1),
         asked_nodes / max(rounds, 1), ask_bytes / max(asks, 1), answer_bytes / max(asks, 1), None,
         waves.waves, work_ns / max(len(jobs), 1),

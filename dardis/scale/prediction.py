@@ -15,8 +15,8 @@ import numpy as np
 from dardis.model.choices import Scaling
 from dardis.model.csv_table import CsvTable
 from dardis.model.loggp import JobCost, flat_round_ns, tree_round_ns
-from dardis.scale.experiment import Ground
-from dardis.scale.row import Row
+from dardis.scale.experiment import RankGroup
+from dardis.scale.row import ExperimentRow
 
 RANKS = tuple(first * 10**power for power in range(7) for first in (1, 2, 5) if 1 < first * 10**power <= 1_000_000)
 
@@ -49,7 +49,7 @@ class Predicted:
 PREDICTIONS: Final = CsvTable.of_fields("predictions.csv", Predicted, ".6g")
 
 
-def predictions(rows: Sequence[Row], grounds: Sequence[Ground]) -> list[Predicted]:
+def predictions(rows: Sequence[ExperimentRow], grounds: Sequence[RankGroup]) -> list[Predicted]:
     """Predict from experiments over ranks in which single jobs queried all nodes."""
     known = [row for row in rows if row.sample == "all" and row.node_ns is not None and row.message_ns is not None]
     measured = {ground.network.ranks: ground for ground in grounds if ground.network is not None}
@@ -59,7 +59,7 @@ def predictions(rows: Sequence[Row], grounds: Sequence[Ground]) -> list[Predicte
     known = [row for row in known if row.ranks in roomy] or known
     ground = measured[max(roomy) if roomy else min(measured)]
     nodes, per_rank = max(row.nodes for row in known), max(row.nodes // row.ranks for row in known)
-    alike: dict[tuple[int, str, int, int], list[Row]] = {}
+    alike: dict[tuple[int, str, int, int], list[ExperimentRow]] = {}
     for row in known:
         alike.setdefault((row.task_managers, str(row.arity), row.window_s, row.reservations), []).append(row)
     found = []
@@ -72,7 +72,7 @@ def predictions(rows: Sequence[Row], grounds: Sequence[Ground]) -> list[Predicte
     return found
 
 
-def _predicted(scaling: Scaling, nodes: int, ranks: int, rows: Sequence[Row], ground: Ground) -> Predicted:
+def _predicted(scaling: Scaling, nodes: int, ranks: int, rows: Sequence[ExperimentRow], ground: RankGroup) -> Predicted:
     network = ground.network
     assert network is not None
     last = max(rows, key=lambda row: (row.nodes, row.ranks))
@@ -87,7 +87,7 @@ def _predicted(scaling: Scaling, nodes: int, ranks: int, rows: Sequence[Row], gr
     )  # fmt: skip
 
 
-def _cost(rows: Sequence[Row], nodes: int, ranks: int, short_ns: float) -> JobCost:
+def _cost(rows: Sequence[ExperimentRow], nodes: int, ranks: int, short_ns: float) -> JobCost:
     """Costs of a round. Flat answers have rows of each node; tree answers have constant size.
 
     The cost of a short message is measured: a fit would be inaccurate.

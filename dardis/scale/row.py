@@ -7,7 +7,7 @@ from typing import Annotated, Any, Final
 
 from dardis.model.csv_table import CsvTable
 from dardis.model.loggp import JobCost, sampled_round_ns, tree_round_ns, wave_job_ns
-from dardis.scale.experiment import Driven, Experiment, Ground
+from dardis.scale.experiment import Experiment, ExperimentResult, RankGroup
 
 Nodes = Annotated[int, "asked for: nodes of the machine"]
 TaskManagers = Annotated[int, "asked for: task managers that share the jobs"]
@@ -21,7 +21,7 @@ JobCount = Annotated[int, "asked for: jobs"]
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class ExperimentRow:
     """One line of scale.csv."""
 
     nodes: Nodes
@@ -110,19 +110,19 @@ class Row:
     ]
 
 
-SCALE: Final = CsvTable.of_fields("scale.csv", Row, ".6g")
+SCALE: Final = CsvTable.of_fields("scale.csv", ExperimentRow, ".6g")
 """Six digits exceed the accuracy."""
 
 
 def row_of(
     what: Experiment,
-    ground: Ground,
-    driven: Driven,
+    ground: RankGroup,
+    driven: ExperimentResult,
     grown: int,
     startup_s: float,
     collective_s: float | None,
     repeat: int,
-) -> Row:
+) -> ExperimentRow:
     """Return the row; `grown`: memory of nodes in bytes."""
     node_jobs = what.nodes * what.jobs
     several = what.ranks > 1
@@ -142,7 +142,7 @@ def row_of(
         "answer_bytes": driven.answer_bytes if what.hosts > 1 else None,
         "job_ns": driven.job_ns,
     }
-    return Row(
+    return ExperimentRow(
         nodes=what.nodes, ranks=what.ranks, hosts=what.hosts, task_managers=what.task_managers, overlap=what.overlap,
         arity=what.arity or "flat", sample=what.sample or "all", window_s=what.window, reservations=what.reservations,
         dispatcher=what.dispatcher.name, seed=what.seed, jobs=what.jobs, repeat=repeat,
@@ -153,17 +153,17 @@ def row_of(
     )  # fmt: skip
 
 
-def _cost(what: Experiment, driven: Driven) -> JobCost | None:
+def _cost(what: Experiment, driven: ExperimentResult) -> JobCost | None:
     """Costs of a modelled round; through a tree, two measured ones."""
     if driven.message_ns is None or not driven.rounds:
         return None
     rounds = driven.rounds / (2 if what.through_tree else 1)
-    node_ns = (driven.cpu_ns - driven.manager_ns) / rounds / max(driven.asked_nodes, 1.0)
+    node_ns = (driven.cpu_ns - driven.manager_ns) / rounds / max(driven.queried_nodes, 1.0)
     select_ns = driven.manager_ns / rounds
     return JobCost(node_ns, driven.message_ns, driven.ask_bytes, driven.answer_bytes, select_ns)
 
 
-def predicted_s(what: Experiment, ground: Ground, driven: Driven, cost: JobCost | None) -> float | None:
+def predicted_s(what: Experiment, ground: RankGroup, driven: ExperimentResult, cost: JobCost | None) -> float | None:
     """Return the modelled time of a round, in s."""
     if ground.network is None:
         return None
@@ -175,5 +175,5 @@ def predicted_s(what: Experiment, ground: Ground, driven: Driven, cost: JobCost 
         return None
     if what.through_tree:
         return tree_round_ns(ground.network, cost, what.hosts, what.arity, what.nodes, cores=ground.cores) / 2e9
-    asked, nodes = max(round(driven.asked_hosts) - 1, 0), driven.asked_nodes
+    asked, nodes = max(round(driven.queried_hosts) - 1, 0), driven.queried_nodes
     return sampled_round_ns(ground.network, cost, asked, nodes, cores=ground.cores) / 1e9

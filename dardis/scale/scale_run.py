@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from dardis import __version__
 from dardis.engine.clock import utc_now
-from dardis.kernels.jit import TELLER
+from dardis.kernels.jit import COMPILE_LISTENER
 from dardis.model.errors import InputError
 from dardis.model.files import write_json
 from dardis.model.loggp import LogGP
@@ -26,11 +26,11 @@ from dardis.runs.error_source import blamed
 from dardis.runs.kernel_warmup import warm_reach
 from dardis.runs.outputs import Report
 from dardis.scale import experiment as load
-from dardis.scale.experiment import Experiment, Ground
+from dardis.scale.experiment import Experiment, RankGroup
 from dardis.scale.fault_experiment import FAULTS, FaultRow, FaultyNetwork, measure_faults
 from dardis.scale.measure import measure
 from dardis.scale.prediction import PREDICTIONS, predictions
-from dardis.scale.row import SCALE, Row
+from dardis.scale.row import SCALE, ExperimentRow
 from dardis.scale.tally import short_message_ns
 from dardis.sim.simulation import Progress
 
@@ -120,7 +120,7 @@ class ScaleRequest:
 def run_scale(
     request: ScaleRequest, progress: Progress | None = None, report: Report | None = None,
     begun: Callable[[int], object] = lambda _: None,
-) -> list[Row] | list[FaultRow]:  # fmt: skip
+) -> list[ExperimentRow] | list[FaultRow]:  # fmt: skip
     """Run all experiments in this process, then the report; `begun` gets their number.
 
     Raises InputError before any output.
@@ -134,14 +134,14 @@ def run_scale(
 def run_scale_over_ranks(
     comm: Communicator, request: ScaleRequest, progress: Progress | None = None, report: Report | None = None,
     begun: Callable[[int], object] = lambda _: None,
-) -> list[Row] | list[FaultRow] | int:  # fmt: skip
+) -> list[ExperimentRow] | list[FaultRow] | int:  # fmt: skip
     """Run over ranks; rank 0 returns the rows. Collective.
 
     Other ranks return the exit status.
     """
-    from dardis.transport.mpi_transport import led_by_first
+    from dardis.transport.mpi_transport import run_after_first_rank
 
-    def prepare(stack: ExitStack) -> tuple[Any, Callable[[], list[Row] | list[FaultRow]]]:
+    def prepare(stack: ExitStack) -> tuple[Any, Callable[[], list[ExperimentRow] | list[FaultRow]]]:
         experiments = request.experiments(comm.size)
         begun(len(experiments))
         stack.enter_context(SCALE_FOLDER.held(request.out, force=request.force))
@@ -151,31 +151,31 @@ def run_scale_over_ranks(
         _run_all(request, request.experiments(comm.size), comm, None, None)
         return 0
 
-    return led_by_first(comm, prepare, follow)
+    return run_after_first_rank(comm, prepare, follow)
 
 
 def _run_all(
     request: ScaleRequest, experiments: Sequence[Experiment], comm: Communicator | None, progress: Progress | None,
     report: Report | None,
-) -> list[Row] | list[FaultRow]:  # fmt: skip
-    TELLER.quiet |= comm is not None and comm.rank > 0
+) -> list[ExperimentRow] | list[FaultRow]:  # fmt: skip
+    COMPILE_LISTENER.quiet |= comm is not None and comm.rank > 0
     with blamed(dispatcher := find_dispatcher(request.dispatcher)):
         _warm(dispatcher)
     if request.faults:
         return _run_faults(request, experiments, progress, report)
     record = _record(request, experiments, comm) | {"runs": len(experiments) * request.repeat}
-    rows: list[Row] = []
-    grounds: dict[int, Ground | None] = {}
+    rows: list[ExperimentRow] = []
+    grounds: dict[int, RankGroup | None] = {}
     runs = [(what, repeat) for repeat in range(1, request.repeat + 1) for what in experiments]
     for what, repeat in runs:
         if what.ranks not in grounds:
-            grounds[what.ranks] = _ground(comm, what.ranks)
+            grounds[what.ranks] = _rank_group(comm, what.ranks)
         ground = grounds[what.ranks]
         row = None
         if ground is not None:
             before = len(rows) * request.jobs
             with blamed(dispatcher):
-                row = measure(what, ground, _part(progress, before, len(runs) * request.jobs), repeat)
+                row = measure(what, ground, _part_of_progress(progress, before, len(runs) * request.jobs), repeat)
         if row is not None and ground is not None:
             rows.append(row)
             if ground.network is not None:
@@ -197,7 +197,7 @@ def _run_faults(
     record = _record(request, experiments, None) | {"runs": len(runs)}
     rows: list[FaultRow] = []
     for what, network in runs:
-        part = _part(progress, len(rows) * request.jobs, len(runs) * request.jobs)
+        part = _part_of_progress(progress, len(rows) * request.jobs, len(runs) * request.jobs)
         with blamed(what.dispatcher):
             rows.append(measure_faults(what, network, part))
         with SCALE_FOLDER.written_together(request.out) as folder:
@@ -208,7 +208,7 @@ def _run_faults(
     return rows
 
 
-def _part(progress: Progress | None, before: int, total: int) -> Progress | None:
+def _part_of_progress(progress: Progress | None, before: int, total: int) -> Progress | None:
     return None if progress is None else lambda done, _: progress(before + done, total)
 
 
@@ -218,10 +218,10 @@ def _warm(dispatcher: Dispatcher) -> None:
     gc.freeze()  # loaded objects stay, and need no collection
 
 
-def _ground(comm: Communicator | None, ranks: int) -> Ground | None:
+def _rank_group(comm: Communicator | None, ranks: int) -> RankGroup | None:
     """The first ranks and their network, or None. Collective."""
     if comm is None:
-        return Ground(None, None, 1)
+        return RankGroup(None, None, 1)
     from dardis.transport.loggp_probe import measure as measure_network
     from dardis.transport.rank_groups import first_ranks, usable_cores, wait_for_all
 
@@ -229,7 +229,7 @@ def _ground(comm: Communicator | None, ranks: int) -> Ground | None:
     ground = None
     if part is not None:
         network: LogGP | None = measure_network(part)
-        ground = Ground(part, network, usable_cores(part), short_message_ns())
+        ground = RankGroup(part, network, usable_cores(part), short_message_ns())
     wait_for_all(comm)
     return ground
 
@@ -270,7 +270,7 @@ def _record(request: ScaleRequest, experiments: Sequence[Experiment], comm: Comm
     }
 
 
-def _write(out: Path, rows: Sequence[Row], record: dict[str, Any], grounds: Sequence[Ground]) -> None:
+def _write(out: Path, rows: Sequence[ExperimentRow], record: dict[str, Any], grounds: Sequence[RankGroup]) -> None:
     """Write rows, predictions and record atomically."""
     with SCALE_FOLDER.written_together(out) as part:
         SCALE.write(part / SCALE.name, map(astuple, rows))

@@ -23,7 +23,7 @@ from dardis.scale.experiment import Experiment
 from dardis.transport.base import Hosts, receivers
 from dardis.wire.codec import decode, encode
 from dardis.wire.effects import ToHosts
-from dardis.wire.messages import Ask, Candidates, Confirm, Gathered, Message, Offers, Relay, Sums
+from dardis.wire.messages import Candidates, Confirm, GatheredAnswers, Message, OfferQuery, Offers, Relay, Sums
 
 _REPETITIONS, _BATCH = 9, 50
 
@@ -52,18 +52,18 @@ class Traffic:
 
     bytes: int = 0
     ask_bytes: int = 0
-    asks: int = 0
+    query_count: int = 0
     answer_bytes: int = 0
     root_bytes: int = 0
 
-    def questions(self, count: int, size: int) -> None:
+    def count_queries(self, count: int, size: int) -> None:
         """Count queries, sent by the first host."""
-        self.asks += count
+        self.query_count += count
         self.ask_bytes += count * size
         self.bytes += count * size
         self.root_bytes = max(self.root_bytes, size if count else 0)
 
-    def answers(self, size: int, largest: int) -> None:
+    def count_answers(self, size: int, largest: int) -> None:
         """Count answers; `largest`: to the first host."""
         self.answer_bytes += size
         self.bytes += size
@@ -96,12 +96,12 @@ class Tally:
         chosen: dict[JobId, int] = {}
         for send in sends:
             match send.message:
-                case Relay(message=Ask() as ask) as relay:
+                case Relay(message=OfferQuery() as ask) as relay:
                     rounds.add(ask.round)
                     self._through_tree(relay, ask, answers)
-                case Ask() as ask:
+                case OfferQuery() as ask:
                     rounds.add(ask.round)
-                    self._asked(send, ask, answers)
+                    self._add_query(send, ask, answers)
                 case Confirm() as confirm:
                     chosen[confirm.job] = chosen.get(confirm.job, 0) + self._confirmed(confirm)
         self.rounds += len(rounds)
@@ -117,26 +117,28 @@ class Tally:
             return tree_chain(self._hosts, self._arity, chosen) - tree_chain(self._hosts, self._arity, 0)
         return flat_chain(0, chosen)
 
-    def _through_tree(self, relay: Relay, ask: Ask, answers: Sequence[Message]) -> None:
+    def _through_tree(self, relay: Relay, ask: OfferQuery, answers: Sequence[Message]) -> None:
         others = self._hosts - 1
         self.asked_hosts += self._hosts
         self.asked_nodes += self._nodes
         for job in ask.job.tolist():
             self._add(job, tree_round_trip(self._hosts, self._arity))
-        self.traffic.questions(others, size_of(relay))
+        self.traffic.count_queries(others, size_of(relay))
         if self._pool is None or not others:
             return
         answer = next(answer for answer in answers if isinstance(answer, Sums | Candidates))
-        empty = size_of(Gathered(relay.serial, relay.origin, HostId(1), 0, [replace(answer, rows=answer.rows[:0])]))
+        empty = size_of(
+            GatheredAnswers(relay.serial, relay.origin, HostId(1), 0, [replace(answer, rows=answer.rows[:0])])
+        )
         row = 8 * answer.rows.shape[1]
         sent, longest = int(self._pool.sent[SENT]), int(self._pool.sent[LONGEST_TO_ROOT])
-        self.traffic.answers(sent * row + others * empty, longest * row + empty)
+        self.traffic.count_answers(sent * row + others * empty, longest * row + empty)
 
-    def _asked(self, said: ToHosts, ask: Ask, answers: Sequence[Message]) -> None:
+    def _add_query(self, said: ToHosts, ask: OfferQuery, answers: Sequence[Message]) -> None:
         if self._pool is None:
             asked = receivers(said, self._hosts)
             hosts, others = len(asked), len(asked) - (0 in asked)
-            self.traffic.questions(others, size_of(ask))
+            self.traffic.count_queries(others, size_of(ask))
         else:
             hosts = self._of_virtual_hosts(ask, answers)
         self.asked_hosts += hosts
@@ -144,7 +146,7 @@ class Tally:
         for job in ask.job.tolist():
             self._add(job, flat_chain(hosts, 0))
 
-    def _of_virtual_hosts(self, ask: Ask, answers: Sequence[Message]) -> int:
+    def _of_virtual_hosts(self, ask: OfferQuery, answers: Sequence[Message]) -> int:
         assert self._pool is not None
         block = self._pool.virtual_hosts.block
         sample = ask.sample // block
@@ -152,12 +154,12 @@ class Tally:
         others = int(np.count_nonzero(hosts))
         blank = replace(ask, sample=ask.sample[:0])
         named = 8 * int(np.count_nonzero(sample))  # hosts get only their own nodes
-        self.traffic.questions(others, size_of(blank) + named // max(others, 1))
+        self.traffic.count_queries(others, size_of(blank) + named // max(others, 1))
         for answer in answers:
             if isinstance(answer, Offers) and others:
                 rows = np.bincount(answer.rows[:, 0] // block, minlength=2)[1:]
                 empty, row = size_of(replace(answer, rows=answer.rows[:0])), 8 * answer.rows.shape[1]
-                self.traffic.answers(int(rows.sum()) * row + others * empty, int(rows.max()) * row + empty)
+                self.traffic.count_answers(int(rows.sum()) * row + others * empty, int(rows.max()) * row + empty)
         return len(hosts)
 
     def _confirmed(self, confirm: Confirm) -> int:

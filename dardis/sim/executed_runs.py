@@ -10,7 +10,7 @@ import numpy as np
 from dardis.model.addresses import JobId
 from dardis.model.job import Actual, Job
 from dardis.model.schedule import Schedule
-from dardis.sim.fault_simulation import Fate, FaultSimulation, UnitRun
+from dardis.sim.fault_simulation import FaultSimulation, RunOutcome, UnitRun
 from dardis.sim.recorder import Recorder
 
 _PIECES = 1 << 50
@@ -27,7 +27,7 @@ class Piece(NamedTuple):
     end: int
 
 
-class Executed:
+class ExecutedAttempts:
     """All attempts of a simulation."""
 
     def __init__(self, simulation: FaultSimulation) -> None:
@@ -71,14 +71,14 @@ class Executed:
         for place, runs in enumerate(placed):
             if runs:
                 nodes, units = np.array(sorted((run.node, run.units) for run in runs), dtype=np.int64).T
-                recorder.placed(place, runs[0].start, nodes, units)
-                recorder.ended(place, runs[0].end)
+                recorder.record_placement(place, runs[0].start, nodes, units)
+                recorder.record_end(place, runs[0].end)
             else:
-                recorder.rejected(place, "did not run")
+                recorder.record_rejection(place, "did not run")
         return recorder.schedule(jobs, self._scenario.platform.kinds)
 
 
 def is_full(job: Actual, runs: list[UnitRun]) -> bool:
     """Whether all units ran together in full."""
-    ended = all(run.fate is Fate.ENDED and run.end - run.start == job.duration for run in runs)
+    ended = all(run.outcome is RunOutcome.ENDED and run.end - run.start == job.duration for run in runs)
     return ended and len({run.start for run in runs}) == 1 and sum(run.units for run in runs) == job.units

@@ -18,25 +18,25 @@ from dardis.model.target import DesiredProfile
 from dardis.node_manager import NodePool, RelayingHost
 from dardis.registry import Cluster, Dispatcher
 from dardis.task_manager import Reach
-from dardis.task_manager.claims.two_phase_claims import SLOWEST, Pace
+from dardis.task_manager.claims.two_phase_claims import SLOWEST, ClaimTimeouts
 from dardis.transport.base import receivers
 from dardis.transport.local_transport import Interpreter
 from dardis.transport.virtual_network import Faults, VirtualNetwork
 from dardis.wire.effects import (
-    Deed,
-    Done,
+    ExecutorAction,
+    JobFinished,
     Kill,
     Launch,
     Placed,
     Rejected,
-    Return,
+    Reply,
+    SendToManager,
+    SendToManagers,
     SetTimer,
-    Tell,
-    TellAll,
     ToHosts,
     ToManagers,
 )
-from dardis.wire.messages import Ended, HostDown, Message, Released, Reminder, Reserved, Timer
+from dardis.wire.messages import HostDown, Message, Released, Reminder, Reserved, Timer, UnitsEnded
 
 Log = Callable[[int, str], None]
 """Called with time and text."""
@@ -49,7 +49,7 @@ class Crash:
     host: HostId
     at: int
     back: int | None
-    heard: tuple[int, ...]
+    notified_at: tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class Scenario:
     jobs: tuple[Actual, ...]
     dispatcher: Dispatcher
     managers: int
-    pace: Pace
+    pace: ClaimTimeouts
     faults: Faults
     crashes: tuple[Crash, ...] = ()
     desired: DesiredProfile | None = None
@@ -77,7 +77,7 @@ class Scenario:
             raise InputError("pace", found, f"at most {SLOWEST} times resend")
 
 
-class Fate(StrEnum):
+class RunOutcome(StrEnum):
     """How units ended."""
 
     ENDED = "ended"
@@ -96,11 +96,11 @@ class UnitRun:
     units: int
     start: int
     end: int
-    fate: Fate = Fate.RUNNING
+    outcome: RunOutcome = RunOutcome.RUNNING
 
 
 @dataclass
-class Host:
+class SimulatedHost:
     """A living host: its machine, and launched runs by (job, attempt)."""
 
     machine: RelayingHost
@@ -120,7 +120,7 @@ class FaultSimulation:
         self.runs: list[UnitRun] = []
         self.placed: dict[JobId, Placed] = {}
         """Last reservation of each job."""
-        self.told: dict[JobId, list[Deed]] = {}
+        self.told: dict[JobId, list[ExecutorAction]] = {}
         """`Done` and `Rejected` by job."""
         self.retaken: list[tuple[HostId, JobId, int]] = []
         """(host, job, attempt) of claims reserved after release."""
@@ -130,7 +130,7 @@ class FaultSimulation:
         self.network = VirtualNetwork(scenario.faults, scenario.seed, self._receive)
         self._jobs = {job.number: job for job in scenario.jobs}
         self._incarnation = [0] * (len(scenario.bounds) - 1)
-        self.hosts: list[Host | None] = [self._new_host(host) for host in all_hosts(len(scenario.bounds) - 1)]
+        self.hosts: list[SimulatedHost | None] = [self._new_host(host) for host in all_hosts(len(scenario.bounds) - 1)]
         cluster = Cluster(
             scenario.platform, scenario.bounds, scenario.seed, scenario.desired, task_managers=scenario.managers,
             reach=Reach(scenario.arity, scenario.sample),
@@ -140,14 +140,14 @@ class FaultSimulation:
         self._interpreter = Interpreter(self, self, self)
         self._plan()
 
-    def _new_host(self, host: HostId) -> Host:
+    def _new_host(self, host: HostId) -> SimulatedHost:
         scenario = self.scenario
         first, last = scenario.bounds[host : host + 2]
         pool = self._make_pool(
             scenario.platform, first, last, desired=scenario.desired, host=host, seed=scenario.seed,
             incarnation=self._incarnation[host], report_every=scenario.pace.resend,
         )  # fmt: skip
-        return Host(RelayingHost(pool))
+        return SimulatedHost(RelayingHost(pool))
 
     def _plan(self) -> None:
         for place, job in enumerate(self.scenario.jobs):
@@ -179,17 +179,17 @@ class FaultSimulation:
     def _receive(self, to: Address, message: Message, now: int) -> None:
         if is_manager(to):
             self._note(now, "task manager", manager_at(to), "gets", message)
-            self._interpreter.obey(to, self.turns.received(manager_at(to), message, now), now)
+            self._interpreter.perform(to, self.turns.on_message(manager_at(to), message, now), now)
             return
         host = self.hosts[to]
         self._note(now, "host", to, "misses" if host is None else "gets", message)
         if host is not None:
-            self._interpreter.obey(to, host.machine.handle(message, now), now)
+            self._interpreter.perform(to, host.machine.handle(message, now), now)
 
     def _submit(self, place: int, job: Actual, now: int) -> None:
         manager = self.turns.manager_of(place)
         self._note(now, "task manager", manager, "gets", job)
-        self._interpreter.obey(address_of(manager), self.turns.submitted(job.asked, place, now), now)
+        self._interpreter.perform(address_of(manager), self.turns.on_submit(job.asked, place, now), now)
 
     def send(self, who: Address, said: ToHosts, now: int) -> None:
         """Send a message to hosts."""
@@ -203,15 +203,15 @@ class FaultSimulation:
         """Send a message."""
         self.network.send(to, message)
 
-    def tell(self, who: Address, said: ToManagers, now: int) -> None:  # noqa: ARG002 (the network knows what time it is)
+    def send_to_managers(self, who: Address, said: ToManagers, now: int) -> None:  # noqa: ARG002 (the network knows what time it is)
         """Send a message to task managers."""
         self._watch_claims(HostId(who), said.message)
         match said:
-            case Tell(job=job):
+            case SendToManager(job=job):
                 addresses = [address_of(self._manager_of[job])]
-            case TellAll():
+            case SendToManagers():
                 addresses = [address_of(manager) for manager in range(self.scenario.managers)]
-            case Return(to=to):
+            case Reply(to=to):
                 addresses = [to]
         for address in addresses:
             self.carry(address, said.message)
@@ -221,11 +221,11 @@ class FaultSimulation:
         machine = self.hosts[who] if not is_manager(who) else None
         self.network.at(timer.at, partial(self._remind, who, machine, timer.timer))
 
-    def _remind(self, who: Address, host: Host | None, timer: Timer | Reminder, now: int) -> None:
+    def _remind(self, who: Address, host: SimulatedHost | None, timer: Timer | Reminder, now: int) -> None:
         if is_manager(who) or self.hosts[who] is host:
             self._receive(who, timer, now)
 
-    def execute(self, who: Address, deed: Deed, now: int) -> None:
+    def execute(self, who: Address, deed: ExecutorAction, now: int) -> None:
         """Start and kill units."""
         match deed:
             case Launch():
@@ -233,13 +233,13 @@ class FaultSimulation:
             case Kill(job=job, attempt=attempt):
                 host = self.hosts[who]
                 assert host is not None
-                self._stop(host.launched.pop((job, attempt), []), Fate.KILLED, now)
+                self._stop(host.launched.pop((job, attempt), []), RunOutcome.KILLED, now)
             case Placed(job=job):
                 assert is_manager(who)
                 self._note(now, "task manager", manager_at(who), "says", deed)
                 self.placed[job] = deed
                 self.placements += 1
-            case Done(job=job) | Rejected(job=job):
+            case JobFinished(job=job) | Rejected(job=job):
                 assert is_manager(who)
                 self._note(now, "task manager", manager_at(who), "says", deed)
                 self.told.setdefault(job, []).append(deed)
@@ -261,7 +261,7 @@ class FaultSimulation:
             case Reserved(job=job, attempt=attempt) if attempt <= host.released.get(job, -1):
                 self.retaken.append((address, job, attempt))
 
-    def _begin(self, address: HostId, host: Host, launch: Launch, now: int) -> None:
+    def _begin(self, address: HostId, host: SimulatedHost, launch: Launch, now: int) -> None:
         begun = host.launched.get((launch.job, launch.attempt))
         if begun is None:
             return
@@ -272,16 +272,16 @@ class FaultSimulation:
         self._note(now, "host", address, "starts", launch, "for", end - now, "s")
         self.network.at(end, partial(self._end, address, host, launch))
 
-    def _end(self, address: HostId, host: Host, launch: Launch, now: int) -> None:
+    def _end(self, address: HostId, host: SimulatedHost, launch: Launch, now: int) -> None:
         ended = host.launched.pop((launch.job, launch.attempt), None)
         if ended is not None:
-            self._stop(ended, Fate.ENDED, now)
-            self._receive(address, Ended(launch.job, 0), now)
+            self._stop(ended, RunOutcome.ENDED, now)
+            self._receive(address, UnitsEnded(launch.job, 0), now)
 
     @staticmethod
-    def _stop(runs: list[UnitRun], fate: Fate, now: int) -> None:
+    def _stop(runs: list[UnitRun], fate: RunOutcome, now: int) -> None:
         for run in runs:
-            run.end, run.fate = now, fate
+            run.end, run.outcome = now, fate
 
     def _crash(self, crash: Crash, now: int) -> None:
         host = self.hosts[crash.host]
@@ -289,11 +289,11 @@ class FaultSimulation:
             return
         self._note(now, "host", crash.host, "crashes")
         for runs in host.launched.values():
-            self._stop(runs, Fate.CRASHED, now)
+            self._stop(runs, RunOutcome.CRASHED, now)
         host.launched.clear()
         self.hosts[crash.host] = None
         news = HostDown(crash.host, self._incarnation[crash.host])
-        for manager, heard in enumerate(crash.heard):
+        for manager, heard in enumerate(crash.notified_at):
             self.network.at(heard, partial(self._receive, address_of(manager), news))
         if crash.back is not None:
             self.network.at(crash.back, partial(self._restart, crash.host))

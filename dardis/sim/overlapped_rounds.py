@@ -14,20 +14,20 @@ from dardis.model.addresses import ONLY_MANAGER, Address, HostId, JobId
 from dardis.model.errors import ProtocolError
 from dardis.model.job import Actual
 from dardis.node_manager import NodePool
-from dardis.node_manager.relay import take_claims, take_questions
+from dardis.node_manager.relay import process_claims, process_queries
 from dardis.sim.recorder import Recorder
 from dardis.sim.simulation import Progress
-from dardis.task_manager.local_rounds import taken_apart, together
+from dardis.task_manager.local_rounds import join_queries, split_offers
 from dardis.transport.base import receivers
 from dardis.transport.local_transport import Interpreter
 from dardis.transport.peers import Batch, Peers
 from dardis.turns import OverlappedTurns
-from dardis.wire.effects import Placed, Tell, ToHosts, ToManagers
-from dardis.wire.messages import Ask, Confirm, Ended, JointAsk, JointOffers, Message, Offers, Release
+from dardis.wire.effects import Placed, SendToManager, ToHosts, ToManagers
+from dardis.wire.messages import Confirm, JointOffers, JointQuery, Message, OfferQuery, Offers, Release, UnitsEnded
 
 Note = Callable[[Sequence[ToHosts], Sequence[Message]], object]
 """Called with messages and answers."""
-MOST_ROWS_SAID = 1 << 20
+MOST_ROWS_SENT = 1 << 20
 """Offer rows (48 MiB) kept before calls of `note`."""
 
 
@@ -59,7 +59,7 @@ class OverlappedRounds:
         """CPU time of this rank's machines."""
         self._interpreter = Interpreter(self)
         self._letters: list[Batch] = []
-        self._asks: list[list[Ask]] = []
+        self._asks: list[list[OfferQuery]] = []
 
     @property
     def refusals(self) -> int:
@@ -74,23 +74,23 @@ class OverlappedRounds:
             self._letters = self._blank()
             self._end_until(now)
             begun = cpu_ns()
-            following = min(self._turns.may_fly(settled), len(self.jobs))
+            following = min(self._turns.last_in_flight(settled), len(self.jobs))
             for place in range(entered, following):
                 if self._rank_of(place) == self._peers.rank:
-                    self._turns.submitted(self.jobs[place].asked, place, now)
+                    self._turns.on_submit(self.jobs[place].asked, place, now)
             self.cpu_ns += cpu_ns() - begun
             entered = following
             mine = self._wave(now)
-            everybody = self._peers.share(mine, self._turns.oldest(entered))
+            everybody = self._peers.gather_all(mine, self._turns.oldest(entered))
             settled += int(everybody[:, 0].sum())
             oldest = int(everybody[:, 1].min())
             self.waves += 1
-            if self._rows_said > MOST_ROWS_SAID:
-                self.note_said()
+            if self._rows_said > MOST_ROWS_SENT:
+                self.report_messages()
             if progress is not None:
                 progress(settled, len(self.jobs))
 
-    def note_said(self) -> None:
+    def report_messages(self) -> None:
         """Report new messages to `note`."""
         begun, spent = monotonic_s(), cpu_ns()
         if self._note is not None:
@@ -107,42 +107,42 @@ class OverlappedRounds:
     def _end_until(self, now: int) -> None:
         while self._ending and self._ending[0][0] <= now:
             place = heappop(self._ending)[1]
-            self._interpreter.obey(ONLY_MANAGER, self._turns.ended(self.jobs[place].number, place), now)
+            self._interpreter.perform(ONLY_MANAGER, self._turns.on_job_end(self.jobs[place].number, place), now)
 
     def _wave(self, now: int) -> int:
         """Perform a wave; return settled jobs of this rank."""
         self._asks = [[] for _ in range(self._peers.size)]
-        self._interpreter.obey(ONLY_MANAGER, self._turns.begin(), now)
+        self._interpreter.perform(ONLY_MANAGER, self._turns.begin(), now)
         outgoing = [
-            [*first, *((_first_job(ask), ask) for ask in together(then))]
+            [*first, *((_first_job(ask), ask) for ask in join_queries(then))]
             for first, then in zip(self._letters, self._asks, strict=True)
         ]
         answers = self._serve(self._peers.exchange(outgoing), now)
         claims = self._decide(self._peers.exchange(answers), now)
         verdicts = self._judge(self._peers.exchange(claims), now)
         for number, _ in self._peers.exchange(verdicts):
-            self._turns.refused(self._place[number])
+            self._turns.on_refused_claim(self._place[number])
         return self._settle(now)
 
     def send(self, who: Address, said: ToHosts, now: int) -> None:  # noqa: ARG002
         """Collect messages to hosts."""
         for host in receivers(said, self._peers.size):
-            if isinstance(said.message, Ask):
+            if isinstance(said.message, OfferQuery):
                 self._asks[host].append(said.message)
             else:
                 self._letters[host].append((_about(said.message), said.message))
 
-    def tell(self, who: Address, said: ToManagers, now: int) -> None:  # noqa: ARG002
+    def send_to_managers(self, who: Address, said: ToManagers, now: int) -> None:  # noqa: ARG002
         """Collect messages to jobs."""
-        if not isinstance(said, Tell):  # no tree and no publications here
+        if not isinstance(said, SendToManager):  # no tree and no publications here
             raise ProtocolError(f"host {who} says {type(said.message).__name__} to no job")
         self._letters[self._rank_of(self._place[said.job])].append((said.job, said.message))
 
     def _serve(self, batch: Batch, now: int) -> list[Batch]:
         self._letters = self._blank()
         begun = cpu_ns()
-        for said in take_questions(self._pool, [message for _, message in batch], now):
-            self._interpreter.obey(self._host, said, now)
+        for said in process_queries(self._pool, [message for _, message in batch], now):
+            self._interpreter.perform(self._host, said, now)
         self.cpu_ns += cpu_ns() - begun
         return self._letters
 
@@ -151,20 +151,20 @@ class OverlappedRounds:
         heard: dict[int, list[Message]] = {}
         for number, message in batch:
             if isinstance(message, JointOffers):
-                for job, offers in taken_apart(message):
+                for job, offers in split_offers(message):
                     heard.setdefault(self._place[job], []).append(offers)
             else:
                 heard.setdefault(self._place[number], []).append(message)
-        self._turns.answered(heard, now)
+        self._turns.deliver_answers(heard, now)
         self.cpu_ns += cpu_ns() - begun
-        for place, asks in self._turns.asks():
+        for place, asks in self._turns.queries():
             said = heard.get(place, [])
             self._said.append((asks, said))
             self._rows_said += sum(len(answer.rows) for answer in said if isinstance(answer, Offers))
         self._letters = self._blank()
         for claims in self._turns.claims():
             self._said.append((claims, []))
-            self._interpreter.obey(ONLY_MANAGER, claims, now)
+            self._interpreter.perform(ONLY_MANAGER, claims, now)
         return self._letters
 
     def _judge(self, batch: Batch, now: int) -> list[Batch]:
@@ -172,8 +172,8 @@ class OverlappedRounds:
         self._letters = self._blank()
         claims = [message for _, message in sorted(batch, key=lambda about: self._place[about[0]])]
         begun = cpu_ns()
-        for said in take_claims(self._pool, claims, now):
-            self._interpreter.obey(self._host, said, now)
+        for said in process_claims(self._pool, claims, now):
+            self._interpreter.perform(self._host, said, now)
         self.cpu_ns += cpu_ns() - begun
         return self._letters
 
@@ -201,17 +201,17 @@ class OverlappedRounds:
         recorder = Recorder(len(self.jobs))
         for placed_rows, rejected in gathered:
             for place, start, nodes, units in placed_rows:
-                recorder.placed(place, start, nodes, units)
-                recorder.ended(place, start + self.jobs[place].duration)
+                recorder.record_placement(place, start, nodes, units)
+                recorder.record_end(place, start + self.jobs[place].duration)
             for place, reason in rejected:
-                recorder.rejected(place, reason)
+                recorder.record_rejection(place, reason)
         return recorder
 
 
 def _about(message: Message) -> JobId:
-    assert isinstance(message, Confirm | Release | Ended)
+    assert isinstance(message, Confirm | Release | UnitsEnded)
     return message.job
 
 
-def _first_job(ask: Ask | JointAsk) -> JobId:
-    return JobId(int((ask.ask if isinstance(ask, JointAsk) else ask).job[0]))
+def _first_job(ask: OfferQuery | JointQuery) -> JobId:
+    return JobId(int((ask.query if isinstance(ask, JointQuery) else ask).job[0]))

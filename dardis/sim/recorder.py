@@ -16,7 +16,7 @@ from dardis.wire.effects import Plain, Solved
 
 Keep = Callable[[int, Plain], None]
 """Called with decision number and problem."""
-FIRST_ROOM = 1 << 14
+FIRST_PLACEMENTS = 1 << 14
 _BLOCK = 1 << 14
 
 
@@ -55,10 +55,10 @@ class Recorder:
         self._downtime: list[tuple[int, int, int]] = []
         self._first = np.zeros(count, dtype=np.int64)
         self._count = np.zeros(count, dtype=np.int64)
-        self._placed = np.empty((2, FIRST_ROOM), dtype=np.int32)
+        self._placed = np.empty((2, FIRST_PLACEMENTS), dtype=np.int32)
         self._used = 0
 
-    def placed(self, place: int, start: int, nodes: Ints, units: Ints) -> None:
+    def record_placement(self, place: int, start: int, nodes: Ints, units: Ints) -> None:
         """Record a reservation."""
         self.start[place] = start
         end = self._used + len(nodes)
@@ -70,7 +70,7 @@ class Recorder:
         self._first[place], self._count[place] = self._used, len(nodes)
         self._used = end
 
-    def withdrawn(self, place: int) -> None:
+    def drop_placement(self, place: int) -> None:
         """Drop a reservation."""
         self.start[place] = NO_TIME
         self._count[place] = 0
@@ -88,7 +88,7 @@ class Recorder:
         nodes, units = self._placed[:, span].astype(np.int64)
         return nodes, units
 
-    def switched(self, nodes: Ints, moments: Ints, *, up: bool) -> None:
+    def record_switch(self, nodes: Ints, moments: Ints, *, up: bool) -> None:
         """Record shutdowns, or boots that end at these moments."""
         for node, moment in zip(nodes.tolist(), moments.tolist(), strict=True):
             if up:
@@ -102,28 +102,28 @@ class Recorder:
         spans = np.array(sorted([*self._downtime, *for_ever]), dtype=np.int64).reshape(-1, 3)
         return Downtime(*spans.T.copy())
 
-    def predicted(self, place: int, duration: int, rule: str) -> None:
+    def record_prediction(self, place: int, duration: int, rule: str) -> None:
         """Record a predicted duration."""
         self.expected[place] = duration
         self.rules[place] = rule
 
-    def decided(self, now: int, decision: Solved) -> None:
+    def record_decision(self, now: int, decision: Solved) -> None:
         """Record a decision."""
-        if self._keep is not None and decision.asked is not None:
-            self._keep(len(self.solved), decision.asked)
-        self.solved.append((now, replace(decision, asked=None)))
+        if self._keep is not None and decision.problem is not None:
+            self._keep(len(self.solved), decision.problem)
+        self.solved.append((now, replace(decision, problem=None)))
 
-    def ended(self, place: int, now: int) -> None:
+    def record_end(self, place: int, now: int) -> None:
         """Record a job's end."""
         self.finish[place] = now
         self.settled += 1
 
-    def failed(self, place: int, now: int) -> None:
+    def record_failure(self, place: int, now: int) -> None:
         """Record a job's failure with its nodes."""
         self.cut[place] = now - self.start[place]
-        self.ended(place, now)
+        self.record_end(place, now)
 
-    def rejected(self, place: int, reason: str) -> None:
+    def record_rejection(self, place: int, reason: str) -> None:
         """Record a rejection."""
         self.reasons[place] = reason
         self._count[place] = 0
@@ -133,7 +133,7 @@ class Recorder:
         """Make room, and drop old reservations."""
         offsets = offsets_of(self._count)
         room = int(offsets[-1]) + more
-        placed = np.empty((2, room + room // 4 + FIRST_ROOM), dtype=np.int32)
+        placed = np.empty((2, room + room // 4 + FIRST_PLACEMENTS), dtype=np.int32)
         for row in range(2):
             placed[row, : offsets[-1]] = self._gathered(row, offsets)
         self._placed, self._used = placed, int(offsets[-1])

@@ -18,11 +18,11 @@ from dardis.model.platform import Platform
 from dardis.model.resources import NOBODY_KNOWS
 from dardis.predict import Predictor
 from dardis.sim.recorder import Keep, Recorder
-from dardis.sim.site_state import Site
+from dardis.sim.site_state import SiteState
 from dardis.transport.base import Hosts
 from dardis.transport.local_transport import LocalHosts, Lockstep
 from dardis.turns import Turn, Turns
-from dardis.wire.effects import Deed, Placed, Rejected, Solved, Switched
+from dardis.wire.effects import ExecutorAction, Placed, Rejected, Solved, Switched
 
 Progress = Callable[[int, int], None]
 """Called with settled and total jobs."""
@@ -53,7 +53,7 @@ class Simulation:
         self.recorder = Recorder(len(self.jobs), keep)
         self._turns = turns
         self._predictor = predictor
-        self.site = Site(site, distinct=distinct)
+        self.site = SiteState(site, distinct=distinct)
         self._happens = happens
         self._in: set[int] = set()
         """Accepted, unfinished jobs."""
@@ -81,27 +81,27 @@ class Simulation:
     def run(self, progress: Progress | None = None) -> None:
         """Run until all jobs have ended or been rejected."""
         now = self._run_on(progress)
-        while self._give_up(now):
+        while self._reject_waiting(now):
             now = self._run_on(progress)
         if self.recorder.settled != len(self.jobs):  # a lost job is a defect
             raise ProtocolError(f"{len(self.jobs) - self.recorder.settled} jobs neither ran nor were rejected")
 
-    def _give_up(self, now: int) -> bool:
+    def _reject_waiting(self, now: int) -> bool:
         """Reject jobs that wait in vain; return success.
 
         Jobs too large for the remaining nodes go first, as others may wait only behind these.
         """
-        reasons = {place: self.site.why_never(place, self.jobs[place].asked) for place in sorted(self._in)}
+        reasons = {place: self.site.never_reason(place, self.jobs[place].asked) for place in sorted(self._in)}
         vain = [place for place, reason in reasons.items() if reason]
         held = [place for place in vain if self.site.is_held(place)]
-        lacking = self.site.lacking({place: self.jobs[place].asked for place in vain if place not in held})
+        lacking = self.site.unplaceable_jobs({place: self.jobs[place].asked for place in vain if place not in held})
         rejected = sorted([*held, *lacking]) or vain
         if not rejected:
             return False
-        self.withdraw([place for place in rejected if not self.site.let_go(place)], now)
+        self.withdraw([place for place in rejected if not self.site.release_held(place)], now)
         for place in rejected:
             self._reject(place, reasons[place], now)
-        self._take(self._turns.over(now, last=False), now)
+        self._take(self._turns.on_instant_end(now, last=False), now)
         return True
 
     def _run_on(self, progress: Progress | None) -> int:
@@ -112,23 +112,23 @@ class Simulation:
             if min(wake, FOREVER if following is None else following) >= NOBODY_KNOWS:
                 return last
             now = wake if following is None else min(following, wake)
-            switches = turns.switches()
+            switches = turns.next_switch()
             if switches < now:
                 self._begun = cpu_ns()
                 self._take(turns.switch(switches), switches)
                 self.recorder.upkeep_ns += self._settle()
                 continue
             if wake == now:
-                turns.woken(now)
+                turns.on_wake(now)
             if following == now or switches != FOREVER:
                 alone = 0
             else:
                 alone += 1
-                self._see_that_time_goes_on(alone, last, now)
+                self._check_progress(alone, last, now)
             last = now
             self._begun = cpu_ns()
             self._instant(now)
-            self._take(turns.over(now, last=events.next_time() is None), now)
+            self._take(turns.on_instant_end(now, last=events.next_time() is None), now)
             if turns.by_instant:
                 self.recorder.decision_ns.append(self._settle())
             else:
@@ -136,7 +136,7 @@ class Simulation:
             if progress is not None:
                 progress(self.recorder.settled, len(self.jobs))
 
-    def _see_that_time_goes_on(self, alone: int, last: int, now: int) -> None:
+    def _check_progress(self, alone: int, last: int, now: int) -> None:
         """Raise ProtocolError for endless wake-ups."""
         if now <= last:
             raise ProtocolError(f"asked at {last} s, it wants to be asked again at {now} s")
@@ -154,7 +154,7 @@ class Simulation:
             elif event[1] == self._lapsing:
                 self._lapse(event[2], now)
             elif ended := self._ends(event, now):
-                self._take(self._turns.ended(ended, now), now)
+                self._take(self._turns.on_job_ends(ended, now), now)
 
     def submit(self, place: int, now: int) -> None:
         """Submit a job to the site."""
@@ -166,14 +166,14 @@ class Simulation:
         last = self.site.last_start(asked)
         if last < FOREVER:
             self._events.put(last + 1, self._lapsing, place, 0)
-        if not self.site.holds(place, asked):
-            self.hand_in(place, now)
+        if not self.site.must_hold(place, asked):
+            self.submit_to_dispatcher(place, now)
 
     def _lapse(self, place: int, now: int) -> None:
         asked = self.jobs[place].asked
         if self.has_begun(place, now) or now <= self.site.last_start(asked):
             return
-        if not self.site.let_go(place):
+        if not self.site.release_held(place):
             self.withdraw([place], now)
         self._reject(place, self.site.too_late(asked), now)
 
@@ -202,14 +202,14 @@ class Simulation:
         """Withdraw jobs that have not begun."""
         for place in places:
             self._version[place] += 1
-            self.recorder.withdrawn(place)
+            self.recorder.drop_placement(place)
             self.jobs[place] = self._several.pop(place, self.jobs[place])
         if places:
-            self.tell(Withdrawn(tuple(self.jobs[place].number for place in places)), now)
+            self.notify_dispatcher(Withdrawn(tuple(self.jobs[place].number for place in places)), now)
 
-    def tell(self, change: Change, now: int) -> None:
+    def notify_dispatcher(self, change: Change, now: int) -> None:
         """Notify the dispatcher."""
-        self._take(self._turns.changed(change, now), now)
+        self._take(self._turns.on_change(change, now), now)
 
     def running(self, now: int) -> list[int]:
         """Return running jobs."""
@@ -219,23 +219,23 @@ class Simulation:
         """Fail jobs with their nodes."""
         for place in places:
             self._version[place] += 1
-            self.recorder.failed(place, now)
+            self.recorder.record_failure(place, now)
             self._in.discard(place)
             self._submit_followers(place, now)
         if places:
-            self._take(self._turns.ended([self.jobs[place].number for place in places], now), now)
+            self._take(self._turns.on_job_ends([self.jobs[place].number for place in places], now), now)
 
-    def hand_in(self, place: int, now: int) -> None:
+    def submit_to_dispatcher(self, place: int, now: int) -> None:
         """Submit a job to the dispatcher, with a prediction."""
         asked = self.jobs[place].asked
         if self._predictor is not None:
             begun = cpu_ns()
             duration, rule = self._predictor.predict(asked, now)
             self._count_prediction(begun)
-            self.recorder.predicted(place, duration, rule)
+            self.recorder.record_prediction(place, duration, rule)
             if duration != asked.walltime:
                 asked = replace(asked, prediction=duration)
-        self._take(self._turns.submitted(asked, place, now), now)
+        self._take(self._turns.on_submit(asked, place, now), now)
 
     def _take(self, turns: Iterable[Turn], now: int) -> None:
         """Perform turns.
@@ -243,7 +243,7 @@ class Simulation:
         Time before a turn counts to the turn: clock reads are expensive.
         """
         for turn in turns:
-            elsewhere = self._lockstep.hold(turn.talk, now)
+            elsewhere = self._lockstep.run_turn(turn.dialogue, now)
             if self._turns.by_instant and not turn.upkeep:
                 self._decided += elsewhere
                 continue
@@ -273,7 +273,7 @@ class Simulation:
         while event is not None:
             _, _, place, version = event
             if version == self._version[place]:
-                self.recorder.ended(place, now)
+                self.recorder.record_end(place, now)
                 self._in.discard(place)
                 self._submit_followers(place, now)
                 job = self.jobs[place]
@@ -291,7 +291,7 @@ class Simulation:
         self._begun += spent
 
     def _reject(self, place: int, reason: str, now: int) -> None:
-        self.recorder.rejected(place, reason)
+        self.recorder.record_rejection(place, reason)
         self._in.discard(place)
         self._submit_followers(place, now)
 
@@ -309,14 +309,14 @@ class Simulation:
             job = self.jobs[follower]
             self._events.put(max(job.submit, now + job.think), self._arrival, job.number, follower)
 
-    def execute(self, who: Address, deed: Deed, now: int) -> None:  # noqa: ARG002 (whoever says it)
+    def execute(self, who: Address, deed: ExecutorAction, now: int) -> None:  # noqa: ARG002 (whoever says it)
         """Record a deed, and schedule ends."""
         match deed:
             case Placed():
                 place = self._place[deed.job]
                 if self.jobs[place].asked.requests:
                     self._take_shape(place, deed)
-                self.recorder.placed(place, deed.start, deed.nodes, deed.units)
+                self.recorder.record_placement(place, deed.start, deed.nodes, deed.units)
                 self.recorder.boot_delay[place] = deed.boot_delay
                 self.recorder.attempts[place] = deed.attempts
                 self._version[place] += 1
@@ -327,7 +327,7 @@ class Simulation:
                 self.recorder.attempts[place] = deed.attempts
                 self._reject(place, deed.reason + self.site.judged_by(self.jobs[place].asked), now)
             case Solved():
-                self.recorder.decided(now, deed)
+                self.recorder.record_decision(now, deed)
                 self._decided += round(deed.solver_cpu_s * 1e9)  # the solver runs outside the measured thread
             case Switched():
-                self.recorder.switched(deed.nodes, deed.moments, up=deed.up)
+                self.recorder.record_switch(deed.nodes, deed.moments, up=deed.up)

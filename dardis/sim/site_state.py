@@ -31,7 +31,7 @@ from dardis.model.resources import NOBODY_KNOWS
 from dardis.sim.recorder import Recorder
 
 
-class World(Protocol):
+class SimulatedJobs(Protocol):
     """Jobs of a run, for site events."""
 
     jobs: list[Actual]
@@ -61,7 +61,7 @@ class World(Protocol):
         """Submit a job to the site."""
         ...
 
-    def hand_in(self, place: int, now: int) -> None:
+    def submit_to_dispatcher(self, place: int, now: int) -> None:
         """Submit a job to the dispatcher."""
         ...
 
@@ -73,12 +73,12 @@ class World(Protocol):
         """Fail jobs with their nodes."""
         ...
 
-    def tell(self, change: Change, now: int) -> None:
+    def notify_dispatcher(self, change: Change, now: int) -> None:
         """Notify the dispatcher."""
         ...
 
 
-class Site:
+class SiteState:
     """Present machine and queues. Their rules hold for all dispatchers."""
 
     def __init__(self, platform: Platform, *, distinct: bool) -> None:
@@ -92,11 +92,11 @@ class Site:
         """Places of held jobs."""
 
     @property
-    def as_it_became(self) -> Platform:
+    def platform_after_events(self) -> Platform:
         """The machine with past events."""
         return _with_stops(self.platform, {queue: (since, NOBODY_KNOWS) for queue, since in self._stopped.items()})
 
-    def holds(self, place: int, job: Job) -> bool:
+    def must_hold(self, place: int, job: Job) -> bool:
         """Whether to hold a submitted job."""
         if job.queue in self._stopped:
             self._held.add(place)
@@ -122,21 +122,21 @@ class Site:
         """Return an addition to a rejection's reason."""
         return self.platform.judged_by(job)
 
-    def let_go(self, place: int) -> bool:
+    def release_held(self, place: int) -> bool:
         """Release a job; return whether it was held."""
         if place in self._held:
             self._held.remove(place)
             return True
         return False
 
-    def why_never(self, place: int, job: Job) -> str:
+    def never_reason(self, place: int, job: Job) -> str:
         """Return why a waiting job never starts, or empty."""
         if place in self._held:
             return f"waits in queue {job.queue}, which is stopped"
         has_failed = any(window.end == NOBODY_KNOWS for window in self.platform.maintenance)
         return "finds no start while nodes have failed" if has_failed else ""
 
-    def lacking(self, jobs: Mapping[int, Job]) -> list[int]:
+    def unplaceable_jobs(self, jobs: Mapping[int, Job]) -> list[int]:
         """Return the places of jobs too large for the remaining nodes."""
         machine = lay_out(self.platform).machine
         failed = {node for window in machine.maintenance if window.end == NOBODY_KNOWS for node in window.nodes}
@@ -153,7 +153,7 @@ class Site:
 
         return [place for place, job in jobs.items() if not hold(job)]
 
-    def happen(self, event: SiteEvent, world: World, now: int) -> None:
+    def happen(self, event: SiteEvent, world: SimulatedJobs, now: int) -> None:
         """Apply an event."""
         match event:
             case QueueStopped(queue=queue):
@@ -169,19 +169,19 @@ class Site:
             case JobChanged():
                 self._change(event, world, now)
             case NodesDown(nodes=nodes):
-                self._see_what_fails(nodes, world, now)
+                self._apply_failures(nodes, world, now)
             case NodesUp(nodes=nodes):
-                self._lay_out(_come_back(self.platform, nodes, now), world, now)
+                self._lay_out(_restore_nodes(self.platform, nodes, now), world, now)
             case ReservationMade(name=name):
                 self._reserve(name, world, now)
 
-    def _submit_held(self, queue: str, world: World, now: int) -> None:
+    def _submit_held(self, queue: str, world: SimulatedJobs, now: int) -> None:
         mine = [place for place in self._held if world.jobs[place].queue == queue]
         self._held.difference_update(mine)
         for place in sorted(mine):
-            world.hand_in(place, now)
+            world.submit_to_dispatcher(place, now)
 
-    def _change(self, event: JobChanged, world: World, now: int) -> None:
+    def _change(self, event: JobChanged, world: SimulatedJobs, now: int) -> None:
         place = world.place_of(event.job)
         if world.has_begun(place, now):
             self.notes.append(f"at {now} s job {event.job} is to be changed, and has begun or will not")
@@ -198,7 +198,7 @@ class Site:
         if waits:
             world.submit(place, now)
 
-    def _see_what_fails(self, nodes: tuple[int, ...], world: World, now: int) -> None:
+    def _apply_failures(self, nodes: tuple[int, ...], world: SimulatedJobs, now: int) -> None:
         failed = lay_out(self.platform).standing_on(nodes)
         world.kill(
             [place for place in world.running(now) if np.isin(world.recorder.nodes_of(place), failed).any()], now
@@ -206,17 +206,17 @@ class Site:
         window = Maintenance(nodes, now, NOBODY_KNOWS, foreseen=False)
         self._lay_out(replace(self.platform, maintenance=(*self.platform.maintenance, window)), world, now)
 
-    def _reserve(self, name: str, world: World, now: int) -> None:
+    def _reserve(self, name: str, world: SimulatedJobs, now: int) -> None:
         """Grant a reservation beside running jobs (thesis eq. 4.5)."""
         asked = next(one for one in self.platform.reservations if one.name == name)
-        lacks = _lacks(self.platform, asked, self._held_by_others(world, now))
+        lacks = _lacks(self.platform, asked, self._other_holdings(world, now))
         if lacks is not None:
             self.notes.append(f"at {now} s reservation {name} is refused: node {lacks} has too little left")
             return
         standing = tuple(replace(one, stands=one.stands or one is asked) for one in self.platform.reservations)
         self._lay_out(replace(self.platform, reservations=standing), world, now)
 
-    def _held_by_others(self, world: World, now: int) -> list[tuple[int, Ints, Ints]]:
+    def _other_holdings(self, world: SimulatedJobs, now: int) -> list[tuple[int, Ints, Ints]]:
         """(walltime end, nodes, amounts) of jobs outside reservations."""
         held = []
         for place in world.running(now):
@@ -228,13 +228,13 @@ class Site:
                     held.append((start + asked.walltime, nodes, units[:, None] * np.array(request, dtype=np.int64)))
         return held
 
-    def _lay_out(self, platform: Platform, world: World, now: int) -> None:
+    def _lay_out(self, platform: Platform, world: SimulatedJobs, now: int) -> None:
         self.platform = platform
         places = world.waiting(now)
         world.withdraw(places, now)
-        world.tell(LaidOutAnew(lay_out(platform).machine), now)
+        world.notify_dispatcher(LaidOutAnew(lay_out(platform).machine), now)
         for place in places:
-            world.hand_in(place, now)
+            world.submit_to_dispatcher(place, now)
 
 
 def _with_stops(platform: Platform, spans: dict[str, tuple[int, int]]) -> Platform:
@@ -245,7 +245,7 @@ def _with_stops(platform: Platform, spans: dict[str, tuple[int, int]]) -> Platfo
     return replace(platform, queues=queues)
 
 
-def _come_back(platform: Platform, nodes: tuple[int, ...], now: int) -> Platform:
+def _restore_nodes(platform: Platform, nodes: tuple[int, ...], now: int) -> Platform:
     windows = []
     for window in platform.maintenance:
         back = set(window.nodes).intersection(nodes) if window.end == NOBODY_KNOWS else set()

@@ -57,7 +57,7 @@ class Layout:
         """Return the host of each node."""
         return np.searchsorted(self._cuts, nodes, side="right") - 1
 
-    def shares(self, nodes: Ints) -> Iterator[tuple[HostId, slice]]:
+    def nodes_by_host(self, nodes: Ints) -> Iterator[tuple[HostId, slice]]:
         """Iterate over the hosts of ascending `nodes`, with slices."""
         low, count = 0, len(nodes)
         while low < count:
@@ -85,7 +85,7 @@ class Layout:
         """Return the queue's priority level."""
         return self.levels.get(job.queue, self.levels[""])
 
-    def asked(self, groups: int) -> int:
+    def allowed_node_count(self, groups: int) -> int:
         """Return the number of allowed nodes, at least 1."""
         return max(self.sets.count(groups), 1)
 

@@ -25,10 +25,10 @@ from dardis.task_manager.rounds import JobState
 from dardis.task_manager.selection import Selection
 from dardis.task_manager.setups import BackfillScope, SetUp
 from dardis.wire.effects import Effect, Placed
-from dardis.wire.messages import Ask, JointAsk, JointOffers, Offers
+from dardis.wire.messages import JointOffers, JointQuery, OfferQuery, Offers
 
 
-class AtOnce:
+class LocalRounds:
     """Rounds of a local pool, for earliest starts and final claims."""
 
     def __init__(self, setup: SetUp, negotiation: Negotiation, sets: NodeSets, pool: LocalNodes) -> None:
@@ -56,7 +56,7 @@ class AtOnce:
         request = np.array(job.request, dtype=np.int64)
         span = max(job.walltime, SHORTEST_WINDOW_S)
         seek = Seek(
-            job.number, state.asks + 1, max(job.earliest, now), span, job.walltime, job.units,
+            job.number, state.round_count + 1, max(job.earliest, now), span, job.walltime, job.units,
             self._sets.code(job.groups), request, self._choice, self._distinct,
         )  # fmt: skip
         found = self._pool.seek(seek, now)
@@ -79,7 +79,7 @@ class AtOnce:
             return []
         jobs = [state.job for state in asking]
         columns = (
-            [job.number for job in jobs], [state.asks + 1 for state in asking], [job.earliest for job in jobs],
+            [job.number for job in jobs], [state.round_count + 1 for state in asking], [job.earliest for job in jobs],
             [state.start - 1 for state in asking], [job.units for job in jobs],
             [self._sets.code(job.groups) for job in jobs],
         )  # fmt: skip
@@ -111,15 +111,15 @@ class AtOnce:
 
     def _take(self, state: JobState, start: int, nodes: Ints, units: Ints) -> Placed:
         self._negotiation.count_claim(state, len(nodes))
-        state.start, state.nodes, state.units, state.fills = start, nodes, units, None
-        state.hosts, state.claim = (FIRST_HOST,), state.asks
-        return Placed(state.job.number, start, nodes, units, 0, max(state.tried, 1))
+        state.start, state.nodes, state.units, state.fills_nodes = start, nodes, units, None
+        state.hosts, state.claim = (FIRST_HOST,), state.round_count
+        return Placed(state.job.number, start, nodes, units, 0, max(state.window_count, 1))
 
 
-def together(asks: Sequence[Ask]) -> list[Ask | JointAsk]:
+def join_queries(asks: Sequence[OfferQuery]) -> list[OfferQuery | JointQuery]:
     """Join queries for samples of the same kind in one message."""
-    alike: dict[tuple[object, ...], list[Ask]] = {}
-    single: list[Ask | JointAsk] = []
+    alike: dict[tuple[object, ...], list[OfferQuery]] = {}
+    single: list[OfferQuery | JointQuery] = []
     for ask in asks:
         if len(ask.sample_offset) == 0:
             single.append(ask)
@@ -129,7 +129,7 @@ def together(asks: Sequence[Ask]) -> list[Ask | JointAsk]:
     return single + [_joined(group) for group in alike.values()]
 
 
-def _joined(asks: Sequence[Ask]) -> JointAsk:
+def _joined(asks: Sequence[OfferQuery]) -> JointQuery:
     columns: dict[str, Any] = {
         name: np.concatenate([getattr(ask, name) for ask in asks])
         for name in (
@@ -148,10 +148,10 @@ def _joined(asks: Sequence[Ask]) -> JointAsk:
     }
     ends = np.cumsum([0, *(len(ask.sample) for ask in asks)])
     rounds = np.array([ask.round for ask in asks], dtype=np.int64)
-    return JointAsk(rounds, replace(asks[0], sample_offset=ends, **columns))
+    return JointQuery(rounds, replace(asks[0], sample_offset=ends, **columns))
 
 
-def taken_apart(joint: JointOffers) -> Iterator[tuple[JobId, Offers]]:
+def split_offers(joint: JointOffers) -> Iterator[tuple[JobId, Offers]]:
     """Split an answer by job."""
     offset = joint.offset.tolist()
     about = zip(joint.job.tolist(), joint.rounds.tolist(), joint.about.tolist(), pairwise(offset), strict=True)

@@ -13,28 +13,28 @@ from dardis.model.capacity import could_hold, outside_desired, too_large
 from dardis.model.choices import ProfileRule, UnitsPerNode
 from dardis.model.job import Job
 from dardis.task_manager.claims import Claims
-from dardis.task_manager.claims.base import OFFERS, SILENT
+from dardis.task_manager.claims.base import OFFERS, REPEAT_QUERY
 from dardis.task_manager.layout import Layout
-from dardis.task_manager.questions import Asking
+from dardis.task_manager.questions import QueryRouter
 from dardis.task_manager.rounds import (
     ALL_NODES,
     JobState,
     Pick,
     Round,
-    ask_for_candidates,
     confirms_of,
-    make_ask,
-    note_whether_full,
+    make_candidates_query,
+    make_query,
+    note_fills_nodes,
     picks,
     picks_of_candidates,
     quota_of,
     starts_of,
 )  # fmt: skip
-from dardis.task_manager.sampling import Sampling, only
-from dardis.task_manager.search_windows import Search, SearchRules, advance, begin, first_search, in_hours
+from dardis.task_manager.sampling import Sampling, sample_of_job
+from dardis.task_manager.search_windows import Search, SearchRules, first_search, first_window, in_hours, next_window
 from dardis.task_manager.setups import BackfillScope, Reach, SetUp
 from dardis.wire import messages as say
-from dardis.wire.codec import opened
+from dardis.wire.codec import decode_nested
 from dardis.wire.effects import Effect, Rejected, SetTimer, ToHosts
 
 Conclude = Callable[[Round, int], list[Effect]]
@@ -60,7 +60,7 @@ class Negotiation:
         )
         self.outside_desired = outside_desired(setup.profile_split) if self.rules.hard else ""
         """Why a hard profile may forbid all starts."""
-        self._asking = Asking(layout, reach, address, claims.resend, claims.gone)
+        self._asking = QueryRouter(layout, reach, address, claims.resend, claims.dead_hosts)
         self.states: dict[JobId, JobState] = {}
         self._rounds: dict[int, Round] = {}
         self._next_round = 0
@@ -83,18 +83,18 @@ class Negotiation:
         if self.sampling is not None:
             self.sampling.drop(number)
 
-    def cannot_hold(self, state: JobState) -> list[Effect]:
+    def reject_too_large(self, state: JobState) -> list[Effect]:
         """Reject a job too large for the machine."""
         job = state.job
         distinct = self._setup.units_per_node is UnitsPerNode.DISTINCT
         could = could_hold(job, self._layout.sets, distinct=distinct)
         if could >= job.units:
             return []
-        return [Rejected(job.number, too_large(job, self._layout.kinds, could), state.tried)]
+        return [Rejected(job.number, too_large(job, self._layout.kinds, could), state.window_count)]
 
-    def to_all(self, message: say.Message) -> ToHosts:
+    def message_to_all(self, message: say.Message) -> ToHosts:
         """Return a message that all hosts answer."""
-        return self._asking.all_hosts(message)
+        return self._asking.message_to_all(message)
 
     # ------------------------------------------------------------------------------------------------------------------
     # Queries.
@@ -105,18 +105,18 @@ class Negotiation:
         if self.sampling is not None:
             self.sampling.drop(number)
             sample = self.sampling.first(state.job)
-        return self.ask_for(state, self._first_search(state, sample, now), now)
+        return self.query_window(state, self._first_search(state, sample, now), now)
 
     def _first_search(self, state: JobState, sample: int, now: int) -> Search:
-        return first_search(state.job, self._claims.soonest(state.job, now), now, self.rules, sample, state.asks)
+        return first_search(state.job, self._claims.soonest(state.job, now), now, self.rules, sample, state.round_count)
 
-    def ask_for(self, state: JobState, search: Search, now: int) -> list[Effect]:
+    def query_window(self, state: JobState, search: Search, now: int) -> list[Effect]:
         """Query the starts of a job in a window."""
-        nodes = search.sample or self._layout.asked(state.job.groups)
+        nodes = search.sample or self._layout.allowed_node_count(state.job.groups)
         quota = quota_of(search, state.job.units, nodes, self._setup.grain)
-        return self.ask([state], [search], [quota], now)
+        return self.query_jobs([state], [search], [quota], now)
 
-    def ask(
+    def query_jobs(
         self, states: list[JobState], searches: list[Search], quotas: list[int], now: int, *, asks_again: bool = False
     ) -> list[Effect]:
         """Query several jobs. `asks_again`: keep their own searches."""
@@ -127,15 +127,17 @@ class Negotiation:
         same_nodes = self._setup.backfill_scope is BackfillScope.SAME_NODES
         held_only = asks_again and same_nodes and states[0].nodes is not None
         for state in states if held_only else ():
-            note_whether_full(state, self._layout, self._setup)
+            note_fills_nodes(state, self._layout, self._setup)
         sample, want = ALL_NODES, say.SUMS if self._reach.arity and not held_only else say.ROWS
         if self.sampling is not None and searches[0].sample:
             sample, want = self.sampling.nodes_of(states, searches, asks_again=asks_again), say.ROWS
-        ask = make_ask(
+        ask = make_query(
             self._next_round, self._setup, self._layout.sets, states, searches, quotas, asks_again=asks_again,
             held_only=held_only, want=want, sample=sample,
         )  # fmt: skip
-        return self._send(Round(ask.round, states, searches, ask, self._asking.whom(ask, states), asks_again), ask, now)
+        return self._send(
+            Round(ask.round, states, searches, ask, self._asking.queried_hosts(ask, states), asks_again), ask, now
+        )
 
     def measure(self, this: Round, chosen: Pick, now: int) -> list[Effect]:
         """Repeat a query as if all nodes were up, if a sleeping node could hold an earlier start."""
@@ -144,13 +146,13 @@ class Negotiation:
         search = in_hours(Search(0, first, last, first, last, desired_binds, quota=False), state.job, self.rules)
         if search is None:
             return []
-        ask = make_ask(
-            self._next_round, self._setup, self._layout.sets, [state], [search], [-1], asks_again=this.asks_again,
-            held_only=this.ask.held_only, as_if_up=True, want=this.ask.want, sample=only(this.ask, chosen.place),
+        ask = make_query(
+            self._next_round, self._setup, self._layout.sets, [state], [search], [-1], asks_again=this.is_renegotiation,
+            held_only=this.query.held_only, as_if_up=True, want=this.query.want, sample=sample_of_job(this.query, chosen.place),
         )  # fmt: skip
-        hosts = self._asking.whom(ask, [state])
+        hosts = self._asking.queried_hosts(ask, [state])
         return self._send(
-            Round(ask.round, [state], [search], ask, hosts, this.asks_again, measures=(this, chosen)), ask, now
+            Round(ask.round, [state], [search], ask, hosts, this.is_renegotiation, measures=(this, chosen)), ask, now
         )
 
     def note_measured(self, this: Round) -> None:
@@ -158,18 +160,18 @@ class Negotiation:
         state = this.states[0]
         first = next(picks(this, self._setup.selection, self._seed), None) if this.offers else None
         earlier = [first.start] if first is not None else [start for _, start in this.starts]
-        state.if_all_were_up = min([state.if_all_were_up, *earlier])
+        state.start_if_all_up = min([state.start_if_all_up, *earlier])
 
-    def _send(self, this: Round, ask: say.Ask, now: int) -> list[Effect]:
+    def _send(self, this: Round, ask: say.OfferQuery, now: int) -> list[Effect]:
         job = this.states[0].job
-        this.number, this.sent, this.relay, this.passed_over = ask.round, ask, None, 0
+        this.number, this.sent_query, this.relay, this.dead_host_count = ask.round, ask, None, 0
         self._rounds[ask.round] = this
         self._next_round += 1
         if this.measures is None:
-            asked = this.nodes_asked
+            asked = this.queried_nodes
             self.messages += 2 * (len(ask.job) * self._layout.bounds[-1] if asked is None else asked)
         this.expires = self._claims.round_ends(job.number, now)
-        effects: list[Effect] = list(self._asking.first(this, self._claims.patience(job.number)))
+        effects: list[Effect] = list(self._asking.first_messages(this, self._claims.patience(job.number)))
         return effects + self._claims.watch(job, ask.round, now)
 
     # ------------------------------------------------------------------------------------------------------------------
@@ -179,15 +181,15 @@ class Negotiation:
         """Handle an answer, a timer or a host loss."""
         match message:
             case say.Offers():
-                self._claims.hear(message.host, message.incarnation)
+                self._claims.note_answer(message.host, message.incarnation)
                 this = self._rounds.get(message.round)
                 if this is None:
                     return []
                 this.offers[message.host] = message
-                return [] if self._asking.awaits(this) else self._over(this, now)
-            case say.Gathered():
-                self._claims.hear(message.first, message.incarnation)
-                return [effect for answer in message.answers for effect in self.handle(opened(answer), now)]
+                return [] if self._asking.is_incomplete(this) else self._on_round_end(this, now)
+            case say.GatheredAnswers():
+                self._claims.note_answer(message.first, message.incarnation)
+                return [effect for answer in message.answers for effect in self.handle(decode_nested(answer), now)]
             case say.Sums() | say.Candidates():
                 this = self._rounds.get(message.round)
                 if this is None:
@@ -196,28 +198,28 @@ class Negotiation:
                     this.sums = message
                 else:
                     this.candidates = message
-                return self._over(this, now)
-            case say.Timer(attempt=number, token=token) if token in {OFFERS, SILENT}:
+                return self._on_round_end(this, now)
+            case say.Timer(attempt=number, token=token) if token in {OFFERS, REPEAT_QUERY}:
                 this = self._rounds.get(number)
                 if this is None:
                     return []
-                return self._over(this, now) if token == OFFERS else self._ask_the_silent(this, message, now)
+                return self._on_round_end(this, now) if token == OFFERS else self._repeat_query(this, message, now)
         return self._claims.handle(message, now)
 
-    def _ask_the_silent(self, this: Round, timer: say.Timer, now: int) -> list[Effect]:
-        sends = self._asking.again(this, self._claims.patience(this.states[0].job.number))
+    def _repeat_query(self, this: Round, timer: say.Timer, now: int) -> list[Effect]:
+        sends = self._asking.repeat_messages(this, self._claims.patience(this.states[0].job.number))
         return [*sends, SetTimer(now + self._claims.resend, timer)]
 
-    def _over(self, this: Round, now: int) -> list[Effect]:
+    def _on_round_end(self, this: Round, now: int) -> list[Effect]:
         """Evaluate answers. Sums with a start lead to a candidates query."""
         del self._rounds[this.number]
         if this.sums is not None and not this.starts:
             this.starts = starts_of(this, self._setup.selection, self._seed)
             if this.starts and this.measures is None:
-                return self._send(this, ask_for_candidates(self._next_round, this), now)
+                return self._send(this, make_candidates_query(self._next_round, this), now)
         return self._conclude(this, now)
 
-    def found(self, this: Round) -> Iterator[Pick]:
+    def found_picks(self, this: Round) -> Iterator[Pick]:
         """Return the picks of a finished round, by query."""
         if this.offers:
             return picks(this, self._setup.selection, self._seed)
@@ -227,53 +229,53 @@ class Negotiation:
         """Whether reachable hosts have not answered."""
         return self._asking.lacks_answers(this)
 
-    def look_on(self, this: Round, now: int) -> list[Effect]:
+    def query_next_window(self, this: Round, now: int) -> list[Effect]:
         """Query the next window, if any."""
         state, search = this.states[0], this.searches[0]
-        if this.starts or not this.answered:
-            return self._claims.later(state, now, slow=self.lacks_answers(this))
+        if this.starts or not this.is_answered:
+            return self._claims.search_later(state, now, slow=self.lacks_answers(this))
         following = self._following(state, search, this, now)
         if following is None:
             return []
         # Answers take time, so the window may begin too early by now.
         first = self.rules.starts_of(state.job).opens(max(following.first, self._claims.soonest(state.job, now)))
-        return self.ask_for(state, replace(following, first=first, last=max(following.last, first)), now)
+        return self.query_window(state, replace(following, first=first, last=max(following.last, first)), now)
 
     def _following(self, state: JobState, search: Search, this: Round, now: int) -> Search | None:
-        if search.hears:
-            window = begin(state.job, self._claims.soonest(state.job, now), self.rules, this.horizon)
+        if search.is_horizon_query:
+            window = first_window(state.job, self._claims.soonest(state.job, now), self.rules, this.horizon)
             return replace(window, sample=search.sample, draw=search.draw)
         if self.sampling is None or not search.sample or search.quota:
-            return advance(search, state.job, self.rules, this.horizon, this.last_end)
+            return next_window(search, state.job, self.rules, this.horizon, this.last_end)
         wider = self.sampling.wider(state.job, search.sample)
         return replace(search, sample=wider, quota=self.rules.drawn) if wider else self._first_search(state, 0, now)
 
-    def nowhere(self, this: Round, now: int) -> list[Effect]:
+    def on_no_start(self, this: Round, now: int) -> list[Effect]:
         """Handle a job without a start."""
-        return self._claims.nowhere(this.states[0], self.outside_desired, now, slow=self.lacks_answers(this))
+        return self._claims.on_no_start(this.states[0], self.outside_desired, now, slow=self.lacks_answers(this))
 
     # ------------------------------------------------------------------------------------------------------------------
     # Claims.
 
     def claim(self, this: Round, chosen: Pick, now: int) -> list[Effect]:
         """Claim a pick."""
-        return self.take(this.states[chosen.place], this.incarnations(self._layout.host_of), chosen, now)
+        return self.claim_nodes(this.states[chosen.place], this.incarnations(self._layout.host_of), chosen, now)
 
-    def take(self, state: JobState, incarnations: Mapping[HostId, int], chosen: Pick, now: int) -> list[Effect]:
+    def claim_nodes(self, state: JobState, incarnations: Mapping[HostId, int], chosen: Pick, now: int) -> list[Effect]:
         """Claim nodes on hosts in these incarnations."""
         self.count_claim(state, len(chosen.nodes))
         confirms = confirms_of(state, incarnations, chosen, self._layout, tentative=self._claims.tentative)
         state.start, state.nodes, state.units = chosen.start, chosen.nodes, chosen.units
-        state.fills = None
+        state.fills_nodes = None
         if self.sampling is not None:
             self.sampling.place(state)
         return self._claims.claim(state, confirms, now)
 
-    def hold(self, state: JobState, has: Pick) -> None:
+    def record_reservation(self, state: JobState, has: Pick) -> None:
         """Record a reservation by the only host."""
         self.count_claim(state, len(has.nodes))
-        state.start, state.nodes, state.units, state.fills = has.start, has.nodes, has.units, None
-        state.hosts, state.claim = (FIRST_HOST,), state.asks
+        state.start, state.nodes, state.units, state.fills_nodes = has.start, has.nodes, has.units, None
+        state.hosts, state.claim = (FIRST_HOST,), state.round_count
 
     # ------------------------------------------------------------------------------------------------------------------
     # Counters.
@@ -285,16 +287,16 @@ class Negotiation:
 
     def count_rounds(self, state: JobState, rounds: int, nodes: int) -> None:
         """Count a job's queries to `nodes` nodes in total, with answers."""
-        self.renegotiations += rounds - (state.asks == 0)
-        state.asks += rounds
+        self.renegotiations += rounds - (state.round_count == 0)
+        state.round_count += rounds
         self.messages += 2 * nodes
 
     def count_round_of(self, states: Sequence[JobState]) -> None:
         """Count a query to each job's own nodes."""
         for state in states:
             assert state.nodes is not None
-            self.renegotiations += state.asks != 0
-            state.asks += 1
+            self.renegotiations += state.round_count != 0
+            state.round_count += 1
             self.messages += 2 * len(state.nodes)
 
     def count_claim(self, state: JobState, nodes: int) -> None:

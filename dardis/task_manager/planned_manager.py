@@ -9,9 +9,9 @@ from dardis.model.job import Job
 from dardis.model.local_queries import LocalNodes
 from dardis.task_manager.claims import Claims, FinalClaims, Retry
 from dardis.task_manager.layout import Layout
-from dardis.task_manager.local_rounds import AtOnce
+from dardis.task_manager.local_rounds import LocalRounds
 from dardis.task_manager.negotiation import Negotiation
-from dardis.task_manager.questions import AskingAgain
+from dardis.task_manager.questions import RenegotiationQueue
 from dardis.task_manager.rounds import Pick, Round
 from dardis.task_manager.setups import EVERY_HOST, Reach, SetUp
 from dardis.wire import messages as say
@@ -33,8 +33,10 @@ class PlannedManager:
         """
         claims = make_claims(self.retry)
         self._negotiation = Negotiation(setup, layout, seed, reach, address, claims, self._conclude)
-        self._at_once = None if pool is None else AtOnce(setup, self._negotiation, layout.sets, pool)
-        self._asking_again = AskingAgain(setup.backfill_scope, self._negotiation.rules, self._negotiation.sampling)
+        self._at_once = None if pool is None else LocalRounds(setup, self._negotiation, layout.sets, pool)
+        self._asking_again = RenegotiationQueue(
+            setup.backfill_scope, self._negotiation.rules, self._negotiation.sampling
+        )
         self._measures = not setup.drawn and not claims.tentative
         """Whether to measure starts with all nodes up."""
 
@@ -50,7 +52,7 @@ class PlannedManager:
 
     def attempts(self, number: JobId) -> int:
         """Return the windows tried in the last search (thesis 5.3.6)."""
-        return self._negotiation.states[number].tried
+        return self._negotiation.states[number].window_count
 
     def hosts(self, number: JobId) -> tuple[HostId, ...]:
         """Return the hosts of a reservation."""
@@ -68,7 +70,7 @@ class PlannedManager:
             return self._at_once.seek(state, now) or self._negotiation.search(number, now)
         return self._negotiation.search(number, now)
 
-    def ask_again(self, numbers: Iterable[JobId], now: int, freed_until: int = 0) -> list[Effect]:
+    def renegotiate(self, numbers: Iterable[JobId], now: int, freed_until: int = 0) -> list[Effect]:
         """Let jobs query again, in order, after nodes became free.
 
         Either all jobs have reservations or none. Reserved jobs query `[now, start)`, and with all nodes also their own
@@ -78,11 +80,11 @@ class PlannedManager:
         if self._at_once is not None and self._at_once.may_improve(states):
             return self._at_once.improve(states, now)
         self._asking_again.add(states, freed_until)
-        return self._ask_batch(now)
+        return self._query_batch(now)
 
-    def refused(self, number: JobId, now: int) -> list[Effect]:
+    def on_refused_claim(self, number: JobId, now: int) -> list[Effect]:
         """Release a claim, and search again."""
-        return self._negotiation.states[number].give_back() + self.retry(number, now)
+        return self._negotiation.states[number].release() + self.retry(number, now)
 
     def forget(self, number: JobId) -> None:
         """Drop a finished job."""
@@ -96,32 +98,32 @@ class PlannedManager:
         if this.measures is not None:
             self._negotiation.note_measured(this)
             return self._claim(*this.measures, now)
-        found = self._negotiation.found(this)
-        if this.asks_again:
+        found = self._negotiation.found_picks(this)
+        if this.is_renegotiation:
             return self._move(
-                this, next((pick for pick in found if not this.states[pick.place].holds(pick)), None), now
+                this, next((pick for pick in found if not this.states[pick.place].is_reservation(pick)), None), now
             )
         chosen = next(found, None)
         if chosen is not None:
             return self._take(this, chosen, now)
         return (
-            self._negotiation.look_on(this, now)
-            or self._negotiation.cannot_hold(this.states[0])
-            or self._negotiation.nowhere(this, now)
+            self._negotiation.query_next_window(this, now)
+            or self._negotiation.reject_too_large(this.states[0])
+            or self._negotiation.on_no_start(this, now)
         )
 
     def _move(self, this: Round, chosen: Pick | None, now: int) -> list[Effect]:
         if chosen is None:
-            self._asking_again.nobody_moved()
-            return self._ask_batch(now)
-        self._asking_again.moved(this.states[chosen.place + 1 :])
+            self._asking_again.on_no_move()
+            return self._query_batch(now)
+        self._asking_again.on_move(this.states[chosen.place + 1 :])
         return self._take(this, chosen, now)
 
-    def _ask_batch(self, now: int) -> list[Effect]:
+    def _query_batch(self, now: int) -> list[Effect]:
         batch, searches = self._asking_again.next_batch(now)
         if not batch:
             return []
-        return self._negotiation.ask(batch, searches, [-1] * len(batch), now, asks_again=True)
+        return self._negotiation.query_jobs(batch, searches, [-1] * len(batch), now, asks_again=True)
 
     def _take(self, this: Round, chosen: Pick, now: int) -> list[Effect]:
         """Claim a pick. First measure if sleeping nodes held offers back."""
@@ -130,4 +132,4 @@ class PlannedManager:
 
     def _claim(self, this: Round, chosen: Pick, now: int) -> list[Effect]:
         effects = self._negotiation.claim(this, chosen, now)
-        return effects + self._ask_batch(now) if this.asks_again else effects
+        return effects + self._query_batch(now) if this.is_renegotiation else effects

@@ -12,14 +12,14 @@ from dardis.model.addresses import FIRST_HOST, HostId, ManagerAddress, all_hosts
 from dardis.model.job import FOREVER
 from dardis.task_manager.layout import Layout
 from dardis.task_manager.rounds import JobState, Round
-from dardis.task_manager.sampling import Sampling, part_of
+from dardis.task_manager.sampling import Sampling, query_for_nodes
 from dardis.task_manager.search_windows import Search, SearchRules, in_hours
 from dardis.task_manager.setups import BackfillScope, Reach
 from dardis.wire import messages as say
 from dardis.wire.effects import Send, SendAll, ToHosts
 
 
-class Asking:
+class QueryRouter:
     """Queries to hosts, direct, by tree or to samples."""
 
     def __init__(self, layout: Layout, reach: Reach, address: ManagerAddress, resend: int, gone: set[HostId]) -> None:
@@ -36,54 +36,54 @@ class Asking:
         self._gone = gone
         self._questions = 0
 
-    def whom(self, ask: say.Ask, states: Sequence[JobState]) -> tuple[HostId, ...] | None:
+    def queried_hosts(self, ask: say.OfferQuery, states: Sequence[JobState]) -> tuple[HostId, ...] | None:
         """Return the queried hosts (None: all)."""
         if len(ask.sample_offset):
             return tuple(np.unique(self._layout.host_of(ask.sample)).tolist())
         return tuple(sorted({host for state in states for host in state.hosts})) if ask.held_only else None
 
-    def first(self, this: Round, step: int) -> Sequence[ToHosts]:
+    def first_messages(self, this: Round, step: int) -> Sequence[ToHosts]:
         """Return a round's messages. Each tree level waits `step` s longer than the level below."""
         return self._to_all(this, step) if this.hosts is None else [self._to(host, this) for host in this.hosts]
 
-    def again(self, this: Round, step: int) -> Sequence[ToHosts]:
+    def repeat_messages(self, this: Round, step: int) -> Sequence[ToHosts]:
         """Return the messages to silent hosts, or to all for joint answers."""
-        if this.sent.want == say.ROWS:
-            return [self._to(host, this) for host in self._silent(this)]
-        return [] if this.answered else self._to_all(this, step)
+        if this.sent_query.want == say.ROWS:
+            return [self._to(host, this) for host in self._missing_hosts(this)]
+        return [] if this.is_answered else self._to_all(this, step)
 
-    def awaits(self, this: Round) -> bool:
+    def is_incomplete(self, this: Round) -> bool:
         """Whether answers are missing. A count avoids scans quadratic in hosts."""
-        if this.sent.want != say.ROWS:
-            return not this.answered
+        if this.sent_query.want != say.ROWS:
+            return not this.is_answered
         asked = self._hosts if this.hosts is None else len(this.hosts)
-        return len(this.offers) + len(self._gone) < asked or bool(self._silent(this))
+        return len(this.offers) + len(self._gone) < asked or bool(self._missing_hosts(this))
 
-    def _silent(self, this: Round) -> list[HostId]:
+    def _missing_hosts(self, this: Round) -> list[HostId]:
         hosts = all_hosts(self._hosts) if this.hosts is None else this.hosts
         return [host for host in hosts if host not in this.offers and host not in self._gone]
 
     def lacks_answers(self, this: Round) -> bool:
         """Whether reachable hosts have not answered."""
         said = this.candidates or this.sums
-        if said is None or not this.answered:
-            return self.awaits(this)
-        return said.hosts < self._hosts - this.passed_over
+        if said is None or not this.is_answered:
+            return self.is_incomplete(this)
+        return said.hosts < self._hosts - this.dead_host_count
 
-    def all_hosts(self, message: say.Message) -> ToHosts:
+    def message_to_all(self, message: say.Message) -> ToHosts:
         """Return a message that all hosts answer."""
         return Send(FIRST_HOST, self._relay_of(message, 0, FOREVER)) if self._arity else SendAll(message)
 
     def _to(self, host: HostId, this: Round) -> Send:
-        sampled = len(this.sent.sample_offset) > 0
-        return Send(host, part_of(this.sent, *self._layout.span(host)) if sampled else this.sent)
+        sampled = len(this.sent_query.sample_offset) > 0
+        return Send(host, query_for_nodes(this.sent_query, *self._layout.span(host)) if sampled else this.sent_query)
 
     def _to_all(self, this: Round, step: int) -> Sequence[ToHosts]:
         if not self._arity:
-            return [SendAll(this.sent)]
-        if this.relay is None or this.relay.gone.tolist() != sorted(self._gone):
-            this.relay = self._relay_of(this.sent, step, this.expires)
-            this.passed_over = max(this.passed_over, len(this.relay.gone))
+            return [SendAll(this.sent_query)]
+        if this.relay is None or this.relay.dead_hosts.tolist() != sorted(self._gone):
+            this.relay = self._relay_of(this.sent_query, step, this.expires)
+            this.dead_host_count = max(this.dead_host_count, len(this.relay.dead_hosts))
         relay = this.relay
         sends = [Send(relay.first, relay)] if relay.first < relay.last else []
         # Dead hosts with replacements in the tree report when they are back.
@@ -103,7 +103,7 @@ FIRST_BATCH, LARGEST_BATCH = 4, 64
 """Jobs in one message: few at first, since a move voids later answers."""
 
 
-class AskingAgain:
+class RenegotiationQueue:
     """Jobs that query again after nodes became free, in order."""
 
     def __init__(self, scope: BackfillScope, rules: SearchRules, sampling: Sampling | None) -> None:
@@ -121,11 +121,11 @@ class AskingAgain:
         self._batch = FIRST_BATCH
         self._freed_until = freed_until
 
-    def nobody_moved(self) -> None:
+    def on_no_move(self) -> None:
         """Record a message without moves."""
         self._batch = min(2 * self._batch, LARGEST_BATCH)
 
-    def moved(self, later: Sequence[JobState]) -> None:
+    def on_move(self, later: Sequence[JobState]) -> None:
         """Record a move: later jobs query again."""
         distinct = {state.job.number: state for state in later}
         self._queue.extendleft((state, 0) for state in reversed(distinct.values()))

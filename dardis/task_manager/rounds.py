@@ -50,7 +50,7 @@ class JobState:
     """A task manager's record of a job. `nodes` and `units`: reserved, or None."""
 
     job: Job
-    asks: int = 0
+    round_count: int = 0
     """Rounds so far. Names claims, and keys first draws."""
     claims: int = 0
     search: Search | None = None
@@ -60,23 +60,23 @@ class JobState:
     hosts: tuple[HostId, ...] = ()
     """Hosts of the reservation."""
     claim: int = 0
-    fills: bool | None = None
+    fills_nodes: bool | None = None
     """Whether the job's units fill the reserved nodes; None: unknown."""
-    if_all_were_up: int = FOREVER
+    start_if_all_up: int = FOREVER
     """Earliest known start with all nodes up (FOREVER: none was held back)."""
 
-    def give_back(self) -> list[Effect]:
+    def release(self) -> list[Effect]:
         """Drop a reservation; return releases."""
         told: list[Effect] = [Send(host, say.Release(self.job.number, self.claim)) for host in self.hosts]
         self.nodes, self.units, self.hosts = None, None, ()
         return told
 
     @property
-    def tried(self) -> int:
+    def window_count(self) -> int:
         """Windows of the last search (thesis 5.3.6)."""
         return 0 if self.search is None else self.search.attempt + 1
 
-    def holds(self, pick: Pick) -> bool:
+    def is_reservation(self, pick: Pick) -> bool:
         """Whether `pick` equals the reservation."""
         return (
             self.nodes is not None
@@ -94,16 +94,16 @@ class Round:
     number: int
     states: list[JobState]
     searches: list[Search]
-    ask: say.Ask
+    query: say.OfferQuery
     hosts: tuple[HostId, ...] | None
     """Queried hosts; None: all."""
-    asks_again: bool
+    is_renegotiation: bool
     """Whether the jobs query again after nodes became free."""
     offers: dict[HostId, say.Offers] = field(default_factory=dict)
-    sent: say.Ask = field(init=False)
+    sent_query: say.OfferQuery = field(init=False)
     expires: int = FOREVER
     relay: say.Relay | None = None
-    passed_over: int = 0
+    dead_host_count: int = 0
     """Most hosts in `relay.gone`."""
     measures: tuple[Round, Pick] | None = None
     """The round and pick to claim after this measurement."""
@@ -112,7 +112,7 @@ class Round:
     """(place, start) of each query with a start in the sums."""
     candidates: say.Candidates | None = None
 
-    def joined(self) -> tuple[Ints, Ints]:
+    def join_offers(self) -> tuple[Ints, Ints]:
         """Return all offers as (rows, offset), by query, nodes ascending."""
         offers = [self.offers[host] for host in sorted(self.offers)]
         if len(offers) == 1:
@@ -122,7 +122,7 @@ class Round:
         return np.concatenate(blocks), np.concatenate([[0], ends]).astype(np.int64)
 
     @property
-    def answered(self) -> bool:
+    def is_answered(self) -> bool:
         """Whether answers are here, also for candidates if queried."""
         return bool(self.offers) or (self.sums is not None and (self.candidates is not None or not self.starts))
 
@@ -135,11 +135,11 @@ class Round:
         return dict(zip(hosts.tolist(), rows[:, BEST_INCARNATION].tolist(), strict=True))
 
     @property
-    def nodes_asked(self) -> int | None:
+    def queried_nodes(self) -> int | None:
         """Queried nodes over all jobs; None: all for each job."""
-        if len(self.ask.sample_offset):
-            return len(self.ask.sample)
-        if self.ask.held_only:
+        if len(self.query.sample_offset):
+            return len(self.query.sample)
+        if self.query.held_only:
             return sum(len(state.nodes) for state in self.states if state.nodes is not None)
         return None
 
@@ -164,7 +164,7 @@ class Round:
 
 def quota_of(search: Search, units: int, nodes: int, grain: int) -> int:
     """Return the starts per node that let `units` nodes agree on one (thesis 5.3.2); -1: all starts."""
-    if search.hears:
+    if search.is_horizon_query:
         return 0
     instants = (search.last - search.first) // grain + 1
     if not search.quota or (grain > 1 and instants > MOST_DRAWN_FROM):
@@ -173,29 +173,29 @@ def quota_of(search: Search, units: int, nodes: int, grain: int) -> int:
     return quota if quota < instants else -1
 
 
-def note_whether_full(state: JobState, layout: Layout, setup: SetUp) -> None:
+def note_fills_nodes(state: JobState, layout: Layout, setup: SetUp) -> None:
     """Record whether a job needs all its nodes, which allows early refusals."""
-    if state.fills is None and state.nodes is not None:
+    if state.fills_nodes is None and state.nodes is not None:
         distinct = setup.units_per_node is UnitsPerNode.DISTINCT
-        state.fills = layout.most_units(state.nodes, state.job.request, distinct=distinct) == state.job.units
+        state.fills_nodes = layout.most_units(state.nodes, state.job.request, distinct=distinct) == state.job.units
 
 
-def make_ask(
+def make_query(
     number: int, setup: SetUp, sets: NodeSets, states: list[JobState], searches: list[Search], quotas: list[int], *,
     asks_again: bool, held_only: bool, as_if_up: bool = False, want: int = say.ROWS,
     sample: tuple[Ints, Ints] = ALL_NODES,
-) -> say.Ask:  # fmt: skip
+) -> say.OfferQuery:  # fmt: skip
     """Build the query for all these jobs.
 
     Repeated queries key draws by their instant, so draws do not depend on other jobs in the message.
     """
-    draws = [search.first if asks_again else state.asks for state, search in zip(states, searches, strict=True)]
+    draws = [search.first if asks_again else state.round_count for state, search in zip(states, searches, strict=True)]
     rows = [
         (job.number, draw, search.first, search.last, job.walltime, job.units, quota, sets.code(job.groups))
         for job, draw, search, quota in zip((state.job for state in states), draws, searches, quotas, strict=True)
     ]
     job, draw_key, first, last, walltime, units, quota_column, groups = np.array(rows, dtype=np.int64).T.copy()
-    return say.Ask(
+    return say.OfferQuery(
         number,
         job,
         draw_key,
@@ -212,7 +212,7 @@ def make_ask(
         held_only,
         as_if_up,
         *sample,
-        needed=np.array([held_only and state.fills is True for state in states], dtype=np.int64),
+        needed=np.array([held_only and state.fills_nodes is True for state in states], dtype=np.int64),
         want=want,
         earliest=setup.selection is Selection.MIN_START,
         choice=offer_rows.NODE_CHOICES[setup.node_choice],
@@ -227,9 +227,9 @@ def confirms_of(
     job = state.job
     request = np.array(job.request, dtype=np.int64)
     confirms = {}
-    for host, mine in layout.shares(chosen.nodes):
+    for host, mine in layout.nodes_by_host(chosen.nodes):
         confirms[host] = say.Confirm(
-            job.number, state.asks, incarnations[host], chosen.start, job.walltime, request,
+            job.number, state.round_count, incarnations[host], chosen.start, job.walltime, request,
             chosen.nodes[mine], chosen.units[mine], tentative=tentative,
         )  # fmt: skip
     return confirms
@@ -237,10 +237,10 @@ def confirms_of(
 
 def _draw(seed: int, job: int, attempt: int) -> Draw:
     numbers = count()
-    return lambda bound: int(common_starts.drawn(seed, job, attempt, next(numbers), bound))
+    return lambda bound: int(common_starts.draw_start(seed, job, attempt, next(numbers), bound))
 
 
-def _taken(policy: SelectionPolicy, spans: Ints, ask: say.Ask, place: int, seed: int) -> int:
+def _take_instant(policy: SelectionPolicy, spans: Ints, ask: say.OfferQuery, place: int, seed: int) -> int:
     """Return the instant that the policy takes for an ask. Raises ProtocolError if it is no common start."""
     taken = int(policy.take(spans, _draw(seed, int(ask.job[place]), int(ask.draw_key[place]))))
     if not ((spans[:, FROM] <= taken) & (taken < spans[:, TO])).any():
@@ -250,24 +250,24 @@ def _taken(policy: SelectionPolicy, spans: Ints, ask: say.Ask, place: int, seed:
 
 def starts_of(this: Round, policy: SelectionPolicy, seed: int) -> list[tuple[int, int]]:
     """Return (place, start) of each query with a start in the sums."""
-    ask, found = this.ask, []
+    ask, found = this.query, []
     assert this.sums is not None
     for place, (low, high) in enumerate(pairwise(this.sums.offset.tolist())):
         steps = this.sums.rows[low:high]
         spans = np.empty((1 if ask.earliest else len(steps), 3), dtype=np.int64)
         held = ranking.starts_of_sums(steps, ask.units[place], spans)
         if held:
-            instant = _taken(policy, spans[:held], ask, place, seed)
+            instant = _take_instant(policy, spans[:held], ask, place, seed)
             found.append((place, int(ask.first[place]) + instant * ask.grain))
     return found
 
 
-def ask_for_candidates(number: int, this: Round) -> say.Ask:
+def make_candidates_query(number: int, this: Round) -> say.OfferQuery:
     """Build the query for the best nodes of selected starts.
 
     Nodes with all runs need only the start.
     """
-    ask, places = this.ask, [place for place, _ in this.starts]
+    ask, places = this.query, [place for place, _ in this.starts]
     start = np.array([start for _, start in this.starts], dtype=np.int64)
     runs = ask.quota[places] < 0
     return replace(
@@ -284,39 +284,39 @@ def picks_of_candidates(this: Round) -> Iterator[Pick]:
     best, offset = this.candidates.rows, this.candidates.offset
     for i, (place, start) in enumerate(this.starts):
         mine = best[offset[i] : offset[i + 1]]
-        units = int(this.ask.units[place])
+        units = int(this.query.units[place])
         if int(mine[:, BEST_UNITS].sum()) < units:
             continue
         nodes, node_units = np.empty(units, dtype=np.int64), np.empty(units, dtype=np.int64)
-        count = ranking.take_best(mine, units, this.ask.choice, nodes, node_units)
+        count = ranking.take_best(mine, units, this.query.choice, nodes, node_units)
         yield Pick(place, start, nodes[:count].copy(), node_units[:count].copy())
 
 
 def picks(this: Round, policy: SelectionPolicy, seed: int) -> Iterator[Pick]:
     """Iterate over picks with a common start."""
-    ask = this.ask
-    rows, offset = this.joined()
+    ask = this.query
+    rows, offset = this.join_offers()
     if len(rows) == 0:
         return
     most = min(int(ask.units.max()), len(rows))  # each chosen node has at least one row
     nodes, units = np.empty(most, dtype=np.int64), np.empty(most, dtype=np.int64)
     result = np.empty(3, dtype=np.int64)
     asks = ask.columns
-    choice = common_starts.Choice(ask.choice, ask.distinct, ask.grain, seed)
+    choice = common_starts.NodeSelection(ask.choice, ask.distinct, ask.grain, seed)
     place = -1
     while place + 1 < len(ask.job):
         if ask.earliest:
             common_starts.first_start(rows, offset, asks, place + 1, choice, nodes, units, result)
         else:
-            _first_taken(rows, offset, ask, place + 1, choice, policy, nodes, units, result)
+            _select_first(rows, offset, ask, place + 1, choice, policy, nodes, units, result)
         place, start, used = result.tolist()
         if place == common_starts.NONE:
             return
         yield Pick(place, start, nodes[:used].copy(), units[:used].copy())
 
 
-def _first_taken(
-    rows: Ints, offset: Ints, ask: say.Ask, begin: int, choice: common_starts.Choice, policy: SelectionPolicy,
+def _select_first(
+    rows: Ints, offset: Ints, ask: say.OfferQuery, begin: int, choice: common_starts.NodeSelection, policy: SelectionPolicy,
     nodes: Ints, units: Ints, result: Ints,
 ) -> None:  # fmt: skip
     result[0] = common_starts.NONE
@@ -324,8 +324,8 @@ def _first_taken(
         mine = rows[offset[i] : offset[i + 1]]
         spans = common_starts.all_starts(mine, ask.units[i], ask.distinct)
         if len(spans):
-            instant = _taken(policy, spans, ask, i, choice.seed)
-            start = common_starts.Start(
+            instant = _take_instant(policy, spans, ask, i, choice.seed)
+            start = common_starts.CandidateStart(
                 instant, ask.first[i], ask.walltime[i], ask.units[i], ask.job[i], ask.draw_key[i]
             )
             used = common_starts.nodes_of_start(mine, start, choice, nodes, units)

@@ -17,7 +17,7 @@ from dardis.model.job import Job
 from dardis.task_manager.layout import Layout
 from dardis.task_manager.rounds import JobState
 from dardis.task_manager.search_windows import Search
-from dardis.wire.messages import Ask
+from dardis.wire.messages import OfferQuery
 
 WIDER = 4
 """Growth of the next sample."""
@@ -44,7 +44,7 @@ class Sampling:
         return self._or_all(WIDER * size, job)
 
     def _or_all(self, size: int, job: Job) -> int:
-        return size if 2 * size < self._layout.asked(job.groups) else 0
+        return size if 2 * size < self._layout.allowed_node_count(job.groups) else 0
 
     def nodes_of(
         self, states: Sequence[JobState], searches: Sequence[Search], *, asks_again: bool
@@ -77,7 +77,7 @@ class Sampling:
             self.hints[nodes] -= cores
 
 
-def part_of(ask: Ask, first: int, last: int) -> Ask:
+def query_for_nodes(ask: OfferQuery, first: int, last: int) -> OfferQuery:
     """Return the query for the nodes `[first, last)`."""
     mine = (first <= ask.sample) & (ask.sample < last)
     if mine.all():
@@ -86,7 +86,7 @@ def part_of(ask: Ask, first: int, last: int) -> Ask:
     return replace(ask, sample=ask.sample[mine], sample_offset=before[ask.sample_offset])
 
 
-def only(ask: Ask, place: int) -> tuple[Ints, Ints]:
+def sample_of_job(ask: OfferQuery, place: int) -> tuple[Ints, Ints]:
     """Return one job's sample as (offset, nodes)."""
     if len(ask.sample_offset) == 0:
         return ask.sample_offset, ask.sample

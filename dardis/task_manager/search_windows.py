@@ -27,9 +27,9 @@ class Search:
     last: int
     desired_binds: bool
     quota: bool
-    once: bool = False
+    is_only_window: bool = False
     """Whether no window follows."""
-    hears: bool = False
+    is_horizon_query: bool = False
     """Whether nodes report only their last change."""
     sample: int = 0
     """Queried nodes; 0: all."""
@@ -108,7 +108,7 @@ def _whole_window(search: Search, job: Job, rules: SearchRules, horizon: int) ->
     return replace(search, first=search.earliest, last=last, quota=rules.drawn, is_last=False)
 
 
-def begin(job: Job, now: int, rules: SearchRules, horizon: int) -> Search:
+def first_window(job: Job, now: int, rules: SearchRules, horizon: int) -> Search:
     """Return the first window. A past deadline allows one instant."""
     earliest = max(job.earliest, now)
     latest = None if job.latest is None else max(job.latest, earliest)
@@ -123,20 +123,22 @@ def first_search(job: Job, soonest: int, now: int, rules: SearchRules, sample: i
     for the earliest start: no other node offers better.
     """
     if rules.drawn and job.latest is None:
-        search = Search(0, max(job.earliest, now), None, now, now, rules.desired_binds, quota=True, hears=True)
+        search = Search(
+            0, max(job.earliest, now), None, now, now, rules.desired_binds, quota=True, is_horizon_query=True
+        )
     else:
-        search = begin(job, soonest, rules, now)
+        search = first_window(job, soonest, rules, now)
     last = search.first if sample and not rules.drawn else search.last
     return replace(search, last=last, sample=sample, draw=draw)
 
 
-def advance(search: Search, job: Job, rules: SearchRules, horizon: int, last_end: int) -> Search | None:
+def next_window(search: Search, job: Job, rules: SearchRules, horizon: int, last_end: int) -> Search | None:
     """Return the next window, or None."""
     return _opened(_next(search, job, rules, horizon, last_end), job, rules, horizon, last_end)
 
 
 def _next(search: Search, job: Job, rules: SearchRules, horizon: int, last_end: int) -> Search | None:
-    if search.once:
+    if search.is_only_window:
         return None
     if search.quota:
         return replace(search, quota=False)

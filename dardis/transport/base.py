@@ -9,10 +9,10 @@ from typing import Protocol, runtime_checkable
 from dardis.model.addresses import HostId, all_hosts
 from dardis.model.errors import DardisError, ProtocolError
 from dardis.wire.effects import Effect, Send, ToHosts
-from dardis.wire.messages import Ask, Ended, Look, Message, Relay
+from dardis.wire.messages import Message, OfferQuery, PublishRequest, Relay, UnitsEnded
 
 
-class Machine(Protocol):
+class StateMachine(Protocol):
     """State machine: (message, now) to effects."""
 
     def handle(self, message: Message, now: int) -> list[Effect]:
@@ -42,7 +42,7 @@ class HostDownError(DardisError):
 
 
 @runtime_checkable
-class HostsHere(Hosts, Protocol):
+class InProcessHosts(Hosts, Protocol):
     """Hosts in the caller's thread."""
 
     def deliver(self, sends: Sequence[ToHosts], now: int) -> list[Message]:
@@ -56,10 +56,12 @@ def receivers(said: ToHosts, hosts: int) -> Sequence[HostId]:
 
 def awaits_answer(message: Message) -> bool:
     """Whether hosts answer this message, with exactly one."""
-    return isinstance(message, Ask | Look | Relay) or (isinstance(message, Ended) and message.depth != 0)
+    return isinstance(message, OfferQuery | PublishRequest | Relay) or (
+        isinstance(message, UnitsEnded) and message.depth != 0
+    )
 
 
-def answered(
+def answers_to_batch(
     batch: Sequence[tuple[int, Message]], answers: Callable[[Message, int], list[Message]]
 ) -> list[tuple[int, Message]]:
     """Return the answers to a batch. Raises ProtocolError for missing or extra answers."""

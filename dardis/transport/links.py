@@ -22,14 +22,14 @@ from dardis.model.addresses import HostId
 from dardis.model.errors import InputError
 from dardis.transport.base import HostDownError
 
-BEAT_S: Final = 0.5
+HEARTBEAT_S: Final = 0.5
 """Interval of heartbeats in s, and longest delay until a new connection is known."""
 _MOST_WAITING: Final = 10_000
-_PART: Final = 1 << 16
+_CHUNK_BYTES: Final = 1 << 16
 _SECURED: Final = 256
 _Options = dict[int, int | bytes]
 _OPTIONS: Final[_Options] = {
-    zmq.LINGER: 0, zmq.SNDHWM: _MOST_WAITING, zmq.RCVHWM: _MOST_WAITING, zmq.MAXMSGSIZE: _PART + _SECURED,
+    zmq.LINGER: 0, zmq.SNDHWM: _MOST_WAITING, zmq.RCVHWM: _MOST_WAITING, zmq.MAXMSGSIZE: _CHUNK_BYTES + _SECURED,
     # Connections cut without notice, and pending attempts, time out within seconds.
     zmq.HEARTBEAT_IVL: 1_000, zmq.HEARTBEAT_TIMEOUT: 5_000, zmq.HANDSHAKE_IVL: 5_000, zmq.CONNECT_TIMEOUT: 2_000,
     zmq.RECONNECT_IVL: 100, zmq.RECONNECT_IVL_MAX: 1_000,
@@ -38,7 +38,7 @@ _SERVER: Final[_Options] = {
     zmq.CURVE_SERVER: 1, zmq.ROUTER_MANDATORY: 1, zmq.ZAP_DOMAIN: b"dardis",
     zmq.ZAP_ENFORCE_DOMAIN: 1,  # refuse all peers while no handler runs
 }  # fmt: skip
-_DOOR: Final = "inproc://zeromq.zap.01"
+_AUTH_ENDPOINT: Final = "inproc://zeromq.zap.01"
 _Socket = zmq.Socket[bytes]
 
 
@@ -63,7 +63,7 @@ def _socket(context: zmq.Context[_Socket], kind: int, keys: Keys, more: _Options
     return socket
 
 
-def _sent(socket: _Socket, *parts: bytes) -> bool:
+def _try_send(socket: _Socket, *parts: bytes) -> bool:
     """Send without waiting; return success."""
     try:
         socket.send_multipart(parts, zmq.NOBLOCK)
@@ -74,41 +74,41 @@ def _sent(socket: _Socket, *parts: bytes) -> bool:
     return True
 
 
-def _arrived(socket: _Socket) -> Iterator[list[zmq.Frame]]:
+def _receive_frames(socket: _Socket) -> Iterator[list[zmq.Frame]]:
     with suppress(zmq.Again):
         while True:
             yield socket.recv_multipart(zmq.NOBLOCK, copy=False)
 
 
-def _parts(payload: bytes) -> list[bytes]:
-    return [payload[at : at + _PART] for at in range(0, max(len(payload), 1), _PART)]
+def _split_payload(payload: bytes) -> list[bytes]:
+    return [payload[at : at + _CHUNK_BYTES] for at in range(0, max(len(payload), 1), _CHUNK_BYTES)]
 
 
-def _whole(parts: Sequence[zmq.Frame]) -> bytes:
+def _join_frames(parts: Sequence[zmq.Frame]) -> bytes:
     return b"".join(part.buffer for part in parts)
 
 
 def _numbered(parts: Sequence[zmq.Frame]) -> tuple[bytes, bytes | None]:
     number, *payload = parts
-    return number.bytes, _whole(payload) if payload else None
+    return number.bytes, _join_frames(payload) if payload else None
 
 
 def _number(value: int) -> bytes:
     return value.to_bytes(8, "big")
 
 
-class _Way:
+class _Channel:
     """One of the two channels to all hosts."""
 
     def __init__(self, context: zmq.Context[_Socket], keys: Keys) -> None:
         self.socket = _socket(context, zmq.ROUTER, keys, _SERVER)
         self.routes: dict[HostId, bytes] = {}
 
-    def place(self) -> str:
+    def endpoint(self) -> str:
         return self.socket.get_string(zmq.LAST_ENDPOINT)
 
-    def arrived(self) -> Iterator[tuple[HostId, bool, bytes, bytes | None]]:
-        for route, *parts in _arrived(self.socket):
+    def receive_all(self) -> Iterator[tuple[HostId, bool, bytes, bytes | None]]:
+        for route, *parts in _receive_frames(self.socket):
             host = HostId(int(str(parts[-1].get("User-Id"))))  # set by `_let_in` for the proved key
             is_new = self.routes.get(host) != route.bytes
             self.routes[host] = route.bytes
@@ -125,10 +125,10 @@ class Switchboard:
         """
         self._context = zmq.Context()
         door = self._context.socket(zmq.REP)
-        door.bind(_DOOR)  # before any peer can connect
+        door.bind(_AUTH_ENDPOINT)  # before any peer can connect
         # In a thread, since hosts also reconnect during a wait.
-        Thread(target=_let_in, args=(door, dict(allowed)), name="links", daemon=True).start()
-        self._turns, self._talk = self._ways = _Way(self._context, keys), _Way(self._context, keys)
+        Thread(target=_authenticate_peers, args=(door, dict(allowed)), name="links", daemon=True).start()
+        self._turns, self._talk = self._ways = _Channel(self._context, keys), _Channel(self._context, keys)
         self._asked = 0
         self._said: dict[HostId, int] = {}
         self._heard_s: dict[HostId, float] = {}
@@ -141,10 +141,10 @@ class Switchboard:
         except zmq.ZMQError as error:
             self.close()
             raise InputError(address, str(error), "a numeric address of this host") from None
-        self.places = self._turns.place(), self._talk.place()
+        self.places = self._turns.endpoint(), self._talk.endpoint()
         """Addresses of turns and talk."""
 
-    def ask(self, payloads: Mapping[HostId, bytes], patience_s: float) -> dict[HostId, bytes]:
+    def request(self, payloads: Mapping[HostId, bytes], patience_s: float) -> dict[HostId, bytes]:
         """Send requests in parallel; return answers.
 
         A reconnected host gets the request again, and answers once. Raises HostDownError with the hosts silent after
@@ -155,7 +155,7 @@ class Switchboard:
         missing, answers = dict(payloads), dict[HostId, bytes]()
         asked: dict[HostId, bytes] = {}
         while True:
-            for host, _, answered, answer in self._turns.arrived():
+            for host, _, answered, answer in self._turns.receive_all():
                 if host in missing and answered == number and answer is not None:
                     answers[host] = answer
                     del missing[host]
@@ -168,7 +168,7 @@ class Switchboard:
                 route = self._turns.routes.get(host)
                 if route is None or route == asked.get(host):
                     continue
-                if _sent(self._turns.socket, route, number, *_parts(payload)):
+                if _try_send(self._turns.socket, route, number, *_split_payload(payload)):
                     asked[host] = route
             self._turns.socket.poll(int(left_s * 1_000) + 1)
 
@@ -184,33 +184,33 @@ class Switchboard:
             self._loop.add_reader(way.socket.fileno(), self._read)
         self._read()
 
-    def say(self, host: HostId, payload: bytes) -> None:
+    def send(self, host: HostId, payload: bytes) -> None:
         """Send talk, or drop the message if the host is absent. Requires `listen`."""
         route = self._talk.routes.get(host)
-        if route is None or not _sent(self._talk.socket, route, *_parts(payload)):
-            self._later(self._broken, host)
+        if route is None or not _try_send(self._talk.socket, route, *_split_payload(payload)):
+            self._call_soon(self._broken, host)
         self._read()  # the descriptor signals a message once, perhaps during this send
 
-    def silent_s(self, host: HostId) -> float:
+    def seconds_since_contact(self, host: HostId) -> float:
         """Return the seconds since the last talk or heartbeat (inf: none)."""
         self._read()
         return monotonic_s() - self._heard_s.get(host, -inf)
 
     def _read(self) -> None:
-        for _ in self._turns.arrived():
+        for _ in self._turns.receive_all():
             pass  # heartbeats and late answers
         if self._loop is None:
             return
-        for host, is_new, number, payload in self._talk.arrived():
+        for host, is_new, number, payload in self._talk.receive_all():
             said = int.from_bytes(number, "big")
             if is_new or said != self._said[host] + (payload is not None):
-                self._later(self._broken, host)
+                self._call_soon(self._broken, host)
             self._said[host] = said
             self._heard_s[host] = monotonic_s()
             if payload is not None:
-                self._later(self._heard, host, payload)
+                self._call_soon(self._heard, host, payload)
 
-    def _later(self, told: Callable[..., None], *what: object) -> None:
+    def _call_soon(self, told: Callable[..., None], *what: object) -> None:
         if self._loop is not None:
             self._loop.call_soon(told, *what)
 
@@ -223,7 +223,7 @@ class Switchboard:
         self._context.term()
 
 
-def _let_in(door: _Socket, allowed: Mapping[bytes, HostId]) -> None:
+def _authenticate_peers(door: _Socket, allowed: Mapping[bytes, HostId]) -> None:
     """Authenticate peers by key (ZeroMQ RFC 27)."""
     with door, suppress(zmq.ContextTerminated):
         while True:
@@ -261,14 +261,14 @@ class Link:
             while True:
                 self._stirred.clear()
                 if not known or monotonic_s() >= beat_s:
-                    known = all([_sent(self._turns, b""), _sent(self._talk, _number(self._said))])
-                    beat_s = monotonic_s() + BEAT_S
-                for parts in _arrived(self._turns):
+                    known = all([_try_send(self._turns, b""), _try_send(self._talk, _number(self._said))])
+                    beat_s = monotonic_s() + HEARTBEAT_S
+                for parts in _receive_frames(self._turns):
                     number, payload = _numbered(parts)
                     assert payload is not None
-                    self._take_turn(number, payload, answer)
-                for parts in _arrived(self._talk):
-                    heard(_whole(parts))
+                    self._answer_request(number, payload, answer)
+                for parts in _receive_frames(self._talk):
+                    heard(_join_frames(parts))
                 with suppress(TimeoutError):
                     async with asyncio.timeout(beat_s - monotonic_s()):
                         await self._stirred.wait()
@@ -276,19 +276,19 @@ class Link:
             for socket in self._sockets:
                 loop.remove_reader(socket.fileno())
 
-    def _take_turn(self, number: bytes, payload: bytes, answer: Callable[[bytes], bytes]) -> None:
+    def _answer_request(self, number: bytes, payload: bytes, answer: Callable[[bytes], bytes]) -> None:
         if number != self._answered:
             self._answer = answer(payload)
             self._answered = number
-        _sent(self._turns, number, *_parts(self._answer))
+        _try_send(self._turns, number, *_split_payload(self._answer))
 
-    def say(self, payload: bytes) -> bool:
+    def send(self, payload: bytes) -> bool:
         """Send talk or drop the message; return success.
 
         The other end detects losses.
         """
         self._said += 1
-        sent = _sent(self._talk, _number(self._said), *_parts(payload))
+        sent = _try_send(self._talk, _number(self._said), *_split_payload(payload))
         self._stirred.set()  # the descriptor signals a message once, perhaps during this send
         return sent
 

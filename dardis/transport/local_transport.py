@@ -10,13 +10,25 @@ from dardis.engine.clock import cpu_ns
 from dardis.model.addresses import ONLY_MANAGER, Address, HostId
 from dardis.model.errors import ProtocolError
 from dardis.model.local_queries import LocalNodes
-from dardis.transport.base import Hosts, HostsHere, Machine, receivers
-from dardis.wire.codec import decode, encode, opened
-from dardis.wire.effects import Deed, Effect, Kill, Launch, Return, SetTimer, Talk, Tell, TellAll, ToHosts, ToManagers
-from dardis.wire.messages import Gathered, Message, Relay
+from dardis.transport.base import Hosts, InProcessHosts, StateMachine, receivers
+from dardis.wire.codec import decode, decode_nested, encode
+from dardis.wire.effects import (
+    Dialogue,
+    Effect,
+    ExecutorAction,
+    Kill,
+    Launch,
+    Reply,
+    SendToManager,
+    SendToManagers,
+    SetTimer,
+    ToHosts,
+    ToManagers,
+)
+from dardis.wire.messages import GatheredAnswers, Message, Relay
 
 
-class PoolHere(Machine, LocalNodes, Protocol):
+class InProcessPool(StateMachine, LocalNodes, Protocol):
     """Pool of all nodes, with direct calls."""
 
 
@@ -25,7 +37,7 @@ class LocalPool:
 
     message_bytes = 0
 
-    def __init__(self, pool: PoolHere) -> None:
+    def __init__(self, pool: InProcessPool) -> None:
         self.pool = pool
 
     def exchange(self, sends: Sequence[ToHosts], now: int) -> tuple[list[Message], int]:
@@ -40,9 +52,9 @@ class LocalPool:
         for send in sends:
             message = send.message
             if isinstance(message, Relay):
-                message = opened(message.message)
+                message = decode_nested(message.message)
             for effect in self.pool.handle(message, now):
-                if isinstance(effect, (Tell, TellAll)):
+                if isinstance(effect, (SendToManager, SendToManagers)):
                     answers.append(effect.message)
                 elif not isinstance(effect, (Launch, Kill)):  # the world knows launched and killed jobs
                     raise ProtocolError(f"a local pool says {type(effect).__name__}")
@@ -53,7 +65,7 @@ class LocalPool:
         return 0
 
 
-def pool_here(hosts: Hosts) -> LocalNodes | None:
+def in_process_pool(hosts: Hosts) -> LocalNodes | None:
     """Return the pool, if local."""
     return hosts.pool if isinstance(hosts, LocalPool) else None
 
@@ -61,7 +73,7 @@ def pool_here(hosts: Hosts) -> LocalNodes | None:
 class LocalHosts:
     """Local hosts. `encoded`: use the wire format."""
 
-    def __init__(self, machines: Sequence[Machine], *, encoded: bool = False) -> None:
+    def __init__(self, machines: Sequence[StateMachine], *, encoded: bool = False) -> None:
         """Host h is `machines[h]`."""
         self._machines = machines
         self._encoded = encoded
@@ -81,15 +93,15 @@ class LocalHosts:
         self._answers = {}
         for send in sends:
             for host in receivers(send, len(self._machines)):
-                self._hand(host, send.message, now)
+                self._deliver_one(host, send.message, now)
                 while self._under_way:
-                    self._hand(*self._under_way.popleft(), now)
+                    self._deliver_one(*self._under_way.popleft(), now)
         flat = [message for host in sorted(self._answers) for message in self._answers[host]]
         return [self._through_wire(message, now) for message in flat] if self._encoded else flat
 
-    def _hand(self, host: HostId, message: Message, now: int) -> None:
+    def _deliver_one(self, host: HostId, message: Message, now: int) -> None:
         heard = self._through_wire(message, now) if self._encoded else message
-        self._interpreter.obey(host, self._machines[host].handle(heard, now), now)
+        self._interpreter.perform(host, self._machines[host].handle(heard, now), now)
 
     def send(self, who: Address, said: ToHosts, now: int) -> None:  # noqa: ARG002
         """Queue a message; messages to the sender come next."""
@@ -99,11 +111,11 @@ class LocalHosts:
             else:
                 self._under_way.append((host, said.message))
 
-    def tell(self, who: Address, said: ToManagers, now: int) -> None:  # noqa: ARG002
+    def send_to_managers(self, who: Address, said: ToManagers, now: int) -> None:  # noqa: ARG002
         """Collect answers."""
         match said:
-            case Return(message=Gathered(answers=gathered)):
-                self._answers.setdefault(who, []).extend(map(opened, gathered))
+            case Reply(message=GatheredAnswers(answers=gathered)):
+                self._answers.setdefault(who, []).extend(map(decode_nested, gathered))
             case _:
                 self._answers.setdefault(who, []).append(said.message)
 
@@ -121,7 +133,7 @@ class Lockstep:
 
     def __init__(self, hosts: Hosts, executor: Executor) -> None:
         self._hosts = hosts
-        self._here = hosts if isinstance(hosts, HostsHere) else None
+        self._here = hosts if isinstance(hosts, InProcessHosts) else None
         self._interpreter = Interpreter(self, executor=executor)
         self._said: list[ToHosts] = []
 
@@ -129,14 +141,14 @@ class Lockstep:
         """Queue a message."""
         self._said.append(said)
 
-    def tell(self, who: Address, said: ToManagers, now: int) -> None:  # noqa: ARG002
+    def send_to_managers(self, who: Address, said: ToManagers, now: int) -> None:  # noqa: ARG002
         """Raise ProtocolError."""
         raise ProtocolError(f"a task manager tells {type(said.message).__name__}")
 
-    def hold(self, talk: Talk | tuple[Effect, ...], now: int) -> int:
+    def run_turn(self, talk: Dialogue | tuple[Effect, ...], now: int) -> int:
         """Run a dialogue; return remote CPU ns less this thread's exchange time."""
         if isinstance(talk, tuple):
-            self._interpreter.obey(ONLY_MANAGER, talk, now)
+            self._interpreter.perform(ONLY_MANAGER, talk, now)
             if self._said:
                 raise ProtocolError(f"nobody takes the answer to {type(self._said[0].message).__name__}")
             return 0
@@ -148,7 +160,9 @@ class Lockstep:
             except StopIteration:
                 return elsewhere
             answers = ()
-            self._interpreter.obey(ONLY_MANAGER, effects, now)  # managers speak in turns, so the address is irrelevant
+            self._interpreter.perform(
+                ONLY_MANAGER, effects, now
+            )  # managers speak in turns, so the address is irrelevant
             if self._said:
                 said, self._said = self._said, []
                 if self._here is not None:
@@ -165,7 +179,7 @@ class Network(Protocol):
     def send(self, who: Address, said: ToHosts, now: int) -> None:
         """Send a message to hosts."""
 
-    def tell(self, who: Address, said: ToManagers, now: int) -> None:
+    def send_to_managers(self, who: Address, said: ToManagers, now: int) -> None:
         """Send a message to task managers."""
 
 
@@ -179,36 +193,36 @@ class Timers(Protocol):
 class Executor(Protocol):
     """Executor of jobs and node switches."""
 
-    def execute(self, who: Address, deed: Deed, now: int) -> None:
+    def execute(self, who: Address, deed: ExecutorAction, now: int) -> None:
         """Perform or record a deed."""
 
 
-class Nothing:
+class NoServices:
     """No timers and no executor, for lock-step."""
 
     def set(self, who: Address, timer: SetTimer, now: int) -> None:  # noqa: ARG002
         """Raise ProtocolError."""
         raise ProtocolError(f"{who} sets a timer where nothing is late")
 
-    def execute(self, who: Address, deed: Deed, now: int) -> None:  # noqa: ARG002
+    def execute(self, who: Address, deed: ExecutorAction, now: int) -> None:  # noqa: ARG002
         """Accept launches and kills only."""
         if not isinstance(deed, (Launch, Kill)):
             raise ProtocolError(f"{who} says {type(deed).__name__} where hosts only run jobs")
 
 
-NOTHING = Nothing()
+NO_SERVICES = NoServices()
 
 
 class Interpreter:
     """The only interpreter of effects."""
 
-    def __init__(self, network: Network, timers: Timers = NOTHING, executor: Executor = NOTHING) -> None:
+    def __init__(self, network: Network, timers: Timers = NO_SERVICES, executor: Executor = NO_SERVICES) -> None:
         doers: tuple[tuple[Any, Callable[[Address, Any, int], None]], ...] = (
-            (ToManagers, network.tell), (ToHosts, network.send), (SetTimer, timers.set), (Deed, executor.execute)
+            (ToManagers, network.send_to_managers), (ToHosts, network.send), (SetTimer, timers.set), (ExecutorAction, executor.execute)
         )  # fmt: skip
         self._doers = {kind: do for kinds, do in doers for kind in get_args(kinds) or (kinds,)}
 
-    def obey(self, who: Address, effects: Iterable[Effect], now: int) -> None:
+    def perform(self, who: Address, effects: Iterable[Effect], now: int) -> None:
         """Perform effects in order."""
         for effect in effects:
             do = self._doers.get(type(effect))

@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from dardis.engine.clock import cpu_ns
 from dardis.model.addresses import FIRST_HOST, Address, HostId, all_hosts
 from dardis.model.errors import INTERRUPTED, DardisError, ProtocolError
-from dardis.transport.base import Machine, Outbox, answered, awaits_answer, receivers
+from dardis.transport.base import Outbox, StateMachine, answers_to_batch, awaits_answer, receivers
 from dardis.transport.local_transport import Interpreter
-from dardis.wire.codec import NOTHING_SPENT, Spent, decode, encode, opened, pack, unpack
-from dardis.wire.effects import Return, ToHosts, ToManagers
-from dardis.wire.messages import Gathered, Message, Relay
+from dardis.wire.codec import NO_COSTS, HostCosts, decode, decode_nested, encode, pack, unpack
+from dardis.wire.effects import Reply, ToHosts, ToManagers
+from dardis.wire.messages import GatheredAnswers, Message, Relay
 
 if TYPE_CHECKING:
     from mpi4py import MPI
@@ -60,7 +60,7 @@ def broadcast(comm: Communicator, value: object) -> Any:  # noqa: ANN401 (any pl
     return unpack(buffer)
 
 
-def guarded(comm: Communicator, work: Callable[[], Result]) -> Result:
+def run_or_abort(comm: Communicator, work: Callable[[], Result]) -> Result:
     """Run `work`; exceptions end all ranks with a message."""
     try:
         return work()
@@ -79,7 +79,7 @@ def guarded(comm: Communicator, work: Callable[[], Result]) -> Result:
     sys.exit(status)
 
 
-def led_by_first(
+def run_after_first_rank(
     comm: Communicator, prepare: Callable[[ExitStack], tuple[Any, Callable[[], Result]]], follow: Callable[[Any], int]
 ) -> Result | int:
     """Let rank 0 prepare, then all ranks work; return rank 0's result or an exit status.
@@ -89,7 +89,7 @@ def led_by_first(
     """
     if comm.rank > 0:
         plan = broadcast(comm, None)
-        return plan if isinstance(plan, int) else guarded(comm, lambda: follow(plan))
+        return plan if isinstance(plan, int) else run_or_abort(comm, lambda: follow(plan))
     with ExitStack() as stack:
         try:
             plan, lead = prepare(stack)
@@ -104,20 +104,20 @@ def led_by_first(
         with held:
             return lead()
 
-    return guarded(comm, work)
+    return run_or_abort(comm, work)
 
 
 class Rank:
     """A rank's machine, which forwards tree messages."""
 
-    def __init__(self, comm: Communicator, machine: Machine) -> None:
+    def __init__(self, comm: Communicator, machine: StateMachine) -> None:
         from mpi4py import MPI
 
         self._comm = comm
         self._status = MPI.Status()
         self._host = HostId(comm.rank)
         self._machine = machine
-        self.spent = Spent()
+        self.spent = HostCosts()
         self.largest_message = 0
         """Bytes of the largest payload."""
         self._interpreter = Interpreter(self)
@@ -126,13 +126,13 @@ class Rank:
         self._posted: list[MPI.Request] = []
         self._gathered: list[Message] | None = None
 
-    def answers(self, message: Message, now: int) -> list[Message]:
+    def answer_message(self, message: Message, now: int) -> list[Message]:
         """Handle a message; return the answers."""
         begun = cpu_ns()
         effects = self._machine.handle(message, now)
         self.spent.cpu_ns += cpu_ns() - begun
         self._said = []
-        self._interpreter.obey(self._host, effects, now)
+        self._interpreter.perform(self._host, effects, now)
         return self._said
 
     def send(self, who: Address, said: ToHosts, now: int) -> None:
@@ -142,25 +142,25 @@ class Rank:
             if host == who:
                 self._to_do.appendleft((now, message))
             else:
-                told = self.spent.take() if isinstance(message, Gathered) else NOTHING_SPENT
-                self._posted.append(self.post(host, TAG_TREE, self.encoded([(now, message)], told)))
+                told = self.spent.take() if isinstance(message, GatheredAnswers) else NO_COSTS
+                self._posted.append(self.start_send(host, TAG_TREE, self.encoded([(now, message)], told)))
 
-    def tell(self, who: Address, said: ToManagers, now: int) -> None:  # noqa: ARG002
+    def send_to_managers(self, who: Address, said: ToManagers, now: int) -> None:  # noqa: ARG002
         """Collect answers."""
         match said:
-            case Return(message=Gathered(answers=gathered)):
-                self._gathered = [*map(opened, gathered)]
+            case Reply(message=GatheredAnswers(answers=gathered)):
+                self._gathered = [*map(decode_nested, gathered)]
             case _:
                 self._said.append(said.message)
 
-    def encoded(self, batch: Sequence[tuple[int, Message]], told: Spent = NOTHING_SPENT) -> bytes:
+    def encoded(self, batch: Sequence[tuple[int, Message]], told: HostCosts = NO_COSTS) -> bytes:
         """Encode a batch."""
         begun = cpu_ns()
         payload = encode(batch, told)
         self.spent.codec_ns += cpu_ns() - begun
         return payload
 
-    def post(self, host: HostId, tag: int, payload: bytes) -> MPI.Request:
+    def start_send(self, host: HostId, tag: int, payload: bytes) -> MPI.Request:
         """Start to send a payload."""
         self.largest_message = max(self.largest_message, len(payload))
         return self._comm.Isend(payload, dest=host, tag=tag)
@@ -196,12 +196,12 @@ class Rank:
         self.largest_message = max(self.largest_message, len(payload))
         return batch
 
-    def hand_on(self, batch: Sequence[tuple[int, Message]]) -> list[Message] | None:
+    def process_tree_messages(self, batch: Sequence[tuple[int, Message]]) -> list[Message] | None:
         """Handle tree messages; return final answers."""
         self._to_do.extend(batch)
         while self._to_do:
             now, message = self._to_do.popleft()
-            for said in self.answers(message, now):
+            for said in self.answer_message(message, now):
                 raise ProtocolError(f"a message on its way with a question was answered by {said}")
         for request in self._posted:
             request.Wait()
@@ -213,7 +213,7 @@ class Rank:
 class MpiHosts:
     """Hosts on MPI ranks; host h is on rank h."""
 
-    def __init__(self, comm: Communicator, own: Machine) -> None:
+    def __init__(self, comm: Communicator, own: StateMachine) -> None:
         """Control the ranks in `serve`."""
         self._comm = comm
         self._own = Rank(comm, own)
@@ -256,7 +256,7 @@ class MpiHosts:
         return answers, self._own.spent.cpu_ns - before
 
     def _straight(self, own: Sequence[Message], asked: set[HostId], now: int) -> list[Message]:
-        waiting = self._post_batches(sorted(asked))
+        waiting = self._send_batches(sorted(asked))
         answers = self._answers_of(own, now)
         answers += [message for batch in self._own.next_of(sorted(asked)) for _, message in batch]
         for request in waiting:
@@ -264,24 +264,24 @@ class MpiHosts:
         return answers
 
     def _answers_of(self, own: Sequence[Message], now: int) -> list[Message]:
-        return [answer for message in own for answer in self._own.answers(message, now)]
+        return [answer for message in own for answer in self._own.answer_message(message, now)]
 
-    def _post_batches(self, hosts: Sequence[HostId]) -> list[MPI.Request]:
+    def _send_batches(self, hosts: Sequence[HostId]) -> list[MPI.Request]:
         payloads = self._outbox.take_encoded(hosts, self._own.encoded)
-        return [self._own.post(host, TAG_WORK, payload) for host, payload in payloads.items()]
+        return [self._own.start_send(host, TAG_WORK, payload) for host, payload in payloads.items()]
 
     def _through_tree(self, relay: Relay, now: int) -> list[Message]:
-        answers = self._own.hand_on([(now, self._outbox.load(relay))])
+        answers = self._own.process_tree_messages([(now, self._outbox.load(relay))])
         while answers is None:
             _, batch = self._own.next()
-            answers = self._own.hand_on(batch)
+            answers = self._own.process_tree_messages(batch)
         return answers
 
     def close(self) -> int:
         """Send waiting messages, stop the ranks; return unreported CPU ns."""
         before = self._own.spent.cpu_ns
         requests = [
-            self._own.post(host, TAG_STOP, self._own.encoded(self._outbox.take(host)))
+            self._own.start_send(host, TAG_STOP, self._own.encoded(self._outbox.take(host)))
             for host in all_hosts(self._comm.size)[1:]
         ]
         list(self._own.next_of(all_hosts(self._comm.size)[1:]))
@@ -290,16 +290,16 @@ class MpiHosts:
         return self._own.spent.cpu_ns - before
 
 
-def serve(comm: Communicator, machine: Machine) -> None:
+def serve(comm: Communicator, machine: StateMachine) -> None:
     """Act as a host until stopped."""
     own = Rank(comm, machine)
     while True:
         tag, batch = own.next()
         if tag == TAG_TREE:
-            if own.hand_on(batch) is not None:
+            if own.process_tree_messages(batch) is not None:
                 raise ProtocolError("a host that is not the task manager's was to answer it")
             continue
-        answers = answered(batch, own.answers)
+        answers = answers_to_batch(batch, own.answer_message)
         comm.Send(own.encoded(answers, own.spent.take()), dest=0, tag=TAG_ANSWER)
         if tag == TAG_STOP:
             return

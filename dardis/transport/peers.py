@@ -35,14 +35,14 @@ class Peers(Protocol):
     def exchange(self, batches: Sequence[Batch]) -> Batch:
         """Send a batch to each rank; return received ones. Collective."""
 
-    def share(self, *values: int) -> Ints:
+    def gather_all(self, *values: int) -> Ints:
         """Return all ranks' values, shape (ranks, values). Collective."""
 
     def gather(self, value: object) -> list[Any] | None:
         """Return all values on rank 0, else None. Collective."""
 
 
-class Alone:
+class SingleRank:
     """A single rank."""
 
     rank = 0
@@ -55,7 +55,7 @@ class Alone:
         """Return the only batch."""
         return batches[0]
 
-    def share(self, *values: int) -> Ints:
+    def gather_all(self, *values: int) -> Ints:
         """Return the only values."""
         return np.array([values], dtype=np.int64)
 
@@ -97,7 +97,7 @@ class MpiPeers:
                 found += cast("Batch", decode(buffer[end - size : end])[1])
         return found
 
-    def share(self, *values: int) -> Ints:
+    def gather_all(self, *values: int) -> Ints:
         """Return all values, shape (ranks, values)."""
         result = np.empty((self.size, len(values)), dtype=np.int64)
         begun = cpu_ns()

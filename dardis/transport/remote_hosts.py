@@ -12,31 +12,31 @@ from typing import Any, Protocol
 from dardis.engine.clock import cpu_ns
 from dardis.model.addresses import FIRST_HOST, HostId
 from dardis.model.errors import ProtocolError
-from dardis.transport.base import HostDownError, Machine, Outbox, answered, awaits_answer, receivers
+from dardis.transport.base import HostDownError, Outbox, StateMachine, answers_to_batch, awaits_answer, receivers
 from dardis.transport.local_transport import LocalHosts
-from dardis.wire.codec import Spent, decode, encode, pack, unpack
+from dardis.wire.codec import HostCosts, decode, encode, pack, unpack
 from dardis.wire.effects import Send, ToHosts
 from dardis.wire.messages import Message, Relay
 
 NO_SESSION = -1
 
 
-class Asked(Protocol):
+class RequestChannel(Protocol):
     """Requests as in `Switchboard.ask`."""
 
-    def ask(self, payloads: Mapping[HostId, bytes], patience_s: float) -> dict[HostId, bytes]:
+    def request(self, payloads: Mapping[HostId, bytes], patience_s: float) -> dict[HostId, bytes]:
         """Return the hosts' answers. Raises HostDownError."""
 
 
-class FarHosts:
+class RemoteHosts:
     """Remote hosts, and local ones in `here`.
 
     After a HostDownError start a new session.
     """
 
     def __init__(
-        self, switchboard: Asked, plan: dict[str, Any], hosts: int, session: int, patience_s: float,
-        here: Mapping[HostId, Machine],
+        self, switchboard: RequestChannel, plan: dict[str, Any], hosts: int, session: int, patience_s: float,
+        here: Mapping[HostId, StateMachine],
     ) -> None:  # fmt: skip
         """Start `session`, unknown to all hosts. `plan`: to build remote machines (plain values and arrays)."""
         self._switchboard = switchboard
@@ -68,16 +68,16 @@ class FarHosts:
                 if awaits_answer(message):
                     asked.add(host)
         if asked:
-            spent += self._ask(asked, answers)
+            spent += self._request(asked, answers)
         return [message for host in sorted(answers) for message in answers[host]], spent
 
-    def _ask(self, hosts: set[HostId], answers: dict[HostId, list[Message]]) -> int:
+    def _request(self, hosts: set[HostId], answers: dict[HostId, list[Message]]) -> int:
         payloads = {
             host: pack([self._session, b"" if host in self._begun else self._plan, host, batch])
             for host, batch in self._outbox.take_encoded(hosts, encode).items()
         }
         self._begun |= hosts
-        told = self._switchboard.ask(payloads, self._patience_s)
+        told = self._switchboard.request(payloads, self._patience_s)
         said = {host: unpack(payload) for host, payload in told.items()}
         if strange := [host for host, (session, _) in said.items() if session != self._session]:
             raise HostDownError(sorted(strange))
@@ -94,10 +94,10 @@ class FarHosts:
         return 0
 
 
-class FarHost:
+class RemoteHost:
     """Remote host with at most one session."""
 
-    def __init__(self, build: Callable[[dict[str, Any], HostId], Machine]) -> None:
+    def __init__(self, build: Callable[[dict[str, Any], HostId], StateMachine]) -> None:
         """`build` makes a machine from a plan."""
         self._build = build
         self._session = NO_SESSION
@@ -112,5 +112,7 @@ class FarHost:
         if self._machine is None or session != self._session:
             return pack([self._session, b""])
         machine = self._machine
-        answers = answered(decode(batch)[1], lambda message, now: machine.deliver([Send(FIRST_HOST, message)], now))
-        return pack([session, encode(answers, Spent(cpu_ns() - begun))])
+        answers = answers_to_batch(
+            decode(batch)[1], lambda message, now: machine.deliver([Send(FIRST_HOST, message)], now)
+        )
+        return pack([session, encode(answers, HostCosts(cpu_ns() - begun))])

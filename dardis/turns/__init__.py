@@ -7,16 +7,16 @@ from dardis.model.lazy_imports import found_when_used
 if TYPE_CHECKING:
     from dardis.turns.central_turns import CentralTurns
     from dardis.turns.late_turns import LateTurns
-    from dardis.turns.message_turns import TurnsByMessage
+    from dardis.turns.message_turns import MessageTurns
     from dardis.turns.overlapped_turns import OverlappedTurns
     from dardis.turns.planned_turns import PlannedTurns
     from dardis.turns.turn import Turn, Turns
 
-__all__ = ["CentralTurns", "LateTurns", "OverlappedTurns", "PlannedTurns", "Turn", "Turns", "TurnsByMessage"]
+__all__ = ["CentralTurns", "LateTurns", "MessageTurns", "OverlappedTurns", "PlannedTurns", "Turn", "Turns"]
 
 if not TYPE_CHECKING:  # otherwise type checkers accept any name
     __getattr__ = found_when_used(__name__, {
-        "message_turns": ("TurnsByMessage",),
+        "message_turns": ("MessageTurns",),
         "central_turns": ("CentralTurns",),
         "late_turns": ("LateTurns",),
         "overlapped_turns": ("OverlappedTurns",),

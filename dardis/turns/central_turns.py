@@ -18,7 +18,7 @@ from dardis.model.errors import ProtocolError
 from dardis.model.events import Change, Withdrawn
 from dardis.model.job import Job
 from dardis.node_manager.switching import Switcher
-from dardis.turns.turn import Switches, Turn
+from dardis.turns.turn import HostSwitching, Turn
 from dardis.wire.effects import Placed, Rejected, Solved
 
 _NO_HOSTS: Ints = np.zeros(1, dtype=np.int64)
@@ -33,50 +33,50 @@ class CentralTurns:
     def __init__(self, event_order: EventOrder, dispatcher: Decider, switcher: Switcher | None = None) -> None:
         self.batched = event_order is EventOrder.BATCHED
         self._dispatcher = dispatcher
-        self._switches = Switches(switcher, _NO_HOSTS)
+        self._switches = HostSwitching(switcher, _NO_HOSTS)
         self._waiting: set[int] = set()
 
     def wake(self) -> int:
         """The dispatcher's next request (FOREVER: never)."""
         return self._dispatcher.wake()
 
-    def woken(self, now: int) -> None:
+    def on_wake(self, now: int) -> None:
         """Decide at the end of the instant."""
 
-    def submitted(self, job: Job, place: int, now: int) -> Iterable[Turn]:  # noqa: ARG002 (a single dispatcher)
+    def on_submit(self, job: Job, place: int, now: int) -> Iterable[Turn]:  # noqa: ARG002 (a single dispatcher)
         """Submit the job."""
         self._waiting.add(job.number)
-        rejected = self._dispatcher.submit(_held_longer(job, self._switches.longest_s), now)
-        turns = () if rejected is None else self._say([rejected], now)
+        rejected = self._dispatcher.submit(_extended_job(job, self._switches.longest_s), now)
+        turns = () if rejected is None else self._turns_of([rejected], now)
         return turns if self.batched else (*turns, *self._decide(now))
 
-    def ended(self, jobs: Sequence[JobId], now: int) -> Iterable[Turn]:
+    def on_job_ends(self, jobs: Sequence[JobId], now: int) -> Iterable[Turn]:
         """Report ends."""
         for job in jobs:
-            self._switches.ended(job, now)
+            self._switches.on_job_end(job, now)
             self._dispatcher.ended(job, now)
         return () if self.batched else self._decide(now)
 
-    def changed(self, change: Change, now: int) -> Iterable[Turn]:
+    def on_change(self, change: Change, now: int) -> Iterable[Turn]:
         """Report a change."""
         if isinstance(change, Withdrawn):
             self._waiting.difference_update(change.jobs)
             for job in change.jobs:
-                self._switches.dropped(job)
+                self._switches.drop_job(job)
         self._dispatcher.changed(change, now)
         return () if self.batched else self._decide(now)
 
-    def over(self, now: int, *, last: bool) -> Iterable[Turn]:  # noqa: ARG002 (`wake` covers waiting jobs)
+    def on_instant_end(self, now: int, *, last: bool) -> Iterable[Turn]:  # noqa: ARG002 (`wake` covers waiting jobs)
         """Decide, and switch nodes."""
         turns = self._decide(now)
         if (wake := self._dispatcher.wake()) <= now:
             raise ProtocolError(f"asked at {now} s, the dispatcher wants to be asked again at {wake} s")
-        return (*turns, *self._switches.switch(now)) if self._switches.due(now) else turns
+        return (*turns, *self._switches.switch(now)) if self._switches.is_due(now) else turns
 
     def _decide(self, now: int) -> tuple[Turn, ...]:
-        return self._say(self._dispatcher.decide(now), now)
+        return self._turns_of(self._dispatcher.decide(now), now)
 
-    def _say(self, effects: object, now: int) -> tuple[Turn, ...]:
+    def _turns_of(self, effects: object, now: int) -> tuple[Turn, ...]:
         if not isinstance(effects, (list, tuple)):
             raise ProtocolError(f"at {now} s it decides {type(effects).__name__}, which is no list")
         said: list[Placed | Rejected | Solved] = []
@@ -95,15 +95,15 @@ class CentralTurns:
             if effect.job not in self._waiting:
                 raise ProtocolError(f"at {now} s job {effect.job} is {what}, which does not wait")
             self._waiting.discard(effect.job)
-            said.append(self._once_up(effect) if isinstance(effect, Placed) else effect)
+            said.append(self._delayed_by_boot(effect) if isinstance(effect, Placed) else effect)
         return (Turn((*said,)),) if said else ()
 
-    def _once_up(self, placed: Placed) -> Placed:
+    def _delayed_by_boot(self, placed: Placed) -> Placed:
         start = self._switches.up_from(placed.start, placed.nodes)
-        self._switches.reserved(placed.job, start, placed.nodes)
+        self._switches.record_reservation(placed.job, start, placed.nodes)
         return placed if start == placed.start else replace(placed, start=start, boot_delay=start - placed.start)
 
-    def switches(self) -> int:
+    def next_switch(self) -> int:
         """Next possible switch of nodes (FOREVER: never)."""
         return self._switches.wake()
 
@@ -112,7 +112,7 @@ class CentralTurns:
         return self._switches.switch(now)
 
 
-def _held_longer(job: Job, seconds: int) -> Job:
+def _extended_job(job: Job, seconds: int) -> Job:
     if not seconds:
         return job
     requests = tuple(replace(request, walltime=request.walltime + seconds) for request in job.requests)

@@ -17,10 +17,10 @@ from dardis.model.errors import ProtocolError
 from dardis.model.events import Change, LaidOutAnew
 from dardis.model.job import Job
 from dardis.node_manager.switching import Switcher
-from dardis.task_manager import LateByTurns
-from dardis.turns.turn import Switches, Turn, lay_out_anew, manager_of, talk
-from dardis.wire.effects import Effect, Placed, Rejected, Send, SendAll, Talk
-from dardis.wire.messages import Ended, Look, Published, Release
+from dardis.task_manager import LockstepLateManager
+from dardis.turns.turn import HostSwitching, Turn, manager_of, run_dialogue, send_closures
+from dardis.wire.effects import Dialogue, Effect, Placed, Rejected, Send, SendAll
+from dardis.wire.messages import Published, PublishRequest, Release, UnitsEnded
 
 
 class LateTurns:
@@ -29,13 +29,13 @@ class LateTurns:
     by_instant = True
 
     def __init__(
-        self, event_order: EventOrder, managers: Sequence[LateByTurns], bounds: Sequence[int],
+        self, event_order: EventOrder, managers: Sequence[LockstepLateManager], bounds: Sequence[int],
         switcher: Switcher | None = None,
     ) -> None:  # fmt: skip
         self.batched = event_order is EventOrder.BATCHED
         self._managers = managers
-        self._switches = Switches(switcher, np.array(bounds))
-        self._homes: dict[JobId, LateByTurns] = {}
+        self._switches = HostSwitching(switcher, np.array(bounds))
+        self._homes: dict[JobId, LockstepLateManager] = {}
         """Task manager of each job."""
         self._ends: list[Effect] = []
         """Ends not yet sent to nodes."""
@@ -57,35 +57,35 @@ class LateTurns:
         """Next turn without an event (FOREVER: never)."""
         return min(manager.wake() for manager in self._managers)
 
-    def woken(self, now: int) -> None:  # noqa: ARG002 (turns follow at the end of the instant)
+    def on_wake(self, now: int) -> None:  # noqa: ARG002 (turns follow at the end of the instant)
         """Give all waiting jobs turns."""
         self._whole = self._is_woken = self._news = True
 
-    def submitted(self, job: Job, place: int, now: int) -> Iterable[Turn]:
+    def on_submit(self, job: Job, place: int, now: int) -> Iterable[Turn]:
         """Queue the job for a turn."""
         manager = self._homes[job.number] = self._managers[manager_of(place, len(self._managers))]
         if effects := manager.submit(job, now):
-            yield Turn(talk(manager, effects, self._heed, now))
+            yield Turn(run_dialogue(manager, effects, self._apply_effects, now))
         if not self.batched:
             yield from self._turns_of_all(now, whole=True)
 
-    def adopted(self, job: Job, nodes: Ints, now: int) -> Iterable[Turn]:
+    def on_adopt(self, job: Job, nodes: Ints, now: int) -> Iterable[Turn]:
         """Adopt a running job, a unit on each node, for its walltime.
 
         Drops reservations.
         """
         self._whole = self._news = True
-        yield from self._tell_ends()
+        yield from self._send_ends()
         yield from self._drop_reservations(now)
         manager = self._homes[job.number] = self._managers[0]
-        yield Turn(talk(manager, manager.adopt(job, nodes, now), self._heed, now))
+        yield Turn(run_dialogue(manager, manager.adopt(job, nodes, now), self._apply_effects, now))
 
     def _drop_reservations(self, now: int) -> Iterator[Turn]:
         for manager in self._managers:
             if effects := manager.drop_reservations():
-                yield Turn(talk(manager, effects, self._heed, now))
+                yield Turn(run_dialogue(manager, effects, self._apply_effects, now))
 
-    def ended(self, jobs: Sequence[JobId], now: int) -> Iterable[Turn]:
+    def on_job_ends(self, jobs: Sequence[JobId], now: int) -> Iterable[Turn]:
         """Record ends, and give all waiting jobs turns."""
         for job in jobs:
             self._free(job, now)
@@ -93,96 +93,96 @@ class LateTurns:
         return () if self.batched else self._turns_of_all(now, whole=True)
 
     def _free(self, job: JobId, now: int) -> None:
-        self._switches.ended(job, now)
+        self._switches.on_job_end(job, now)
         manager = self._homes.pop(job)
-        self._ends += [Send(host, Ended(job, 0)) for host in manager.hosts(job)]
-        manager.ended(job, now)
+        self._ends += [Send(host, UnitsEnded(job, 0)) for host in manager.hosts(job)]
+        manager.on_job_end(job, now)
         self._news = True
 
-    def _tell_ends(self) -> Iterator[Turn]:
+    def _send_ends(self) -> Iterator[Turn]:
         if self._ends:
             yield Turn(self._all_ends())
 
-    def _all_ends(self) -> Talk:
+    def _all_ends(self) -> Dialogue:
         ends, self._ends = self._ends, []
         yield ends
 
-    def changed(self, change: Change, now: int) -> Iterable[Turn]:
+    def on_change(self, change: Change, now: int) -> Iterable[Turn]:
         """Withdraw jobs or adopt a layout."""
         self._whole = self._news = True
-        yield from self._tell_ends()
+        yield from self._send_ends()
         if isinstance(change, LaidOutAnew):
             yield from self._drop_reservations(now)
-            yield lay_out_anew(change.machine)
+            yield send_closures(change.machine)
             return
         for job in change.jobs:
             manager = self._homes[job]
-            if manager.hosts(job) and not manager.waits(job):
+            if manager.hosts(job) and not manager.is_unbound(job):
                 self._free(job, now)
             else:
                 del self._homes[job]
-                yield Turn(talk(manager, manager.withdraw(job), self._heed, now))
+                yield Turn(run_dialogue(manager, manager.withdraw(job), self._apply_effects, now))
         if not self.batched:
             yield from self._turns_of_all(now, whole=True)
 
-    def over(self, now: int, *, last: bool) -> Iterable[Turn]:  # noqa: ARG002 (`wake` covers waiting jobs)
+    def on_instant_end(self, now: int, *, last: bool) -> Iterable[Turn]:  # noqa: ARG002 (`wake` covers waiting jobs)
         """Give turns, and switch nodes."""
         whole, is_woken = self._whole, self._is_woken
         self._whole = self._is_woken = False
         if self.batched or is_woken:
             yield from self._turns_of_all(now, whole=whole)
-        yield from self._tell_ends()
-        if self._switches.due(now):
+        yield from self._send_ends()
+        if self._switches.is_due(now):
             yield from self.switch(now)
 
     def _turns_of_all(self, now: int, *, whole: bool) -> Iterator[Turn]:
-        if self._managers[0].at_once:
+        if self._managers[0].has_local_pool:
             return self._bind(self._managers[0], now, whole=whole)
         return self._take_turns(now, whole=whole)
 
-    def _bind(self, manager: LateByTurns, now: int, *, whole: bool) -> Iterator[Turn]:
+    def _bind(self, manager: LockstepLateManager, now: int, *, whole: bool) -> Iterator[Turn]:
         """Give turns in the local pool of a sole task manager."""
         manager.admit(now)
         oldest = manager.oldest(now)
-        manager.open(now, whole=whole, oldest=None if oldest is None else oldest[-1])
-        manager.date(now)
-        drop = whole or manager.overtakes(now)
+        manager.begin_wake_up(now, whole=whole, oldest=None if oldest is None else oldest[-1])
+        manager.set_aging_times(now)
+        drop = whole or manager.has_overtaking_job(now)
         if drop:
             manager.give_all_turns()
         while manager.has_turns:
-            yield from self._tell_ends()
-            yield Turn(talk(manager, manager.bind(now, drop=drop), self._heed, now))
+            yield from self._send_ends()
+            yield Turn(run_dialogue(manager, manager.bind(now, drop=drop), self._apply_effects, now))
             drop = False
-        manager.close()
+        manager.end_wake_up()
 
     def _take_turns(self, now: int, *, whole: bool) -> Iterator[Turn]:
         """Give turns by key."""
         managers = self._managers
-        yield from self._tell_ends()
+        yield from self._send_ends()
         for manager in managers:
             manager.admit(now)
         # Old jobs speak at once, and younger jobs yield to the oldest.
         oldest = min((old for manager in managers if (old := manager.oldest(now))), default=None)
         first = None if oldest is None else oldest[-1]
         for manager in managers:
-            manager.open(now, whole=whole, oldest=first)
+            manager.begin_wake_up(now, whole=whole, oldest=first)
         yield from self._date(now)
         yield from self._take_turns_by_key(now, whole=whole)
         for manager in managers:
-            manager.close()
+            manager.end_wake_up()
 
     def _take_turns_by_key(self, now: int, *, whole: bool) -> Iterator[Turn]:
         managers = self._managers
-        self._news |= any(manager.knows_old(now) for manager in managers)
+        self._news |= any(manager.has_stale_profiles(now) for manager in managers)
         if self._news and any(manager.has_turns for manager in managers):
             yield Turn(self._publish(now))
-        if not whole and any(manager.overtakes(now) for manager in managers):
+        if not whole and any(manager.has_overtaking_job(now) for manager in managers):
             whole = True
             for manager in managers:
                 manager.give_all_turns()
         if whole and any(manager.has_turns for manager in managers):
             for manager in managers:
-                yield Turn(talk(manager, manager.drop_reservations(), self._heed, now))
+                yield Turn(run_dialogue(manager, manager.drop_reservations(), self._apply_effects, now))
         while True:
             keys = sorted((key, m) for m, manager in enumerate(managers) if (key := manager.next_key()))
             if not keys:
@@ -191,7 +191,7 @@ class LateTurns:
                 yield Turn(self._publish(now))
             until = keys[1][0] if len(keys) > 1 else None
             best = managers[keys[0][1]]
-            yield Turn(talk(best, best.turn(until, now), self._heed, now))
+            yield Turn(run_dialogue(best, best.run_turns(until, now), self._apply_effects, now))
 
     def _date(self, now: int) -> Iterator[Turn]:
         """Date new jobs by the total backlog."""
@@ -200,40 +200,40 @@ class LateTurns:
             return
         if len(managers) > 1:
             for manager in managers:
-                yield Turn(talk(manager, manager.tell_backlog(), self._heed, now))
+                yield Turn(run_dialogue(manager, manager.report_backlog(), self._apply_effects, now))
             yield Turn(self._publish(now))
         for manager in managers:
-            manager.date(now)
+            manager.set_aging_times(now)
 
-    def _publish(self, now: int) -> Talk:
+    def _publish(self, now: int) -> Dialogue:
         """Let nodes publish free capacity."""
         self._news = False
-        for answer in (yield [self._managers[0].to_all(Look())]):
+        for answer in (yield [self._managers[0].message_to_all(PublishRequest())]):
             if not isinstance(answer, Published):
                 raise ProtocolError(f"a look was answered by {type(answer).__name__}")
             for manager in self._managers:
                 manager.handle(answer, now)
 
-    def _heed(self, effects: list[Effect]) -> list[Effect]:
+    def _apply_effects(self, effects: list[Effect]) -> list[Effect]:
         """Record effects; return the final effects, releases first."""
         for effect in effects:
             if isinstance(effect, (Send, SendAll)):
                 self._news = True
                 if isinstance(effect.message, Release):
-                    self._switches.dropped(effect.message.job)
+                    self._switches.drop_job(effect.message.job)
         return [effect for effect in effects if self._is_final(effect)]
 
     def _is_final(self, effect: Effect) -> bool:
         """Record an effect; return whether final."""
         match effect:
             case Placed(job=job, start=start, nodes=nodes):
-                self._switches.reserved(job, start, nodes)
-                return not self._homes[job].waits(job)
+                self._switches.record_reservation(job, start, nodes)
+                return not self._homes[job].is_unbound(job)
             case Rejected(job=job):
                 self._homes.pop(job).forget(job)
         return True
 
-    def switches(self) -> int:
+    def next_switch(self) -> int:
         """Next possible switch of nodes (FOREVER: never)."""
         return self._switches.wake()
 
@@ -242,5 +242,5 @@ class LateTurns:
         switched = yield from self._switches.switch(now)
         if switched:
             self._news = True
-            if any(manager.anybody_waits for manager in self._managers):
+            if any(manager.has_unbound_jobs for manager in self._managers):
                 yield Turn(self._publish(now))

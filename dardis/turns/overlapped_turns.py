@@ -14,32 +14,32 @@ from dardis.model.addresses import JobId
 from dardis.model.job import Job
 from dardis.task_manager import PlannedManager
 from dardis.turns.turn import manager_of
-from dardis.wire.effects import Effect, Placed, Rejected, Send, SendAll, ToHosts, Waiting
-from dardis.wire.messages import Ask, Ended, Message
+from dardis.wire.effects import Effect, Placed, PlacementDeferred, Rejected, Send, SendAll, ToHosts
+from dardis.wire.messages import Message, OfferQuery, UnitsEnded
 
 
 @dataclass(slots=True)
-class InFlight:
+class JobInFlight:
     """An unplaced job, with effects, queries and claim of the wave."""
 
     number: JobId
     manager: PlannedManager
     effects: list[Effect]
-    asks: list[ToHosts] = field(default_factory=list)
+    queries: list[ToHosts] = field(default_factory=list)
     claim: Placed | None = None
     rejected: str | None = None
     refused: bool = False
 
-    def say(self) -> list[ToHosts]:
+    def apply_effects(self) -> list[ToHosts]:
         """Apply the next effects; return messages."""
-        effects, self.effects, self.asks = self.effects, [], []
+        effects, self.effects, self.queries = self.effects, [], []
         for effect in effects:
             match effect:
-                case Send(message=Ask()) | SendAll(message=Ask()):
-                    self.asks.append(effect)
+                case Send(message=OfferQuery()) | SendAll(message=OfferQuery()):
+                    self.queries.append(effect)
                 case Placed():
                     self.claim = effect
-                case Rejected(reason=reason) | Waiting(reason=reason):
+                case Rejected(reason=reason) | PlacementDeferred(reason=reason):
                     self.rejected = reason
         return [effect for effect in effects if isinstance(effect, (Send, SendAll))]
 
@@ -51,7 +51,7 @@ class OverlappedTurns:
         """Manager i mod M serves job i, with up to `overlap` jobs in flight."""
         self._managers = managers
         self._overlap = overlap
-        self._flying: dict[int, InFlight] = {}
+        self._flying: dict[int, JobInFlight] = {}
         self.refusals = 0
         """Refused claims."""
 
@@ -59,7 +59,7 @@ class OverlappedTurns:
         """Task manager of the `place`-th job."""
         return manager_of(place, len(self._managers))
 
-    def may_fly(self, settled: int) -> int:
+    def last_in_flight(self, settled: int) -> int:
         """Return the last place allowed in flight."""
         return settled + self._overlap
 
@@ -67,23 +67,23 @@ class OverlappedTurns:
         """Return the first place in flight, or the default."""
         return min(self._flying, default=default)
 
-    def submitted(self, job: Job, place: int, now: int) -> None:
+    def on_submit(self, job: Job, place: int, now: int) -> None:
         """Let a job query from the next wave on."""
         manager = self._managers[self.manager_of(place)]
-        self._flying[place] = InFlight(job.number, manager, manager.submit(job, now))
+        self._flying[place] = JobInFlight(job.number, manager, manager.submit(job, now))
 
-    def ended(self, job: JobId, place: int) -> list[Send]:
+    def on_job_end(self, job: JobId, place: int) -> list[Send]:
         """End a placed job; return messages to nodes."""
         manager = self._managers[self.manager_of(place)]
         hosts = manager.hosts(job)
         manager.forget(job)
-        return [Send(host, Ended(job, 0)) for host in hosts]
+        return [Send(host, UnitsEnded(job, 0)) for host in hosts]
 
     def begin(self) -> list[ToHosts]:
         """Begin a wave; return queries and releases."""
-        return [send for flying in self._flying.values() for send in flying.say()]
+        return [send for flying in self._flying.values() for send in flying.apply_effects()]
 
-    def answered(self, answers: Mapping[int, Sequence[Message]], now: int) -> None:
+    def deliver_answers(self, answers: Mapping[int, Sequence[Message]], now: int) -> None:
         """Deliver answers, in job order.
 
         A reservation is a hint for the next job's sample.
@@ -93,29 +93,29 @@ class OverlappedTurns:
             for answer in answers[place]:
                 flying.effects += flying.manager.handle(answer, now)
 
-    def asks(self) -> Iterator[tuple[int, list[ToHosts]]]:
+    def queries(self) -> Iterator[tuple[int, list[ToHosts]]]:
         """Yield queries of this wave, by place."""
         for place, flying in self._flying.items():
-            yield place, flying.asks
+            yield place, flying.queries
 
     def claims(self) -> Iterator[list[ToHosts]]:
         """Yield claims of decided jobs in turn; others query again."""
         for flying in self._flying.values():
-            if any(isinstance(effect, Placed | Rejected | Waiting) for effect in flying.effects):
-                yield flying.say()
+            if any(isinstance(effect, Placed | Rejected | PlacementDeferred) for effect in flying.effects):
+                yield flying.apply_effects()
 
-    def refused(self, place: int) -> None:
+    def on_refused_claim(self, place: int) -> None:
         """Record a refused claim."""
         self._flying[place].refused = True
 
-    def settle(self, now: int) -> dict[int, InFlight]:
+    def settle(self, now: int) -> dict[int, JobInFlight]:
         """End a wave; return settled jobs. Refused jobs release and retry."""
         settled = {}
         for place, flying in list(self._flying.items()):
             if flying.claim is not None and flying.refused:
                 self.refusals += 1
                 manager = flying.manager
-                self._flying[place] = InFlight(flying.number, manager, manager.refused(flying.number, now))
+                self._flying[place] = JobInFlight(flying.number, manager, manager.on_refused_claim(flying.number, now))
             elif flying.claim is not None or flying.rejected is not None:
                 settled[place] = self._flying.pop(place)
         return settled

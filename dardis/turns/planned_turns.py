@@ -19,9 +19,9 @@ from dardis.model.job import FOREVER, NO_TIME, Job
 from dardis.node_manager.switching import Switcher
 from dardis.task_manager import PlannedManager, SetUp
 from dardis.task_manager.setups import BackfillScope
-from dardis.turns.turn import Switches, Turn, lay_out_anew, manager_of, talk
-from dardis.wire.effects import Effect, Placed, Rejected, Send, Talk, Waiting
-from dardis.wire.messages import Ended, Later
+from dardis.turns.turn import HostSwitching, Turn, manager_of, run_dialogue, send_closures
+from dardis.wire.effects import Dialogue, Effect, Placed, PlacementDeferred, Rejected, Send
+from dardis.wire.messages import CapacityFreed, UnitsEnded
 
 
 @dataclass(slots=True)
@@ -42,7 +42,7 @@ class PlannedTurns:
     ) -> None:
         self.batched = setup.event_order is EventOrder.BATCHED
         self._managers = managers
-        self._switches = Switches(switcher, np.array(bounds))
+        self._switches = HostSwitching(switcher, np.array(bounds))
         self._backfills = setup.backfill is OnOff.ON
         self._of_all_nodes = setup.backfill_scope is BackfillScope.ALL_NODES
         self._depth = setup.backfill_depth
@@ -69,16 +69,16 @@ class PlannedTurns:
         """Never."""
         return FOREVER
 
-    def woken(self, now: int) -> None:
+    def on_wake(self, now: int) -> None:
         """Do nothing."""
 
-    def submitted(self, job: Job, place: int, now: int) -> Iterable[Turn]:
+    def on_submit(self, job: Job, place: int, now: int) -> Iterable[Turn]:
         """Query for the job."""
         manager = self._managers[manager_of(place, len(self._managers))]
         self._agents[job.number] = _Agent(manager, job.submit, job.walltime)
-        yield Turn(talk(manager, manager.submit(job, now), self._heed, now))
+        yield Turn(run_dialogue(manager, manager.submit(job, now), self._apply_effects, now))
 
-    def ended(self, jobs: Sequence[JobId], now: int) -> Iterable[Turn]:
+    def on_job_ends(self, jobs: Sequence[JobId], now: int) -> Iterable[Turn]:
         """Report ends, and repair reservations."""
         later: set[JobId] = set()
         freed_until = NO_TIME
@@ -92,56 +92,56 @@ class PlannedTurns:
         if freed_until >= (now if self._of_all_nodes else now + 1):
             yield from self._repair(later, freed_until, now)
 
-    def changed(self, change: Change, now: int) -> Iterable[Turn]:
+    def on_change(self, change: Change, now: int) -> Iterable[Turn]:
         """Withdraw jobs, as after early ends."""
         if isinstance(change, LaidOutAnew):
-            yield lay_out_anew(change.machine)
+            yield send_closures(change.machine)
             return
         for job in change.jobs:
             if self._waiting.pop(job, None) is not None:
                 self._agents.pop(job).manager.forget(job)
-        yield from self.ended([job for job in change.jobs if job in self._agents], now)
+        yield from self.on_job_ends([job for job in change.jobs if job in self._agents], now)
 
-    def _free(self, job: JobId, agent: _Agent, reserved_until: int, later: set[JobId], now: int) -> Talk:
+    def _free(self, job: JobId, agent: _Agent, reserved_until: int, later: set[JobId], now: int) -> Dialogue:
         """End a job; add notified jobs to `later`."""
-        self._switches.ended(job, now)
+        self._switches.on_job_end(job, now)
         self._ahead.discard(job)
         tells = now < reserved_until and self._backfills and not self._of_all_nodes
-        message = Ended(job, (self._depth or -1) if tells else 0)
+        message = UnitsEnded(job, (self._depth or -1) if tells else 0)
         hosts = agent.manager.hosts(job)
         agent.manager.forget(job)
         for answer in (yield [Send(host, message) for host in hosts]):
-            if not isinstance(answer, Later):
+            if not isinstance(answer, CapacityFreed):
                 raise ProtocolError(f"job {job}: its end was answered by {type(answer).__name__}")
-            self._notices += answer.told
+            self._notices += answer.notice_count
             later.update(answer.jobs.tolist())
 
     def _repair(self, later: set[JobId], freed_until: int, now: int) -> Iterator[Turn]:
         """Query again for waiting jobs, then for later starts."""
         if self._waiting:
-            yield from self._ask_again(self._waiting, freed_until, now)
+            yield from self._renegotiate(self._waiting, freed_until, now)
         if not self._backfills:
             return
         if self._of_all_nodes:
             later = self._ahead = {job for job in self._ahead if self._agents[job].start > now}
         self._moved_until = 0
         if later:
-            yield from self._ask_again(later, 0, now, self._depth if self._of_all_nodes else 0)
+            yield from self._renegotiate(later, 0, now, self._depth if self._of_all_nodes else 0)
         if self._waiting and self._moved_until > now:
-            yield from self._ask_again(self._waiting, self._moved_until, now)
+            yield from self._renegotiate(self._waiting, self._moved_until, now)
 
-    def _ask_again(self, jobs: Iterable[JobId], freed_until: int, now: int, most: int = 0) -> Iterator[Turn]:
+    def _renegotiate(self, jobs: Iterable[JobId], freed_until: int, now: int, most: int = 0) -> Iterator[Turn]:
         """Query again by submission, for the first `most` jobs (0: all)."""
         order = sorted(jobs, key=self._place_in_order)[: most or None]
         for _, group in groupby(order, key=lambda job: id(self._agents[job].manager)):
             mine = list(group)
             manager = self._agents[mine[0]].manager
-            yield Turn(talk(manager, manager.ask_again(mine, now, freed_until), self._heed, now))
+            yield Turn(run_dialogue(manager, manager.renegotiate(mine, now, freed_until), self._apply_effects, now))
 
     def _place_in_order(self, job: JobId) -> tuple[int, JobId]:
         return self._agents[job].submit, job
 
-    def _heed(self, effects: list[Effect]) -> list[Effect]:
+    def _apply_effects(self, effects: list[Effect]) -> list[Effect]:
         for effect in effects:
             self._note(effect)
         return effects
@@ -153,21 +153,21 @@ class PlannedTurns:
                 if self._waiting.pop(job, None) is None and agent.start != NO_TIME:
                     self._moved_until = max(self._moved_until, agent.start + agent.walltime)
                 agent.start = start
-                self._switches.reserved(job, start, nodes)
+                self._switches.record_reservation(job, start, nodes)
                 if self._of_all_nodes and self._backfills:
                     self._ahead.add(job)
             case Rejected(job=job):
                 self._agents.pop(job).manager.forget(job)
-            case Waiting(job=job, reason=reason):
+            case PlacementDeferred(job=job, reason=reason):
                 self._waiting[job] = reason
 
-    def over(self, now: int, *, last: bool) -> Iterable[Turn]:
+    def on_instant_end(self, now: int, *, last: bool) -> Iterable[Turn]:
         """Reject waiting jobs if no change will follow, and switch nodes."""
         if last and self._waiting:
-            return chain([Turn(self._give_up(), upkeep=True)], self._switches.switch(now))
-        return self._switches.switch(now) if self._switches.due(now) else ()
+            return chain([Turn(self._reject_waiting(), upkeep=True)], self._switches.switch(now))
+        return self._switches.switch(now) if self._switches.is_due(now) else ()
 
-    def _give_up(self) -> Talk:
+    def _reject_waiting(self) -> Dialogue:
         rejected = []
         for job in sorted(self._waiting, key=self._place_in_order):
             rejected.append(Rejected(job, self._waiting[job], self._agents[job].manager.attempts(job)))
@@ -175,7 +175,7 @@ class PlannedTurns:
         self._waiting.clear()
         yield rejected
 
-    def switches(self) -> int:
+    def next_switch(self) -> int:
         """Next possible switch of nodes (FOREVER: never)."""
         return self._switches.wake()
 

@@ -15,7 +15,7 @@ from dardis.model.events import Change
 from dardis.model.job import FOREVER, Job
 from dardis.model.platform import Platform
 from dardis.node_manager.switching import Switcher
-from dardis.wire.effects import Effect, Send, SendAll, Switched, Talk
+from dardis.wire.effects import Dialogue, Effect, Send, SendAll, Switched
 from dardis.wire.messages import Closures, Message, Switch
 
 
@@ -28,31 +28,33 @@ def manager_of(place: int, managers: int) -> int:
 class Turn:
     """An exclusive action: a complete talk with hosts, or effects without answers."""
 
-    talk: Talk | tuple[Effect, ...]
+    dialogue: Dialogue | tuple[Effect, ...]
     upkeep: bool = False
     """Whether the turn belongs to no decision, such as ends or switching."""
 
 
-class Speaker(Protocol):
+class DialogueManager(Protocol):
     """A task manager in a talk."""
 
     def handle(self, message: Message, now: int) -> list[Effect]:
         """Handle a message; return effects."""
 
 
-def talk(manager: Speaker, effects: list[Effect], heed: Callable[[list[Effect]], list[Effect]], now: int) -> Talk:
+def run_dialogue(
+    manager: DialogueManager, effects: list[Effect], heed: Callable[[list[Effect]], list[Effect]], now: int
+) -> Dialogue:
     """Run a task manager until no effects remain; `heed` filters effects."""
     while effects:
         answers = yield heed(effects)
         effects = [effect for answer in answers for effect in manager.handle(answer, now)]
 
 
-def lay_out_anew(machine: Platform) -> Turn:
+def send_closures(machine: Platform) -> Turn:
     """A turn to send closures to all hosts."""
-    return Turn(_tell_closures(machine), upkeep=True)
+    return Turn(_closures_dialogue(machine), upkeep=True)
 
 
-def _tell_closures(machine: Platform) -> Talk:
+def _closures_dialogue(machine: Platform) -> Dialogue:
     kinds = len(machine.kinds)
     rows = [(node, window) for window in machine.maintenance for node in window.nodes]
     nothing = (-1,) * kinds
@@ -87,29 +89,29 @@ class Turns(Protocol):
     def wake(self) -> int:
         """Next turn without an event (FOREVER: never)."""
 
-    def woken(self, now: int) -> None:
+    def on_wake(self, now: int) -> None:
         """Begin an instant at the time of `wake`."""
 
-    def submitted(self, job: Job, place: int, now: int) -> Iterable[Turn]:
+    def on_submit(self, job: Job, place: int, now: int) -> Iterable[Turn]:
         """Handle the submission of the `place`-th job."""
 
-    def ended(self, jobs: Sequence[JobId], now: int) -> Iterable[Turn]:
+    def on_job_ends(self, jobs: Sequence[JobId], now: int) -> Iterable[Turn]:
         """Handle ends, in this order."""
 
-    def changed(self, change: Change, now: int) -> Iterable[Turn]:
+    def on_change(self, change: Change, now: int) -> Iterable[Turn]:
         """Handle another change."""
 
-    def over(self, now: int, *, last: bool) -> Iterable[Turn]:
+    def on_instant_end(self, now: int, *, last: bool) -> Iterable[Turn]:
         """End the instant; `last`: no event follows so far."""
 
-    def switches(self) -> int:
+    def next_switch(self) -> int:
         """Next possible switch of nodes without an event (FOREVER: never)."""
 
     def switch(self, now: int) -> Iterable[Turn]:
         """Switch nodes without an event."""
 
 
-class Switches:
+class HostSwitching:
     """Optional switching of a machine's nodes over hosts."""
 
     def __init__(self, switcher: Switcher | None, bounds: Ints) -> None:
@@ -125,38 +127,38 @@ class Switches:
         """When all nodes are up, if woken at `time`."""
         return time if self._switcher is None else self._switcher.up_from(time, nodes)
 
-    def reserved(self, job: JobId, start: int, nodes: Ints) -> None:
+    def record_reservation(self, job: JobId, start: int, nodes: Ints) -> None:
         """Record the job's only reservation."""
         if self._switcher is not None:
-            self._switcher.reserved(job, start, nodes)
+            self._switcher.record_reservation(job, start, nodes)
 
-    def dropped(self, job: JobId) -> None:
+    def drop_job(self, job: JobId) -> None:
         """Drop the job's reservation."""
         if self._switcher is not None:
-            self._switcher.dropped(job)
+            self._switcher.drop_job(job)
 
-    def ended(self, job: JobId, now: int) -> None:
+    def on_job_end(self, job: JobId, now: int) -> None:
         """Record a job's end."""
         if self._switcher is not None:
-            self._switcher.ended(job, now)
+            self._switcher.on_job_end(job, now)
 
     def wake(self) -> int:
         """Next possible switch without an event (FOREVER: never)."""
         return FOREVER if self._switcher is None else self._switcher.wake()
 
-    def due(self, now: int) -> bool:
+    def is_due(self, now: int) -> bool:
         """Whether a switch may be due."""
-        return self._switcher is not None and self._switcher.due(now)
+        return self._switcher is not None and self._switcher.is_due(now)
 
     def switch(self, now: int) -> Generator[Turn, None, bool]:
         """Switch due nodes; return whether any were."""
-        if self._switcher is None or not self.due(now):
+        if self._switcher is None or not self.is_due(now):
             return False
         orders: list[Switch] = []
         yield Turn(self._talk(self._switcher, orders, now), upkeep=True)
         return bool(orders)
 
-    def _talk(self, switcher: Switcher, orders: list[Switch], now: int) -> Talk:
+    def _talk(self, switcher: Switcher, orders: list[Switch], now: int) -> Dialogue:
         orders += switcher.decide(now)
         for order in orders:
             moments = order.ready if order.up else np.full(len(order.node), now)

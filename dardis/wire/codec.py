@@ -22,7 +22,7 @@ from dardis.model.arrays import Ints
 from dardis.model.errors import ProtocolError
 from dardis.model.offer_rows import LENGTH, NUMBERS
 from dardis.wire import messages
-from dardis.wire.messages import Message, Written
+from dardis.wire.messages import EncodedMessage, Message
 
 VERSION = 10
 MEMORY_FACTOR, MEMORY_BASE = 128, 1 << 20
@@ -42,11 +42,11 @@ Array = NDArray[Any]
 Piece = Any
 """Bytes-like object. Type checkers accept arrays only from Python 3.12."""
 _TYPES: tuple[type[Any], ...] = (
-    messages.Ask, messages.Offers, messages.Confirm, messages.Reserved, messages.Refused, messages.Commit,
-    messages.Committed, messages.Release, messages.Released, messages.Ended, messages.Later, messages.Finished,
-    messages.Noted, messages.HostDown, messages.Timer, messages.Announce, messages.Look, messages.Published,
-    messages.Switch, messages.Sums, messages.Candidates, messages.Relay, messages.Gathered,
-    messages.JointAsk, messages.JointOffers, messages.Reminder, messages.Closures, messages.Backlog,
+    messages.OfferQuery, messages.Offers, messages.Confirm, messages.Reserved, messages.Refused, messages.Commit,
+    messages.Committed, messages.Release, messages.Released, messages.UnitsEnded, messages.CapacityFreed, messages.Finished,
+    messages.FinishedAck, messages.HostDown, messages.Timer, messages.Announce, messages.PublishRequest, messages.Published,
+    messages.Switch, messages.Sums, messages.Candidates, messages.Relay, messages.GatheredAnswers,
+    messages.JointQuery, messages.JointOffers, messages.Reminder, messages.Closures, messages.BacklogReport,
 )  # fmt: skip
 _TAG = {cls: tag for tag, cls in enumerate(_TYPES)}
 _ARRAY = 1
@@ -54,14 +54,14 @@ _ARRAY = 1
 
 def _write_array(value: object) -> object:
     if isinstance(value, np.ndarray):
-        _see_numbers(value)
+        _check_numbers(value)
         return msgpack.ExtType(_ARRAY, msgpack.packb([value.shape, value.astype("<i8", copy=False).tobytes()]))
     if isinstance(value, np.integer):
         return int(value)
     raise TypeError(f"{type(value).__name__} is no part of a message")
 
 
-def _see_numbers(values: object) -> None:
+def _check_numbers(values: object) -> None:
     if not isinstance(values, np.ndarray) or values.dtype != _INT64:
         kind = values.dtype if isinstance(values, np.ndarray) else type(values).__name__
         raise TypeError(f"what is not 64-bit integers is no part of a message: {kind}")
@@ -109,7 +109,7 @@ def unpack(payload: bytes | bytearray) -> Any:  # noqa: ANN401 (any plain value)
 
 
 @dataclass(slots=True)
-class Spent:
+class HostCosts:
     """Costs of hosts, not yet reported."""
 
     cpu_ns: int = 0
@@ -117,24 +117,24 @@ class Spent:
     payloads: int = 0
     got_bytes: int = 0
 
-    def add(self, more: Spent) -> None:
+    def add(self, more: HostCosts) -> None:
         """Add other costs."""
         self.cpu_ns += more.cpu_ns
         self.codec_ns += more.codec_ns
         self.payloads += more.payloads
         self.got_bytes += more.got_bytes
 
-    def take(self) -> Spent:
+    def take(self) -> HostCosts:
         """Return and reset the costs."""
-        taken = Spent(self.cpu_ns, self.codec_ns, self.payloads, self.got_bytes)
+        taken = HostCosts(self.cpu_ns, self.codec_ns, self.payloads, self.got_bytes)
         self.cpu_ns = self.codec_ns = self.payloads = self.got_bytes = 0
         return taken
 
 
-NOTHING_SPENT = Spent()
+NO_COSTS = HostCosts()
 
 
-def encode(batch: Sequence[tuple[int, Message]], spent: Spent = NOTHING_SPENT) -> bytes:
+def encode(batch: Sequence[tuple[int, Message]], spent: HostCosts = NO_COSTS) -> bytes:
     """Encode (time, message) pairs with costs."""
     head = (VERSION, spent.cpu_ns, spent.codec_ns, spent.payloads, spent.got_bytes, len(batch))
     pieces: list[Piece] = [array("q", head)]
@@ -144,7 +144,7 @@ def encode(batch: Sequence[tuple[int, Message]], spent: Spent = NOTHING_SPENT) -
     return b"".join(pieces)
 
 
-def decode(payload: bytes | bytearray) -> tuple[Spent, list[tuple[int, Message]]]:
+def decode(payload: bytes | bytearray) -> tuple[HostCosts, list[tuple[int, Message]]]:
     """Return costs and pairs. Raises ProtocolError.
 
     Arrays are views of the payload, or of a copy if read-only.
@@ -166,21 +166,21 @@ def decode(payload: bytes | bytearray) -> tuple[Spent, list[tuple[int, Message]]
         raise ProtocolError("a message that is longer than its payload") from None
     if len(batch) != count:
         raise ProtocolError(f"a payload of {len(batch)} messages that says it has {count}")
-    return Spent(*figures), batch
+    return HostCosts(*figures), batch
 
 
-def written(message: Message | Written) -> Written:
+def encode_nested(message: Message | EncodedMessage) -> EncodedMessage:
     """Encode a message for nesting."""
-    if isinstance(message, Written):
+    if isinstance(message, EncodedMessage):
         return message
     pieces: list[Piece] = []
     _put(message, pieces)
-    return Written(np.frombuffer(bytearray().join(pieces), dtype=np.int64))
+    return EncodedMessage(np.frombuffer(bytearray().join(pieces), dtype=np.int64))
 
 
-def opened(message: Message | Written) -> Message:
+def decode_nested(message: Message | EncodedMessage) -> Message:
     """Decode a nested message. Raises ProtocolError."""
-    if not isinstance(message, Written):
+    if not isinstance(message, EncodedMessage):
         return message
     block = message.block
     try:
@@ -192,8 +192,8 @@ def opened(message: Message | Written) -> Message:
     return found
 
 
-def _put(message: Message | Written, pieces: list[Piece]) -> int:
-    if isinstance(message, Written):
+def _put(message: Message | EncodedMessage, pieces: list[Piece]) -> int:
+    if isinstance(message, EncodedMessage):
         pieces.append(message.block)
         return len(message.block)
     tag = _TAG.get(type(message))
@@ -204,7 +204,7 @@ def _put(message: Message | Written, pieces: list[Piece]) -> int:
     place, size = len(pieces), 0
     pieces.append(b"")
     for values in form.arrays_of(message):
-        _see_numbers(values)
+        _check_numbers(values)
         head += (values.ndim, *values.shape)
         size += values.size
         pieces.append(values if values.flags.c_contiguous else values.tobytes())
@@ -267,7 +267,7 @@ def _arrays(ints: memoryview, values: Ints, at: int, count: int, fields: list[An
     return at
 
 
-def _put_all(carried: Sequence[Message | Written], pieces: list[Piece]) -> int:
+def _put_all(carried: Sequence[Message | EncodedMessage], pieces: list[Piece]) -> int:
     pieces.append(array("q", (len(carried),)))
     return 1 + sum(_put(message, pieces) for message in carried)
 
@@ -281,23 +281,23 @@ def _put_parcels(parcels: Sequence[messages.Parcel], pieces: list[Piece]) -> int
     return size
 
 
-def _ask(ints: memoryview, values: Ints, at: int, levels: int) -> tuple[messages.Ask, int]:
+def _ask(ints: memoryview, values: Ints, at: int, levels: int) -> tuple[messages.OfferQuery, int]:
     message, end = _message(ints, values, at, levels)
-    if type(message) is not messages.Ask:
+    if type(message) is not messages.OfferQuery:
         raise ProtocolError(f"a {type(message).__name__} where an Ask was due")
     return message, end
 
 
-def _unread(ints: memoryview, values: Ints, at: int, _: int) -> tuple[Written, int]:
+def _unread(ints: memoryview, values: Ints, at: int, _: int) -> tuple[EncodedMessage, int]:
     """An undecoded message; only the length is checked."""
     end = at + ints[at + LENGTH]
     if not at + NUMBERS <= end <= len(ints):
         raise ProtocolError("a message that is longer than what carries it")
-    return Written(values[at:end]), end
+    return EncodedMessage(values[at:end]), end
 
 
-def _all_unread(ints: memoryview, values: Ints, at: int, levels: int) -> tuple[list[Written], int]:
-    found: list[Written] = []
+def _all_unread(ints: memoryview, values: Ints, at: int, levels: int) -> tuple[list[EncodedMessage], int]:
+    found: list[EncodedMessage] = []
     count, at = ints[at], at + 1
     while len(found) < count:
         message, at = _unread(ints, values, at, levels)
@@ -322,7 +322,7 @@ def _past(at: int, count: int) -> int:
 
 
 _CARRIED: dict[object, tuple[Callable[..., int], Callable[..., tuple[Any, int]]]] = {
-    messages.Ask: (_put, _ask), Message | Written: (_put, _unread), list[Message | Written]: (_put_all, _all_unread),
+    messages.OfferQuery: (_put, _ask), Message | EncodedMessage: (_put, _unread), list[Message | EncodedMessage]: (_put_all, _all_unread),
     list[messages.Parcel]: (_put_parcels, _parcels),
 }  # fmt: skip
 """Writer and reader by type."""

@@ -26,7 +26,7 @@ class SendAll:
 
 
 @value(frozen=True, slots=True)
-class Tell:
+class SendToManager:
     """Send a message to the job's task manager."""
 
     job: JobId
@@ -34,14 +34,14 @@ class Tell:
 
 
 @value(frozen=True, slots=True)
-class TellAll:
+class SendToManagers:
     """Send a message to all task managers."""
 
     message: Message
 
 
 @value(frozen=True, slots=True)
-class Return:
+class Reply:
     """Send a message to the asking task manager."""
 
     to: ManagerAddress
@@ -104,7 +104,7 @@ class Rejected:
 
 
 @value(frozen=True, slots=True)
-class Waiting:
+class PlacementDeferred:
     """The job cannot be placed now, and asks again after a change."""
 
     job: JobId
@@ -112,7 +112,7 @@ class Waiting:
 
 
 @value(frozen=True, slots=True)
-class Done:
+class JobFinished:
     """The job has finished."""
 
     job: JobId
@@ -152,7 +152,7 @@ class Solved:
     """CPU time of updates; of feasibility checks; of job starts."""
     check_cpu_s: float = 0.0
     commit_cpu_s: float = 0.0
-    asked: Plain | None = None
+    problem: Plain | None = None
     """Not recorded."""
 
 
@@ -166,10 +166,10 @@ class Switched:
 
 
 ToHosts = Send | SendAll
-ToManagers = Tell | TellAll | Return
+ToManagers = SendToManager | SendToManagers | Reply
 """Sent only by hosts."""
-Deed = Launch | Kill | Placed | Rejected | Waiting | Done | Solved | Switched
+ExecutorAction = Launch | Kill | Placed | Rejected | PlacementDeferred | JobFinished | Solved | Switched
 """Effects without messages and timers."""
-Effect = ToHosts | ToManagers | SetTimer | Deed
-Talk = Generator[Sequence[Effect], Sequence[Message], None]
+Effect = ToHosts | ToManagers | SetTimer | ExecutorAction
+Dialogue = Generator[Sequence[Effect], Sequence[Message], None]
 """Yields effects and receives answers."""

@@ -20,7 +20,7 @@ _NONE: Ints = np.zeros(0, dtype=np.int64)
 
 
 @value(frozen=True, slots=True)
-class Ask:
+class OfferQuery:
     """Query of a task manager for starts of jobs. Arrays (asks,); `request` (asks, kinds)."""
 
     round: int
@@ -86,11 +86,11 @@ class Offers:
 
 
 @value(frozen=True, slots=True)
-class JointAsk:
+class JointQuery:
     """Queries of several rounds for samples of the same kind; ask i is of round `rounds[i]`."""
 
     rounds: Ints
-    ask: Ask
+    query: OfferQuery
 
 
 @value(frozen=True, slots=True)
@@ -139,7 +139,7 @@ class Candidates:
 
 
 @value(frozen=True, slots=True)
-class Written:
+class EncodedMessage:
     """An encoded nested message."""
 
     block: Ints
@@ -168,25 +168,25 @@ class Relay:
     """Decrease of the wait per level, in s."""
     resend: int
     """Time until silent hosts are asked again, in s."""
-    gone: Ints
+    dead_hosts: Ints
     """Dead hosts, ascending."""
     parcels: list[Parcel]
     """Messages without answers, by host."""
-    message: Message | Written
+    message: Message | EncodedMessage
     """Message for all hosts, with answers, after the parcels."""
     expires: int = FOREVER
     """Time from which the query is obsolete."""
 
 
 @value(frozen=True, slots=True)
-class Gathered:
+class GatheredAnswers:
     """Answers of hosts [first, …) to a `Relay`, summed if possible."""
 
     serial: int
     origin: ManagerAddress
     first: HostId
     incarnation: int
-    answers: list[Message | Written]
+    answers: list[Message | EncodedMessage]
 
 
 @value(frozen=True, slots=True)
@@ -265,7 +265,7 @@ class Released:
 
 
 @value(frozen=True, slots=True)
-class Ended:
+class UnitsEnded:
     """From the executor: the job's units here have ended.
 
     `depth`: later jobs to notify per node (below 0: the node's cores; 0: none).
@@ -276,13 +276,13 @@ class Ended:
 
 
 @value(frozen=True, slots=True)
-class Later:
+class CapacityFreed:
     """To task managers of next jobs: capacity became free before their start."""
 
     host: HostId
     jobs: Ints
     """Unique, ascending."""
-    told: int
+    notice_count: int
     """Messages represented: one per node and job."""
 
 
@@ -302,7 +302,7 @@ class Announce:
 
 
 @value(frozen=True, slots=True)
-class Backlog:
+class BacklogReport:
     """To all node managers: backlog of a task manager, for the time of aging."""
 
     manager: ManagerAddress
@@ -314,7 +314,7 @@ class Backlog:
 
 
 @value(frozen=True, slots=True)
-class Look:
+class PublishRequest:
     """To a host: publish changes."""
 
 
@@ -380,7 +380,7 @@ class Finished:
 
 
 @value(frozen=True, slots=True)
-class Noted:
+class FinishedAck:
     """To a host: `Finished` has arrived."""
 
     job: JobId
@@ -413,9 +413,9 @@ class Reminder:
 
 
 Message = (
-    Ask | Offers | JointAsk | JointOffers | Sums | Candidates | Relay | Gathered | Confirm | Reserved | Refused | Commit
-    | Committed | Release | Released | Ended | Later | Announce | Backlog | Look | Published | Switch | Closures
-    | Finished | Noted | HostDown | Timer | Reminder
+    OfferQuery | Offers | JointQuery | JointOffers | Sums | Candidates | Relay | GatheredAnswers | Confirm | Reserved | Refused | Commit
+    | Committed | Release | Released | UnitsEnded | CapacityFreed | Announce | BacklogReport | PublishRequest | Published | Switch | Closures
+    | Finished | FinishedAck | HostDown | Timer | Reminder
 )  # fmt: skip
 Parcel = tuple[HostId, int, Message]
 """(host, time, message), carried by another."""

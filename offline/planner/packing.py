@@ -95,8 +95,8 @@ class Packing:
         offsets = offsets_of(sizes)
         slots = np.concatenate([np.zeros(0, dtype=np.int64), *groups])
         most, room = max(sizes, default=0), len(self._queue.hold_node)
-        torn = neighbourhood_search.Torn(*(np.zeros(size, dtype=np.int64) for size in (most, most, room, room)))
-        work = neighbourhood_search.Groups(offsets, slots, np.zeros(4, dtype=np.int64), np.zeros(2))
+        torn = neighbourhood_search.GroupBackup(*(np.zeros(size, dtype=np.int64) for size in (most, most, room, room)))
+        work = neighbourhood_search.JobGroups(offsets, slots, np.zeros(4, dtype=np.int64), np.zeros(2))
         done = self._placer.run(neighbourhood_search.rebuild, self._queue, profit, GRAIN_S, self._now, work, torn)
         if done != profile.DONE:
             raise ValueError("a job that was placed is too large for the machine")

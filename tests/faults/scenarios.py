@@ -17,7 +17,7 @@ from dardis.model.step_function import StepFunction
 from dardis.model.target import DesiredProfile
 from dardis.sim.fault_simulation import Crash, Scenario
 from dardis.task_manager import SETUPS, LateSetUp, SetUp
-from dardis.task_manager.claims.two_phase_claims import Pace
+from dardis.task_manager.claims.two_phase_claims import ClaimTimeouts
 from dardis.task_manager.setups import OfferRule
 from dardis.transport.virtual_network import Faults
 
@@ -41,7 +41,7 @@ def draw_scenario(
     managers = int(rng.integers(1, 5))
     delay = int(rng.integers(1, 21))
     resend = int(rng.integers(delay, 3 * delay + 1))
-    pace = Pace(
+    pace = ClaimTimeouts(
         patience=int(rng.integers(delay, 3 * delay + 2)),
         resend=resend,
         lead=3 * delay + resend * int(rng.integers(1, 6)),

@@ -11,10 +11,10 @@ from kit.seeds import assert_sound
 
 from dardis.metrics.audit import audit
 from dardis.model.job import Actual
-from dardis.sim.executed_runs import Executed, is_full
-from dardis.sim.fault_simulation import Fate, FaultSimulation, Log, PoolMaker, Scenario, UnitRun
-from dardis.task_manager import LateByTimers
-from dardis.wire.effects import Done
+from dardis.sim.executed_runs import ExecutedAttempts, is_full
+from dardis.sim.fault_simulation import FaultSimulation, Log, PoolMaker, RunOutcome, Scenario, UnitRun
+from dardis.task_manager import TimedLateManager
+from dardis.wire.effects import JobFinished
 
 MOST_EVENTS = 2_000_000
 """What ends a run that would not end by itself. The longest one known has 806,259 (seed 2049, samples over a tree)."""
@@ -113,8 +113,8 @@ def judge(scenario: Scenario, make_pool: PoolMaker | None = None, log: Log | Non
         violations=tuple(violations),
         digest=hashlib.sha256(record.encode()).hexdigest(),
         jobs=len(scenario.jobs),
-        done=sum(isinstance(end, Done) for end in ends),
-        rejected=sum(not isinstance(end, Done) for end in ends),
+        done=sum(isinstance(end, JobFinished) for end in ends),
+        rejected=sum(not isinstance(end, JobFinished) for end in ends),
         waiting=sum(job.number not in simulation.told for job in scenario.jobs),
         placements=simulation.placements,
         cut=verdict.cut,
@@ -137,7 +137,7 @@ class Verdict:
         self.doomed = doomed
         self.cut = 0
         self.repeated = 0
-        self.executed = Executed(simulation)
+        self.executed = ExecutedAttempts(simulation)
         self.attempts = self.executed.attempts
         self.accepted: dict[int, list[UnitRun]] = {}
 
@@ -158,12 +158,12 @@ class Verdict:
             yield f"{name} was told to have ended {len(told)} times"
         if not told and job.number not in self.doomed:
             yield f"{name} is lost"
-        if told and isinstance(told[0], Done) != possible:
+        if told and isinstance(told[0], JobFinished) != possible:
             yield f"{name} was {'rejected, yet fits' if possible else 'run, yet does not fit'} the machine"
         if attempts and not possible:
             yield f"{name} does not fit the machine, yet was started"
         complete = {attempt for attempt, runs in attempts.items() if is_full(job, runs)}
-        if told and isinstance(told[0], Done):
+        if told and isinstance(told[0], JobFinished):
             right = [attempt for attempt in complete if self._is_as_agreed(job, attempts[attempt])]
             if len(right) == 1:
                 self.accepted[job.number] = attempts[right[0]]
@@ -188,7 +188,7 @@ class Verdict:
             free_from = max(run.end for run in runs)
             if len({run.start for run in runs}) > 1:
                 yield f"{name} does not start everywhere at once"
-            if any(run.fate is Fate.RUNNING for run in runs):
+            if any(run.outcome is RunOutcome.RUNNING for run in runs):
                 yield f"{name} runs on"
             if sum(run.units for run in runs) > job.units:
                 yield f"{name} runs more units than the job has"
@@ -239,5 +239,7 @@ class Verdict:
             }
             if ended := known & self.simulation.told.keys():
                 yield f"task manager {address} has not forgotten jobs that have ended: {sorted(ended)}"
-            if isinstance(manager, LateByTimers) and any(manager._claims.is_dead(*source) for source in manager._seen):
+            if isinstance(manager, TimedLateManager) and any(
+                manager._claims.is_dead(*source) for source in manager._seen
+            ):
                 yield f"task manager {address} has not forgotten hosts that are dead"

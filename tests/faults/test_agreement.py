@@ -13,13 +13,25 @@ from dardis.model.platform import NodeGroup, Platform
 from dardis.node_manager import NodePool
 from dardis.node_manager.pool import FORGET, LAPSE
 from dardis.task_manager import SETUPS, PlannedManager
-from dardis.task_manager.claims.two_phase_claims import OFFERS, RETRY, SILENT, AgreedClaims, Pace
+from dardis.task_manager.claims.two_phase_claims import OFFERS, REPEAT_QUERY, RETRY, ClaimTimeouts, TwoPhaseClaims
 from dardis.task_manager.layout import layout_of
 from dardis.wire import messages as say
-from dardis.wire.effects import Done, Effect, Kill, Launch, Placed, Send, SetTimer, Tell, ToHosts, ToManagers, Waiting
+from dardis.wire.effects import (
+    Effect,
+    JobFinished,
+    Kill,
+    Launch,
+    Placed,
+    PlacementDeferred,
+    Send,
+    SendToManager,
+    SetTimer,
+    ToHosts,
+    ToManagers,
+)
 
-PACE = Pace(patience=10, resend=4, lead=20)
-AGREED = partial(AgreedClaims, PACE, 1)
+PACE = ClaimTimeouts(patience=10, resend=4, lead=20)
+AGREED = partial(TwoPhaseClaims, PACE, 1)
 PLATFORM = Platform("two", (NodeGroup("n", 2, {"cores": 4}),))
 JOB = Job(5, 0, 0, None, walltime=50, units=2, request=(4,), groups=1)
 
@@ -79,7 +91,7 @@ class TestNodeManager:
 
     def test_what_has_ended_or_lapsed_need_not_be_remembered(self, pool):
         self.ended(pool, 1, 100)
-        pool.handle(say.Noted(5, 1), 131)
+        pool.handle(say.FinishedAck(5, 1), 131)
         pool.handle(replace(confirm(2, start=200), expires=150), 140)
         pool.handle(say.Timer(5, 2, LAPSE), 200)
         assert pool.idle
@@ -100,7 +112,7 @@ class TestNodeManager:
     def test_a_commit_is_answered_again_and_launches_once(self, pool):
         pool.handle(confirm(), 10)
         first, second = pool.handle(say.Commit(5, 1), 20), pool.handle(say.Commit(5, 1), 21)
-        assert [type(effect) for effect in first] == [Tell, Launch]
+        assert [type(effect) for effect in first] == [SendToManager, Launch]
         assert said(second) == said(first) == [say.Committed(5, 1, 0)]
         assert len(second) == 1
 
@@ -114,7 +126,7 @@ class TestNodeManager:
     def ended(self, pool: NodePool, attempt: int, now: int) -> None:
         pool.handle(confirm(attempt=attempt, start=now), now - 10)
         pool.handle(say.Commit(5, attempt), now - 5)
-        assert said(pool.handle(say.Ended(5, 0), now + 30)) == [say.Finished(5, attempt, 0)]
+        assert said(pool.handle(say.UnitsEnded(5, 0), now + 30)) == [say.Finished(5, attempt, 0)]
 
     def test_a_copy_of_a_claim_that_has_ended_calls_nothing_off(self, pool):
         self.ended(pool, 1, 100)
@@ -125,14 +137,14 @@ class TestNodeManager:
         self.ended(pool, 1, 100)
         again = say.Timer(5, 1, 1)
         assert said(pool.handle(again, 134)) == [say.Finished(5, 1, 0)]
-        pool.handle(say.Noted(5, 1), 135)
+        pool.handle(say.FinishedAck(5, 1), 135)
         assert pool.handle(again, 138) == []
 
     def test_a_late_note_of_an_earlier_attempt_does_not_silence_a_later_one(self, pool):
         self.ended(pool, 1, 100)
         pool.handle(say.Release(5, 1), 140)
         self.ended(pool, 2, 200)
-        pool.handle(say.Noted(5, 1), 231)
+        pool.handle(say.FinishedAck(5, 1), 231)
         assert said(pool.handle(say.Timer(5, 2, 1), 234)) == [say.Finished(5, 2, 0)]
 
 
@@ -175,11 +187,11 @@ class TestTaskManager:
         assert said(talk.both(say.Reserved, 4)) == [say.Commit(5, 1)] * 2
         (placed,) = talk.both(say.Committed, 6)
         assert (type(placed), placed.start) == (Placed, 20)
-        assert talk.both(say.Finished, 50)[-1] == Done(5)
+        assert talk.both(say.Finished, 50)[-1] == JobFinished(5)
 
     def test_who_is_silent_is_asked_again(self, talk):
         talk.tell(talk.offers()[0], 2)
-        (again,) = timers(talk.asked, SILENT)
+        (again,) = timers(talk.asked, REPEAT_QUERY)
         effects = talk.tell(again.timer, again.at)
         assert [effect.to for effect in effects if isinstance(effect, Send)] == [1]
 
@@ -187,7 +199,7 @@ class TestTaskManager:
         (late,) = timers(talk.asked, OFFERS)
         effects = talk.tell(late.timer, late.at)
         (retry,) = timers(effects, RETRY)
-        assert [type(message) for message in said(talk.tell(retry.timer, retry.at))] == [say.Ask]
+        assert [type(message) for message in said(talk.tell(retry.timer, retry.at))] == [say.OfferQuery]
 
     def test_a_refusal_releases_everywhere_and_waits_for_it(self, talk):
         talk.claim()
@@ -196,7 +208,7 @@ class TestTaskManager:
         (retry,) = timers(effects, RETRY)
         assert said(talk.tell(retry.timer, retry.at)) == []
         talk.both(say.Released, retry.at)
-        assert [type(message) for message in said(talk.tell(retry.timer, retry.at + 4))] == [say.Ask]
+        assert [type(message) for message in said(talk.tell(retry.timer, retry.at + 4))] == [say.OfferQuery]
 
     def test_a_claim_expires_at_its_start_or_when_it_should_have_come_long_ago(self, talk):
         talk.submit(replace(JOB, earliest=500))
@@ -221,7 +233,7 @@ class TestTaskManager:
         talk.tell(say.Committed(5, 1, 0), 6)
         effects = talk.tell(say.Finished(5, 1, 1), 51)
         assert [type(effect) for effect in effects] == [Send, Placed]
-        assert talk.tell(say.Finished(5, 1, 0), 52)[-1] == Done(5)
+        assert talk.tell(say.Finished(5, 1, 0), 52)[-1] == JobFinished(5)
 
     def test_a_death_calls_off_and_needs_no_release_from_the_dead(self, talk):
         talk.claim()
@@ -230,7 +242,7 @@ class TestTaskManager:
         assert [effect.to for effect in effects if isinstance(effect, Send)] == [0]
         (retry,) = timers(effects, RETRY)
         talk.tell(say.Released(5, 1, 0), 6)
-        assert [type(message) for message in said(talk.tell(retry.timer, retry.at))] == [say.Ask]
+        assert [type(message) for message in said(talk.tell(retry.timer, retry.at))] == [say.OfferQuery]
 
     def test_news_of_an_earlier_incarnation_s_death_is_no_release(self, talk):
         first, second = talk.offers(incarnation=1)
@@ -253,7 +265,7 @@ class TestTaskManager:
         first, _ = talk.offers()
         talk.tell(say.HostDown(1, 0), 1)
         effects = talk.tell(first, 2)
-        assert isinstance(effects[0], Waiting)
+        assert isinstance(effects[0], PlacementDeferred)
         (retry,) = timers(effects, RETRY)
         talk.asked = talk.tell(retry.timer, retry.at)
         first, second = talk.offers(incarnation=1)
@@ -266,14 +278,14 @@ class TestTaskManager:
         talk.both(say.Committed, 6)
         talk.tell(say.Finished(5, 1, 1), 50)
         assert talk.tell(say.HostDown(1, 0), 51) == []
-        assert talk.tell(say.Finished(5, 1, 0), 52)[-1] == Done(5)
+        assert talk.tell(say.Finished(5, 1, 0), 52)[-1] == JobFinished(5)
 
     def test_a_death_while_a_claim_is_called_off_is_a_release(self, talk):
         talk.claim()
         (retry,) = timers(talk.tell(say.Refused(5, 1, 0), 4), RETRY)
         talk.tell(say.Released(5, 1, 0), 5)
         talk.tell(say.HostDown(1, 0), 6)
-        assert [type(message) for message in said(talk.tell(retry.timer, retry.at))] == [say.Ask]
+        assert [type(message) for message in said(talk.tell(retry.timer, retry.at))] == [say.OfferQuery]
 
     def test_a_last_word_of_the_dead_does_not_bring_them_back(self, talk):
         first, second = talk.offers()
@@ -282,4 +294,4 @@ class TestTaskManager:
         (retry,) = timers(talk.tell(first, 4), RETRY)
         talk.asked = talk.tell(retry.timer, retry.at)
         first, _ = talk.offers()
-        assert isinstance(talk.tell(first, retry.at + 1)[0], Waiting)
+        assert isinstance(talk.tell(first, retry.at + 1)[0], PlacementDeferred)

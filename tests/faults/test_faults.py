@@ -10,8 +10,8 @@ from faults.seeds import check, run_seed
 
 from dardis.node_manager import NodePool, RelayingHost
 from dardis.sim.fault_simulation import PoolMaker
-from dardis.task_manager import LateByTimers, negotiation
-from dardis.task_manager.claims.two_phase_claims import AgreedClaims, Proposal
+from dardis.task_manager import TimedLateManager, negotiation
+from dardis.task_manager.claims.two_phase_claims import Proposal, TwoPhaseClaims
 from dardis.wire import messages as say
 from dardis.wire.effects import Effect
 
@@ -118,7 +118,7 @@ def test_a_broken_node_manager_is_found_out(pool: PoolMaker, kind, found: str, q
     assert finds(found, quick, pool, **kind)
 
 
-def calls_off_what_is_committed(right=AgreedClaims._demand):
+def calls_off_what_is_committed(right=TwoPhaseClaims._demand):
     def impatient(self, proposal, now):
         late = now > proposal.state.start and proposal.phase.value == "committing"
         return self._abort(proposal, now) if late else right(self, proposal, now)
@@ -150,11 +150,11 @@ NOT_DONE = "ran in full, all its hosts lived, and the job was not done"
 @pytest.mark.parametrize(
     ("where", "name", "broken", "kind", "found", "quick"),
     [
-        (AgreedClaims, "_died", lambda self, _, host: host in self._dead, PLAIN, "while an earlier one does", 31),
-        (AgreedClaims, "_demand", calls_off_what_is_committed(), PLAIN, NOT_DONE, 94),
+        (TwoPhaseClaims, "_died", lambda self, _, host: host in self._dead, PLAIN, "while an earlier one does", 31),
+        (TwoPhaseClaims, "_demand", calls_off_what_is_committed(), PLAIN, NOT_DONE, 94),
         (Proposal, "demand", lets_forget_too_soon(), STALE, "after it had released it", 4),
         (negotiation, "confirms_of", takes_claims_for_final(), LATE, NOT_DONE, 63),
-        (LateByTimers, "_ask_later", never_asks_again, LATE, "is lost", 1),
+        (TimedLateManager, "_ask_later", never_asks_again, LATE, "is lost", 1),
     ],
     ids=["new incarnation for the dead one", "called off for silence", "forgotten", "one phase", "never asks again"],
 )

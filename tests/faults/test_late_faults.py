@@ -9,13 +9,13 @@ from kit.dispatchers import dispatcher_of
 
 from dardis.model.platform import NodeGroup, Platform
 from dardis.sim.fault_simulation import FaultSimulation, Scenario
-from dardis.task_manager import LateByTimers, LateSetUp
-from dardis.task_manager.claims.two_phase_claims import Pace
+from dardis.task_manager import LateSetUp, TimedLateManager
+from dardis.task_manager.claims.two_phase_claims import ClaimTimeouts
 from dardis.task_manager.late.backlog import Backlog
 from dardis.transport.virtual_network import Faults
 from dardis.wire.effects import Send, SendAll
 
-PACE = Pace(patience=6, resend=6, lead=20)
+PACE = ClaimTimeouts(patience=6, resend=6, lead=20)
 
 
 def test_what_is_told_of_waiting_jobs_is_so_when_claims_have_been_called_off(monkeypatch):
@@ -33,9 +33,9 @@ def test_what_is_told_of_waiting_jobs_is_so_when_claims_have_been_called_off(mon
             assert known == {number: None if states[number].nodes is None else states[number].start for number in known}
         return effects
 
-    unchanged, submitted = Backlog.tell, LateByTimers.submit
-    monkeypatch.setattr(Backlog, "tell", tell)
-    monkeypatch.setattr(LateByTimers, "submit", submit)
+    unchanged, submitted = Backlog.make_report, TimedLateManager.submit
+    monkeypatch.setattr(Backlog, "make_report", tell)
+    monkeypatch.setattr(TimedLateManager, "submit", submit)
     check(range(20, 30), late=True)
     assert any(None in known.values() and len({*known.values()}) > 1 for known in told)
 
@@ -77,14 +77,14 @@ def test_a_wide_job_starts_soon_after_it_has_grown_old(seed, drop, failed_claims
 
 def test_a_head_finds_its_earlier_start_though_nobody_publishes_again(monkeypatch):
     """Job 1 ends long before its walltime. What job 2 asks then is answered too late, and nothing else happens."""
-    peek, peeks = LateByTimers._peek, []
+    peek, peeks = TimedLateManager._query_earlier, []
 
     def too_late(self, state, start, now):
         peeks.append(now)
         asked = peek(self, state, start, now)
         return [effect for effect in asked if not isinstance(effect, Send | SendAll)] if len(peeks) == 1 else asked
 
-    monkeypatch.setattr(LateByTimers, "_peek", too_late)
+    monkeypatch.setattr(TimedLateManager, "_query_earlier", too_late)
     long, wide = (
         actual(1, 0, 0, None, 50_000, 2, (2,), 1, runtime=600),
         actual(2, 30, 30, None, 100, 2, (4,), 1, runtime=100),

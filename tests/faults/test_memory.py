@@ -18,10 +18,10 @@ from dardis.model.randomness import stream
 from dardis.registry import OURS
 from dardis.sim.fault_simulation import FaultSimulation, PoolMaker, Scenario
 from dardis.task_manager import LateSetUp
-from dardis.task_manager.claims.two_phase_claims import Pace
+from dardis.task_manager.claims.two_phase_claims import ClaimTimeouts
 from dardis.transport.virtual_network import Faults
-from dardis.wire.effects import Deed, Done, Rejected
-from dardis.wire.messages import Look
+from dardis.wire.effects import ExecutorAction, JobFinished, Rejected
+from dardis.wire.messages import PublishRequest
 
 IN_SYSTEM = 100
 REST_S, LOOKS = 10_000, 8
@@ -71,7 +71,7 @@ class Stream(FaultSimulation):
         delay = 4
         faults = Faults(delay, drop=0.05, duplicate=0.1, longest_duplicate_delay=2000)
         platform = Platform("busy", (NodeGroup("n", hosts, {"cores": cores}),))
-        pace = Pace(patience=8, resend=8, lead=30)
+        pace = ClaimTimeouts(patience=8, resend=8, lead=30)
         bounds = tuple(range(hosts + 1))
         scenario = Scenario(seed, platform, bounds, (), SET_UPS[setup], managers, pace, faults, arity=arity)
         super().__init__(scenario, make_pool)
@@ -110,11 +110,11 @@ class Stream(FaultSimulation):
 
     def _look(self, now: int) -> None:  # noqa: ARG002 (the network knows)
         for host in LOOKS * [*range(len(self.hosts))]:
-            self.network.send(host, Look())
+            self.network.send(host, PublishRequest())
 
-    def execute(self, who: int, deed: Deed, now: int) -> None:
+    def execute(self, who: int, deed: ExecutorAction, now: int) -> None:
         super().execute(who, deed, now)
-        if isinstance(deed, Done | Rejected):
+        if isinstance(deed, JobFinished | Rejected):
             del self.told[deed.job], self._jobs[deed.job]
             self.ended += 1
             self.network.at(now + 1, self._next_job)

@@ -19,12 +19,12 @@ from dardis.node_manager import RelayingHost, relay
 from dardis.registry import OURS
 from dardis.sim.fault_simulation import Crash, FaultSimulation, Scenario
 from dardis.task_manager import SETUPS, LateSetUp, questions
-from dardis.task_manager.claims.two_phase_claims import LONGEST_BACKOFF, AgreedClaims, Pace
+from dardis.task_manager.claims.two_phase_claims import LONGEST_BACKOFF, ClaimTimeouts, TwoPhaseClaims
 from dardis.transport.virtual_network import Faults
 from dardis.wire import messages as say
 from dardis.wire.effects import Effect, Kill, Send
 
-PACE = Pace(patience=12, resend=6, lead=40)
+PACE = ClaimTimeouts(patience=12, resend=6, lead=40)
 SEVEN = Platform("seven", (NodeGroup("n", 7, {"cores": 4}),))
 """A tree of arity 2: host 0 asks 1 and 4, 1 asks 2 and 3, 4 asks 5 and 6."""
 
@@ -67,8 +67,8 @@ def test_jobs_that_are_submitted_at_once_race_to_their_ends():
 
 
 CHAIN = [
-    (21, Pace(20, 20, 60)), (5, Pace(3, 3, 9)), pytest.param(41, Pace(20, 20, 60), marks=pytest.mark.slow),
-    pytest.param(21, Pace(3, 3, 9), marks=pytest.mark.slow),
+    (21, ClaimTimeouts(20, 20, 60)), (5, ClaimTimeouts(3, 3, 9)), pytest.param(41, ClaimTimeouts(20, 20, 60), marks=pytest.mark.slow),
+    pytest.param(21, ClaimTimeouts(3, 3, 9), marks=pytest.mark.slow),
 ]  # fmt: skip
 
 
@@ -84,7 +84,7 @@ def test_patience_grows_until_it_is_enough_for_the_longest_way(hosts, pace, setu
 
 
 def test_a_network_that_is_too_slow_for_any_patience_is_refused():
-    pace = Pace(patience=20, resend=3, lead=60)
+    pace = ClaimTimeouts(patience=20, resend=3, lead=60)
     one = one_dies(job(1, 100, 1), host=4, at=104, heard=400)
     replace(one, pace=pace, faults=Faults(60))
     with pytest.raises(InputError, match=r"^pace: messages take up to 61 s, resend is 3 s; expected at most 20 times"):
@@ -96,9 +96,9 @@ def never_again(number: int, now: int) -> list[Effect]:
 
 
 def test_failures_that_more_patience_would_not_have_helped_make_nobody_wait_longer():
-    agreement = AgreedClaims(Pace(10, 4, 30), 1, never_again, levels=20, questions=2)
+    agreement = TwoPhaseClaims(ClaimTimeouts(10, 4, 30), 1, never_again, levels=20, questions=2)
     for _ in range(50):
-        agreement.failed(5, slow=False)
+        agreement.note_failure(5, slow=False)
     assert agreement._allowance(5) == 4 << LONGEST_BACKOFF
 
 
@@ -128,13 +128,13 @@ def counts_an_answer_twice(asked, told):
     return JOINED(asked, [*told, told[-1]])
 
 
-GO_ON, JOINED = RelayingHost._go_on, relay.joined_answers
+GO_ON, JOINED = RelayingHost._on_reminder, relay.join_answers
 
 
 @pytest.mark.parametrize(
     ("where", "name", "broken", "what"),
     [
-        (RelayingHost, "_go_on", asks_again_never, "is lost"),
+        (RelayingHost, "_on_reminder", asks_again_never, "is lost"),
         (RelayingHost, "_remind", lambda *_: Kill(-1, 0), "has not forgotten a question"),  # nobody runs that
         (questions, "living", lambda first, *_: first, "is lost"),
         (RelayingHost, "_left_out", lambda *_: [], "is lost"),
@@ -152,7 +152,7 @@ def test_a_broken_tree_is_found_out(where, name, broken, what, monkeypatch):
 
 
 def test_a_host_that_waits_for_ever_for_its_part_is_found_out(monkeypatch):
-    monkeypatch.setattr(RelayingHost, "_go_on", waits_for_ever)
+    monkeypatch.setattr(RelayingHost, "_on_reminder", waits_for_ever)
     assert not FaultSimulation(one_dies(job(1, 100, 4), host=4, at=104, heard=400)).run(lambda: False, 10_000)
 
 

@@ -50,12 +50,12 @@ def setup_of(name: str, *settings: str) -> CentralSetUp:
 @contextmanager
 def little_room(slots: int) -> Iterator[None]:
     """Makes all tables of a dispatcher so small at first that its passes stop for want of room, of each sort."""
-    make_rows, make_room = profiles.make_rows, placer.make_room
+    make_rows, make_room = profiles.make_rows, placer.make_pass_buffers
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(job_table, "FIRST_SLOTS", slots)
         patch.setattr(placer, "FIRST_LONGEST", 1)
         patch.setattr(profiles, "make_rows", lambda count, columns, _, dtype: make_rows(count, columns, 3, dtype))
-        patch.setattr(placer, "make_room", lambda kinds, scratch, _, slots: make_room(kinds, scratch, 1, slots))
+        patch.setattr(placer, "make_pass_buffers", lambda kinds, scratch, _, slots: make_room(kinds, scratch, 1, slots))
         yield
 
 

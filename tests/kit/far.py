@@ -7,7 +7,7 @@ from dardis.live.live_decisions import Asks, Decider, Happened, Runs, host_of_pl
 from dardis.model.platform import NodeGroup, Platform
 from dardis.runs.hosts import even_bounds
 from dardis.transport.links import Link
-from dardis.transport.remote_hosts import FarHost, FarHosts
+from dardis.transport.remote_hosts import RemoteHost, RemoteHosts
 
 
 class Site:
@@ -23,14 +23,14 @@ class Site:
         return host_of_plan(self.plan, host)
 
     def far_host(self):
-        return FarHost(host_of_plan)
+        return RemoteHost(host_of_plan)
 
     def local(self):
         return hosts_here(self.platform, self.bounds)
 
     def far(self, switchboard, here=(), session=1, patience_s=60.0):
         here = {host: self.machine(host) for host in here}
-        return FarHosts(switchboard, self.plan, self.hosts, session, patience_s, here)
+        return RemoteHosts(switchboard, self.plan, self.hosts, session, patience_s, here)
 
     def decider(self, hosts):
         return Decider(self.platform, self.bounds, hosts)

@@ -14,7 +14,7 @@ from dardis.model.platform import Platform
 from dardis.model.target import DesiredProfile
 from dardis.node_manager import NodePool, RelayingHost
 from dardis.sim.simulation import Simulation
-from dardis.task_manager import LateByTurns, LateSetUp, Reach
+from dardis.task_manager import LateSetUp, LockstepLateManager, Reach
 from dardis.task_manager.layout import layout_of
 from dardis.transport.local_transport import LocalHosts, LocalPool
 from dardis.turns import LateTurns
@@ -85,7 +85,7 @@ def run_late(
     ]
     layout = layout_of(platform, bounds, desired)
     agents = [
-        LateByTurns(setup, layout, 1, Reach(arity), address_of(manager), pool=pools[0] if local else None)
+        LockstepLateManager(setup, layout, 1, Reach(arity), address_of(manager), pool=pools[0] if local else None)
         for manager in range(managers)
     ]
     hosts = LocalPool(pools[0]) if local else LocalHosts([RelayingHost(pool) for pool in pools], encoded=encoded)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dardis.kernels.list_schedule import Ahead, make_ahead
+from dardis.kernels.list_schedule import PlanBuffers, make_plan_buffers
 from dardis.model.job import FOREVER
 
 SECONDS = 250
@@ -37,18 +37,18 @@ def list_schedule(free: np.ndarray, now: int, need: np.ndarray, span: np.ndarray
     return starts
 
 
-def cost_of_all(ahead: Ahead, starts: list[int], now: int) -> float:
+def cost_of_all(ahead: PlanBuffers, starts: list[int], now: int) -> float:
     return sum(weight * (start - now) for weight, start in zip(ahead.weight, starts, strict=True) if start != FOREVER)
 
 
-def drawn(seed: int, count: int = 7, columns: int = 2) -> tuple[Ahead, np.ndarray]:
+def drawn(seed: int, count: int = 7, columns: int = 2) -> tuple[PlanBuffers, np.ndarray]:
     """A plan of `count` jobs on a profile of a few steps from second 5 on, and that profile by the second.
 
     Some jobs ask for more than there ever is, and for nothing of a column.
     """
     rng = np.random.default_rng(seed)
     steps = int(rng.integers(1, 9))
-    ahead = make_ahead(np.array([0]), np.full((1, columns), 8), count, 4 * count)
+    ahead = make_plan_buffers(np.array([0]), np.full((1, columns), 8), count, 4 * count)
     ahead.time[0, :steps] = 5 + np.concatenate([[0], np.sort(rng.choice(np.arange(1, 60), steps - 1, replace=False))])
     ahead.value[0, :steps] = rng.integers(-1, 9, (steps, columns))
     ahead.steps[0] = steps

@@ -70,13 +70,13 @@ def simulate(
     hosts = LocalPool(pools[0]) if local else LocalHosts([RelayingHost(pool) for pool in pools], encoded=True)
     simulation = Simulation(jobs, PlannedTurns(setup, agents, layout.bounds), hosts)
     starts: dict[int, list[int]] = {}
-    note = simulation.recorder.placed
+    note = simulation.recorder.record_placement
 
     def placed(place, start, nodes, units):
         starts.setdefault(place, []).append(start)
         note(place, start, nodes, units)
 
-    simulation.recorder.placed = placed  # type: ignore[method-assign]
+    simulation.recorder.record_placement = placed  # type: ignore[method-assign]
     simulation.run()
     recorder = simulation.recorder
     return Run(recorder.schedule(simulation.jobs, platform.kinds), recorder.reasons, starts, agents)

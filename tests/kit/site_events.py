@@ -58,7 +58,7 @@ class Case:
             if job.number in named or place in run.recorder.cut
         ]
         asked = AskedJobs.of(self.jobs, self.site.kinds).changed(changed)
-        return list(map(str, audit(run.schedule, run.site.as_it_became, expected=expected, asked=asked)))
+        return list(map(str, audit(run.schedule, run.site.platform_after_events, expected=expected, asked=asked)))
 
 
 @st.composite

@@ -19,8 +19,8 @@ from dardis.task_manager import SETUPS as NAMED
 from dardis.task_manager import PlannedManager, Reach
 from dardis.task_manager.layout import layout_of
 from dardis.transport.mpi_transport import MpiHosts, serve
-from dardis.wire.effects import Send, Tell
-from dardis.wire.messages import Later, Look, Noted
+from dardis.wire.effects import Send, SendToManager
+from dardis.wire.messages import CapacityFreed, FinishedAck, PublishRequest
 from dardis.workload.csv_trace import write_table
 from dardis.workload.generate import generate
 
@@ -132,11 +132,11 @@ class Notebook:
         self.host, self.noted = host, []
 
     def handle(self, message, now):
-        if isinstance(message, Noted):
+        if isinstance(message, FinishedAck):
             self.noted.append((message.job, now))
             return []
         jobs = np.array(self.noted, dtype=np.int64).reshape(-1, 2)
-        return [Tell(0, Later(self.host, jobs, len(jobs)))]
+        return [SendToManager(0, CapacityFreed(self.host, jobs, len(jobs)))]
 
 
 @pytest.mark.mpi
@@ -155,12 +155,12 @@ def test_what_nobody_answers_arrives_before_what_is_asked_later_whichever_way_th
         sends = []
         for host in range(COMM.size):
             if (now * 7 + host) % 3:
-                sends.append(Send(host, Noted(100 * now + host, 1)))
+                sends.append(Send(host, FinishedAck(100 * now + host, 1)))
                 expected[host].append([100 * now + host, now])
         straight = [now % COMM.size] if now % 3 else []
         everybody = list(range(COMM.size)) if now % 2 or not straight else []
-        sends += [Send(host, Look()) for host in straight]
-        sends += [manager._negotiation.to_all(Look())] if everybody else []
+        sends += [Send(host, PublishRequest()) for host in straight]
+        sends += [manager._negotiation.message_to_all(PublishRequest())] if everybody else []
         answers, _ = hosts.exchange(sends, now)
         assert [answer.host for answer in answers] == straight + everybody
         assert [answer.jobs.tolist() for answer in answers] == [expected[answer.host] for answer in answers]

@@ -10,7 +10,7 @@ from mpi4py import MPI
 
 from dardis.model.errors import InputError
 from dardis.model.loggp import JobCost, LogGP, flat_round_ns
-from dardis.scale.experiment import Ground
+from dardis.scale.experiment import RankGroup
 from dardis.scale.measure import measure
 from dardis.scale.scale_run import ScaleRequest, run_scale_over_ranks
 from dardis.transport.loggp_probe import measure as measure_network
@@ -47,7 +47,7 @@ def test_schedules_are_those_of_one_process(mpi_tmp_path, dispatcher):
             one = request_for(
                 mpi_tmp_path, dispatcher=dispatcher, nodes=(what.nodes,), samples=(what.sample,), ranks=()
             )
-            alone[key] = measure(one.experiments(1)[0], Ground(None, None, 1)).schedule_digest
+            alone[key] = measure(one.experiments(1)[0], RankGroup(None, None, 1)).schedule_digest
         assert row.schedule_digest == alone[key], what
         assert row.ranks == what.ranks
         assert row.completed == JOBS

@@ -9,7 +9,7 @@ from kit.effort import examples
 from kit.machine import busy_hours, jobs, platforms
 from kit.run import Run, simulate
 
-from dardis.kernels.offers import Held
+from dardis.kernels.offers import HeldReservations
 from dardis.metrics.audit import audit
 from dardis.model.choices import EventOrder, NodeChoice, OnOff, UnitsPerNode
 from dardis.model.local_queries import Improve
@@ -85,7 +85,9 @@ def test_room_grows_with_what_it_is_for():
         state.book(both_nodes, job, 5000, 0)
     count = len(jobs)
     none, ones = np.zeros(count, dtype=np.int64), np.ones(count, dtype=np.int64)
-    held = Held(2 * np.arange(count + 1), np.tile(both_nodes, count), np.tile(units, count), 5000 + none, 9000 + none)
+    held = HeldReservations(
+        2 * np.arange(count + 1), np.tile(both_nodes, count), np.tile(units, count), 5000 + none, 9000 + none
+    )
     first = 100 + 3 * jobs
     improve = Improve(jobs, ones, first, held.start - 1, 2 * ones, ones, ones.reshape(-1, 1), 0, False)
     before = len(state._out.rows)

@@ -12,7 +12,7 @@ from kit.plans_ahead import SECONDS, cost_of_all, drawn, list_schedule
 from dardis.dispatch.cp.search_effort import Effort
 from dardis.dispatch.replan.queue_plan import PlanAhead
 from dardis.kernels.job_queue import NUMBER, REQUEST
-from dardis.kernels.list_schedule import Ahead, put_all, write_least
+from dardis.kernels.list_schedule import PlanBuffers, put_all, write_least
 from dardis.kernels.replan import adopt
 from dardis.model.job import FOREVER
 
@@ -21,7 +21,7 @@ SEEDS = range(40)
 PATIENT = Effort(first_s=10.0)
 
 
-def planned(seed: int) -> tuple[Ahead, np.ndarray, np.ndarray]:
+def planned(seed: int) -> tuple[PlanBuffers, np.ndarray, np.ndarray]:
     """A plan by some order, what is free by the second, and the jobs' rows."""
     ahead, free = drawn(seed, count=5, columns=1 + seed % 2)
     count = len(ahead.order)
@@ -33,7 +33,7 @@ def planned(seed: int) -> tuple[Ahead, np.ndarray, np.ndarray]:
     return ahead, free, rows
 
 
-def best_of_orders(ahead: Ahead, free: np.ndarray, places: list[int]) -> float:
+def best_of_orders(ahead: PlanBuffers, free: np.ndarray, places: list[int]) -> float:
     """The least cost of these jobs, all of which start."""
     best = inf
     for order in permutations(places):

@@ -9,7 +9,7 @@ from kit.far import Chance, Site
 from dardis.model.errors import ProtocolError
 from dardis.transport.base import HostDownError
 from dardis.wire.effects import Send, SendAll
-from dardis.wire.messages import Look, Published, Relay
+from dardis.wire.messages import Published, PublishRequest, Relay
 
 
 class InProcess:
@@ -75,7 +75,7 @@ def test_another_session_begins_anew_and_the_one_before_is_over(seed):
         chance.started(*decider.decide(chance.happens()))
     switchboard.away = {rng.randrange(1, 4), rng.randrange(1, 4)}
     with pytest.raises(HostDownError) as down:
-        hosts.exchange([SendAll(Look())], chance.now)
+        hosts.exchange([SendAll(PublishRequest())], chance.now)
     assert down.value.hosts == tuple(sorted(switchboard.away))
     silent = [0, *switchboard.away]
     switchboard.away = set()
@@ -87,7 +87,7 @@ def test_another_session_begins_anew_and_the_one_before_is_over(seed):
         assert far.decide(happened) == expected
         chance.started(*expected)
     with pytest.raises(HostDownError) as down:
-        hosts.exchange([SendAll(Look())], chance.now)
+        hosts.exchange([SendAll(PublishRequest())], chance.now)
     assert down.value.hosts == tuple(host for host in range(4) if host not in silent), "they hold another session's"
 
 
@@ -95,15 +95,15 @@ def test_answers_come_by_host_and_only_those_that_are_asked_are_waited_for():
     site = Site(4)
     switchboard = InProcess(site)
     hosts = site.far(switchboard, [2])
-    answers, _ = hosts.exchange([Send(3, Look()), Send(2, Look()), Send(0, Look())], 1000)
+    answers, _ = hosts.exchange([Send(3, PublishRequest()), Send(2, PublishRequest()), Send(0, PublishRequest())], 1000)
     assert [answer.host for answer in answers if isinstance(answer, Published)] == [0, 2, 3]
     switchboard.away = {0, 1}
-    assert len(hosts.exchange([Send(3, Look())], 1000)[0]) == 1
+    assert len(hosts.exchange([Send(3, PublishRequest())], 1000)[0]) == 1
     assert hosts.message_bytes
 
 
 def test_a_question_down_a_tree_is_refused():
-    relay = Relay(1, -1, -1, 0, 2, 2, 0, 0, 0, np.zeros(0, dtype=np.int64), [], Look())
+    relay = Relay(1, -1, -1, 0, 2, 2, 0, 0, 0, np.zeros(0, dtype=np.int64), [], PublishRequest())
     site = Site(2)
     with pytest.raises(ProtocolError, match="not asked down a tree"):
         site.far(InProcess(site)).exchange([Send(0, relay)], 1000)

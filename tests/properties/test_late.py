@@ -232,10 +232,10 @@ def test_room_at_the_beginning_decides_nothing(data, slots):
     expected = case.run()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(job_table, "FIRST_SLOTS", slots)
-        make_rows, make_room = view.make_rows, placer.make_room
+        make_rows, make_room = view.make_rows, placer.make_pass_buffers
         patch.setattr(view, "make_rows", lambda count, columns, _, dtype: make_rows(count, columns, 1, dtype))
         patch.setattr(placer, "FIRST_LONGEST", 1)
-        patch.setattr(placer, "make_room", lambda kinds, scratch, _, count: make_room(kinds, scratch, 1, count))
+        patch.setattr(placer, "make_pass_buffers", lambda kinds, scratch, _, count: make_room(kinds, scratch, 1, count))
         narrow = case.run()
     assert narrow.schedule.digest() == expected.schedule.digest()
     assert narrow.reasons == expected.reasons

@@ -96,8 +96,10 @@ def test_room_at_the_beginning_decides_nothing(data, slots):
         patched.setattr(job_table, "FIRST_SLOTS", slots)
         patched.setattr(late_binding, "FIRST_JOBS", 1)
         patched.setattr(placer, "FIRST_LONGEST", 1)
-        make_room = placer.make_room
-        patched.setattr(placer, "make_room", lambda kinds, scratch, _, count: make_room(kinds, scratch, 1, count))
+        make_room = placer.make_pass_buffers
+        patched.setattr(
+            placer, "make_pass_buffers", lambda kinds, scratch, _, count: make_room(kinds, scratch, 1, count)
+        )
         narrow = case.run(local=True)
     assert_alike(narrow, expected)
 

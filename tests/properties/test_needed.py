@@ -32,7 +32,7 @@ def test_what_is_not_said_would_not_have_been_taken(data):
     )
     cut = [data.draw(st.integers(1, platform.node_count - 1))] if platform.node_count > 1 else []
     silent = simulate(platform, queue, setup, cuts=cut)
-    with patch.object(negotiation, "note_whether_full", lambda *_: None):
+    with patch.object(negotiation, "note_fills_nodes", lambda *_: None):
         told = simulate(platform, queue, setup, cuts=cut)
     assert silent.schedule.digest() == told.schedule.digest()
     assert silent.starts == told.starts

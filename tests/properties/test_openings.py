@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 from kit.effort import examples
 from kit.machine import platforms, requests
 
-from dardis.kernels.free_capacity_index import NO_CHANGES, NO_OPENINGS
+from dardis.kernels.free_capacity_index import NO_CHANGES, NO_INDEX
 from dardis.model import offer_rows
 from dardis.model.choices import NodeChoice
 from dardis.model.local_queries import Seek, Sought
 from dardis.model.platform import NodeGroup, Platform
 from dardis.node_manager import NodePool
-from dardis.node_manager.pool_buffers import MOST_SIZES, OpenNodes
+from dardis.node_manager.pool_buffers import MOST_SIZES, FreeCapacityIndexes
 from dardis.wire import messages as say
 
 
@@ -44,7 +44,7 @@ class Pair:
             np.array(request, dtype=np.int64), offer_rows.NODE_CHOICES[choice], distinct,
         )  # fmt: skip
         ours = self.knows.seek(seek, now)
-        with patch.object(OpenNodes, "of", return_value=(NO_CHANGES, NO_OPENINGS)):
+        with patch.object(FreeCapacityIndexes, "index_of", return_value=(NO_CHANGES, NO_INDEX)):
             theirs = self.asks.seek(seek, now)
         assert (ours.start, ours.rounds) == (theirs.start, theirs.rounds)
         assert ours.nodes.tolist() == theirs.nodes.tolist()
@@ -53,7 +53,7 @@ class Pair:
 
     def end(self, job: int, now: int) -> None:
         for pool in (self.knows, self.asks):
-            pool.handle(say.Ended(job, 0), now)
+            pool.handle(say.UnitsEnded(job, 0), now)
 
 
 @given(st.data())

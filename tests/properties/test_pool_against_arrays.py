@@ -10,7 +10,7 @@ from kit.dense import DenseNode, Offer, dense_nodes, weights_of
 from kit.effort import examples
 from kit.machine import desired_profiles, platforms, requests
 
-from dardis.kernels.offers import Held
+from dardis.kernels.offers import HeldReservations
 from dardis.kernels.rows import Rows
 from dardis.model.offer_rows import EXPONENTIAL, FIRST, UNIFORM
 from dardis.model.platform import Platform
@@ -240,7 +240,7 @@ def test_what_a_job_holds_counts_as_free_for_it(data, world, held_only):
         groups=world.platform.all_groups, request=tuple(claim.request.tolist()), desired_binds=data.draw(st.booleans()),
         held_only=held_only,
     )  # fmt: skip
-    held = Held(
+    held = HeldReservations(
         np.array([0, len(claim.nodes)]), claim.nodes, claim.units, np.array([claim.start]), np.array([claim.end])
     )
     dense = [node.copy() for node in world.dense]

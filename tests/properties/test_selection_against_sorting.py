@@ -81,12 +81,12 @@ def test_each_ask_that_can_gets_its_start_and_nodes(several, policy, choice, dis
         return np.array([getattr(ask, name) for ask in batch], dtype=np.int64)
 
     none = np.zeros(len(batch), dtype=np.int64)
-    ask = say.Ask(
+    ask = say.OfferQuery(
         1, column("job"), column("attempt"), column("first"), none, column("walltime"), column("units"), none, none,
         none.reshape(-1, 1), 0, grain, False, False, earliest=policy is Selection.MIN_START, choice=choice,
         distinct=distinct,
     )  # fmt: skip
-    this = Round(1, [None] * len(batch), [], ask, None, asks_again=False)
+    this = Round(1, [None] * len(batch), [], ask, None, is_renegotiation=False)
     offset = np.cumsum([0, *(len(ask.rows) for ask in batch)])
     this.offers[0] = say.Offers(1, 0, 0, 0, 0, offset, np.concatenate([ask.rows for ask in batch]))
     found = {pick.place: pick for pick in picks(this, policy, SEED)}

@@ -10,13 +10,13 @@ from kit.effort import examples
 from kit.machine import platforms, requests
 
 from dardis.node_manager import NodePool
-from dardis.task_manager.local_rounds import taken_apart, together
+from dardis.task_manager.local_rounds import join_queries, split_offers
 from dardis.wire.codec import decode, encode
-from dardis.wire.messages import Ask, JointAsk
+from dardis.wire.messages import JointQuery, OfferQuery
 
 
 @st.composite
-def sampled_asks(draw, platform, number: int) -> Ask:
+def sampled_asks(draw, platform, number: int) -> OfferQuery:
     sample = np.array(sorted(draw(st.sets(st.integers(0, platform.node_count - 1), min_size=1))), dtype=np.int64)
     first = draw(st.integers(0, 40))
     ask = ask_for(
@@ -41,12 +41,12 @@ def test_a_joint_answer_is_the_answers_to_each(platform, data):
     asks = [data.draw(sampled_asks(platform, number)) for number in range(1, data.draw(st.integers(1, 5)) + 1)]
     alone = {ask.round: pool.handle(ask, 0)[0].message for ask in asks}
     heard = {}
-    for message in together(asks):
-        assert isinstance(message, JointAsk)
+    for message in join_queries(asks):
+        assert isinstance(message, JointQuery)
         ((_, sent),) = decode(encode([(0, message)]))[1]
         ((_, answer),) = decode(encode([(0, pool.handle(sent, 0)[0].message)]))[1]
-        for job, offers in taken_apart(answer):
+        for job, offers in split_offers(answer):
             assert offers.round == 100 + job
             heard[offers.round] = offers
     assert {str(offers) for offers in heard.values()} == {str(offers) for offers in alone.values()}
-    assert len(together(asks)) == len({ask.generator for ask in asks})
+    assert len(join_queries(asks)) == len({ask.generator for ask in asks})

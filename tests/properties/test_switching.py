@@ -25,7 +25,7 @@ from dardis.model.target import DesiredProfile, Switching
 from dardis.node_manager import NodePool, RelayingHost
 from dardis.node_manager.switching import Switcher
 from dardis.sim.simulation import NO_HOSTS, Simulation
-from dardis.task_manager import LATE_SETUPS, SETUPS, LateByTurns, LateSetUp, PlannedManager, Reach, SetUp
+from dardis.task_manager import LATE_SETUPS, SETUPS, LateSetUp, LockstepLateManager, PlannedManager, Reach, SetUp
 from dardis.task_manager.layout import layout_of
 from dardis.task_manager.setups import BackfillScope
 from dardis.transport.base import Hosts
@@ -70,7 +70,7 @@ class Case:
             dispatcher = CentralDispatcher(self.setup, self.platform, self.desired, 1)
             turns = CentralTurns(self.setup.event_order, dispatcher, switcher)
         elif isinstance(self.setup, LateSetUp):
-            late = [LateByTurns(self.setup, layout, 1, Reach(arity), address_of(m)) for m in range(managers)]
+            late = [LockstepLateManager(self.setup, layout, 1, Reach(arity), address_of(m)) for m in range(managers)]
             turns = LateTurns(self.setup.event_order, late, bounds, switcher)
         else:
             early = [PlannedManager(self.setup, layout, 1, Reach(arity), address_of(m)) for m in range(managers)]
@@ -214,7 +214,7 @@ def test_no_node_in_maintenance_is_shut_down_or_booted_as_a_spare(case, data):
     switcher = Switcher(platform, rule, 0)
     off = set()
     for now in range(110):
-        if not switcher.due(now):
+        if not switcher.is_due(now):
             continue
         closed = {node for window in windows if window.start <= now < window.end for node in window.nodes}
         for switch in switcher.decide(now):

@@ -21,7 +21,7 @@ from properties import test_late, test_simulation
 from properties.test_pool_against_arrays import SEED, World, asks, worlds
 
 from dardis.kernels import ranking
-from dardis.kernels.relay_blocks import adds_up, join_blocks
+from dardis.kernels.relay_blocks import is_summable, join_blocks
 from dardis.model import offer_rows
 from dardis.model import offer_rows as blocks_of
 from dardis.model.errors import ProtocolError
@@ -32,7 +32,7 @@ from dardis.node_manager.pool_state import VirtualHosts
 from dardis.task_manager.rounds import Round, starts_of
 from dardis.task_manager.selection import Selection
 from dardis.wire import messages as say
-from dardis.wire.codec import opened, written
+from dardis.wire.codec import decode_nested, encode_nested
 
 INCARNATION = 3
 arities, blocks, managers = st.integers(1, 5), st.integers(1, 4), st.integers(1, 3)
@@ -57,7 +57,7 @@ class Question:
     """Some asks in one message, of a pool that stands for a tree of hosts, and what its nodes offer to each."""
 
     world: World
-    ask: say.Ask
+    ask: say.OfferQuery
     offers: list[np.ndarray]
     tree: VirtualHosts
 
@@ -125,7 +125,7 @@ def questions(draw) -> Question:
     return Question(world, ask, [rows[low:high] for low, high in pairwise(offset)], tree)
 
 
-def held_of(ask: say.Ask):
+def held_of(ask: say.OfferQuery):
     zeros = np.zeros(len(ask.job) + 1, dtype=np.int64)
     return nothing_held()._replace(offset=zeros, start=zeros[1:], end=zeros[1:])
 
@@ -136,7 +136,7 @@ def test_sums_hold_the_start_that_the_offers_hold(question, policy):
     ask, world = question.ask, question.world
     policy = Selection.MIN_START if ask.earliest else policy
     rows, offset = world.state.sums(ask, held_of(ask), SEED, world.now)
-    this = Round(ask.round, [], [], ask, None, asks_again=False)
+    this = Round(ask.round, [], [], ask, None, is_renegotiation=False)
     this.sums = say.Sums(ask.round, 1, 0, 0, 0, offset, rows)
     found = dict(starts_of(this, policy, SEED))
     sent, longest = [], []
@@ -192,11 +192,11 @@ def test_an_ask_that_is_not_read_is_answered_like_one_that_is(question, first_st
     held = held_of(ask)
     for want in (say.SUMS, say.CANDIDATES):
         asked = replace(ask, want=want, start=ask.first if want == say.CANDIDATES else ask.start)
-        block = world.state.answer_block(written(asked).block, held, SEED, world.now, INCARNATION)
+        block = world.state.answer_block(encode_nested(asked).block, held, SEED, world.now, INCARNATION)
         if ask.generator != offer_rows.FIRST:
             assert len(block) == 0
             continue
-        answer = opened(say.Written(block))
+        answer = decode_nested(say.EncodedMessage(block))
         if want == say.SUMS:
             rows, offset = world.state.sums(asked, held, SEED, world.now)
             ends = world.state.ends()
@@ -215,9 +215,13 @@ def answer_of(parts: list[np.ndarray], columns: int) -> tuple[np.ndarray, np.nda
     return ends, np.concatenate([np.reshape(part, (-1, columns)) for part in parts]).astype(np.int64)
 
 
-def joined_of(asked: say.Ask, said: list[say.Message]) -> say.Message:
+def joined_of(asked: say.OfferQuery, said: list[say.Message]) -> say.Message:
     """What hosts have said, as one answer; also of a single one."""
-    return opened(say.Written(join_blocks(written(asked).block, np.concatenate([written(one).block for one in said]))))
+    return decode_nested(
+        say.EncodedMessage(
+            join_blocks(encode_nested(asked).block, np.concatenate([encode_nested(one).block for one in said]))
+        )
+    )
 
 
 @given(questions())
@@ -265,17 +269,17 @@ def test_a_block_that_makes_no_sense_is_left_to_be_read(question, seed):
     """Whatever stands in it, kernels look at nothing beyond its end; a pool's answer is one, or nothing."""
     rng, world = np.random.default_rng(seed), question.world
     ask = replace(question.ask, generator=0, want=int(rng.choice([say.SUMS, say.CANDIDATES])))
-    block = written(replace(ask, start=ask.first)).block
+    block = encode_nested(replace(ask, start=ask.first)).block
     heads = blocks_of.NUMBERS + blocks_of.ASK_NUMBERS + 2 * blocks_of.ASK_ARRAYS + 1
     place = int(rng.integers(blocks_of.NUMBERS + blocks_of.ASK_NUMBERS, heads))
     wrong = block.copy()
     wrong[place] = rng.choice([-1, 0, 1, 2, 9, 2**40, -(2**40)])
     for damaged in (wrong, block[: int(rng.integers(len(block)))], np.append(block, 0)):
-        if not adds_up(damaged) or np.array_equal(damaged, block):
+        if not is_summable(damaged) or np.array_equal(damaged, block):
             continue
         answer = world.state.answer_block(damaged, held_of(ask), SEED, world.now, INCARNATION)
         try:
-            read = opened(say.Written(damaged))
+            read = decode_nested(say.EncodedMessage(damaged))
         except ProtocolError:
             assert len(answer) == 0
         else:

@@ -19,7 +19,7 @@ from dardis.dispatch.cp.node_model import Task, build
 from dardis.dispatch.cp.pcp_nodes import MOST_PLACES, possible
 from dardis.engine.clock import cpu_timed
 from dardis.kernels.chance import PURPOSE_PLAN, draw_key
-from dardis.kernels.list_schedule import cost_before, exchange, make_ahead, put_all
+from dardis.kernels.list_schedule import cost_before, exchange, make_plan_buffers, put_all
 from dardis.model.job import FOREVER
 from dardis.model.numbers import LARGEST_INT64
 from dardis.model.step_function import sum_of_columns
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from dardis.dispatch.cp.first_answer import Plan
     from dardis.dispatch.cp.node_model import Built, Task
     from dardis.dispatch.cp.objectives import Delay, Executed
-    from dardis.kernels.list_schedule import Ahead
+    from dardis.kernels.list_schedule import PlanBuffers
     from dardis.model.addresses import JobId
     from dardis.model.arrays import Floats, Ints
     from dardis.solver.cpsat import CpModel
@@ -368,10 +368,10 @@ def _key(seed: int, cycle: int) -> int:
     return int(draw_key(seed, cycle, 0, 0, int(PURPOSE_PLAN))) & LARGEST_INT64
 
 
-def _ahead(task: Task, weight: Floats, first: Ints) -> Ahead:
+def _ahead(task: Task, weight: Floats, first: Ints) -> PlanBuffers:
     count = len(task.jobs)
     time, free = sum_of_columns(task.free)
-    ahead = make_ahead(time, np.maximum(free, 0), count, 0)
+    ahead = make_plan_buffers(time, np.maximum(free, 0), count, 0)
     ahead.need[:] = _needs(task)
     ahead.span[:] = task.durations
     ahead.weight[:] = weight

@@ -136,7 +136,7 @@ class Machine:
         """Start jobs as early as possible by `order`; see `place`."""
         slots = self._slots[np.array(order, dtype=np.int64)]
         return self._plan(
-            slots, self._placer.run(schedule_or_postpone.start_in_turn, self._table.queue, slots, self._now)
+            slots, self._placer.run(schedule_or_postpone.place_in_order, self._table.queue, slots, self._now)
         )
 
     def _plan(self, slots: Ints, answer: int) -> Plan | None:

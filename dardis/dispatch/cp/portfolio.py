@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from dardis.dispatch.queue_orders import RULES
 from dardis.dispatch.queue_pass import InOrder
 from dardis.kernels.job_queue import FREED, RESERVED, RULE, START, WHOLE
-from dardis.kernels.node_search import give_back
+from dardis.kernels.node_search import release_job
 from dardis.model.job import NO_TIME
 
 if TYPE_CHECKING:
@@ -120,7 +120,7 @@ class Portfolio:
         queue = jobs.queue
         for slot in queue.lists[RULE, : queue.size[RULE]].tolist():
             if queue.table[slot, START] != NO_TIME:
-                placer.change(give_back, queue, slot, now)
+                placer.change(release_job, queue, slot, now)
         state = placer.room.state
         state[RESERVED] = 0
         state[WHOLE] = state[FREED] = 1

@@ -93,7 +93,7 @@ class Asking:
         told = self._decide(placer, jobs, now) if decides else ()
         told = tuple(replace(one, update_cpu_s=one.update_cpu_s + opened_cpu_s) for one in told)
         self._see_that_something_happens(placer, jobs, now)
-        passes.close(queue, placer.rules, placer.room, now)
+        passes.end_pass(queue, placer.rules, placer.room, now)
         if self._again_s is not None and placer.room.state[STARTED] > 0:
             placer.room.state[FOLLOWING] = now + self._again_s
         return told
@@ -119,7 +119,7 @@ class Asking:
         held = {*bound}
         for slot in waiting:
             if slot not in held:
-                placer.run(selected_jobs.begin_if_it_fits, queue, slot, now)
+                placer.run(selected_jobs.start_if_fits, queue, slot, now)
         self._asked_at = now
         if not bound or (self._shortcuts and not self._could_start(placer, jobs, now)):
             return ()
@@ -143,14 +143,14 @@ class Asking:
         runs = any(table[slot, GONE] and table[slot, START] != NO_TIME for slot in jobs.jobs)
         if self._due is None and not runs:
             for slot in queue.lists[RULE, : queue.size[RULE]].tolist():
-                placer.run(selected_jobs.begin_if_it_fits, queue, slot, now)
+                placer.run(selected_jobs.start_if_fits, queue, slot, now)
 
     def _bound(self, placer: Placer, jobs: JobTable, waiting: list[int], now: int) -> list[int]:
         table = jobs.queue.table
         return [slot for slot in waiting if node_search.binding_of(placer.rules, table, slot, now) != UNBOUND]
 
     def _could_start(self, placer: Placer, jobs: JobTable, now: int) -> bool:
-        return placer.run(selected_jobs.anybody_could_start, jobs.queue, now) == node_search.FOUND
+        return placer.run(selected_jobs.find_startable_job, jobs.queue, now) == node_search.FOUND
 
     def _problem(self, jobs: JobTable, slots: list[int], now: int) -> Problem:
         table = jobs.queue.table
@@ -197,17 +197,19 @@ class Asking:
                 continue  # cancelled, changed, or queue closed
             # The desired profile may have changed since the decision.
             if begin.where is None or (now > self._asked_at and placer.rules.binding != UNBOUND):
-                placer.run(selected_jobs.begin_if_it_fits, queue, slot, now)
+                placer.run(selected_jobs.start_if_fits, queue, slot, now)
                 continue
             first = jobs.write_nodes(slot, *begin.where)
             if jobs.jobs[slot].requests:
-                outcome = placer.change(selected_jobs.begin_parts_there, queue, placer.room, slot, first, now)
+                outcome = placer.change(
+                    selected_jobs.start_parts_on_written_nodes, queue, placer.room, slot, first, now
+                )
             else:
-                outcome = placer.change(selected_jobs.begin_there, queue, placer.room, slot, now)
+                outcome = placer.change(selected_jobs.start_on_written_nodes, queue, placer.room, slot, now)
             if outcome != selected_jobs.BEGUN:
                 if now == self._asked_at:
                     raise ProtocolError(f"job {begin.job.number} does not fit where its model has put it")
-                placer.run(selected_jobs.begin_if_it_fits, queue, slot, now)
+                placer.run(selected_jobs.start_if_fits, queue, slot, now)
             elif begin.positions is not None:
                 self._positions[begin.job.number] = begin.positions
 
@@ -267,5 +269,5 @@ def told(problem: Problem, answer: Answer, cpu_s: float, started: int) -> Solved
         build_cpu_s=answer.build_cpu_s,
         solver_cpu_s=answer.solver_cpu_s,
         too_large=answer.too_large,
-        asked=problem,
+        problem=problem,
     )

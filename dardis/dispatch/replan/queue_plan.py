@@ -16,9 +16,9 @@ from dardis.dispatch.queue_orders import RULES
 from dardis.dispatch.queue_pass import see_done
 from dardis.engine.clock import cpu_timed
 from dardis.kernels import replan
-from dardis.kernels.job_queue import RULE, STARTED, Queue
+from dardis.kernels.job_queue import RULE, STARTED, QueueArrays
 from dardis.kernels.job_table import JobTable
-from dardis.kernels.list_schedule import Ahead, make_ahead
+from dardis.kernels.list_schedule import PlanBuffers, make_plan_buffers
 from dardis.kernels.placer import Placer
 from dardis.model.arrays import Ints
 from dardis.model.job import FOREVER
@@ -44,7 +44,7 @@ class Replan:
         self._planning = planning
         self._effort = effort
         self._seed = seed
-        self._ahead: Ahead | None = None
+        self._ahead: PlanBuffers | None = None
         self._sums: tuple[Ints, Ints]
 
     def see_empty(self, platform: Platform, placer: Placer) -> None:  # noqa: ARG002 (sums come from the profiles)
@@ -57,7 +57,7 @@ class Replan:
         ahead = self._see_to_room(jobs.slots)
 
         def go_on() -> int:
-            return placer.run(replan.pass_over, jobs.queue, self._planning, ahead, now)
+            return placer.run(replan.run_plan_pass, jobs.queue, self._planning, ahead, now)
 
         if not self._planning.pauses:
             see_done(go_on())
@@ -67,17 +67,17 @@ class Replan:
         see_done(go_on() if answer == replan.PLANNED else answer)
         return () if told is None else (replace(told, started=int(placer.room.state[STARTED])),)
 
-    def _see_to_room(self, slots: int) -> Ahead:
+    def _see_to_room(self, slots: int) -> PlanBuffers:
         most = min(self._planning.jobs, slots)
         if self._ahead is None:
-            self._ahead = make_ahead(*self._sums, most, slots)
+            self._ahead = make_plan_buffers(*self._sums, most, slots)
         elif slots > len(self._ahead.last):
             last = self._ahead.last
-            self._ahead = make_ahead(*self._sums, most, slots)
+            self._ahead = make_plan_buffers(*self._sums, most, slots)
             self._ahead.last[: len(last)] = last
         return self._ahead
 
-    def _improve(self, queue: Queue, ahead: Ahead, cpu_s: float, now: int) -> Solved | None:
+    def _improve(self, queue: QueueArrays, ahead: PlanBuffers, cpu_s: float, now: int) -> Solved | None:
         """Improve the plan; return the record without the number of starts."""
         plan = PlanAhead.of_ahead(ahead, now)
         if not (plan.soonest == 0).any():
@@ -116,12 +116,12 @@ def _sums(placer: Placer) -> tuple[Ints, Ints]:
 class PlanAhead:
     """Jobs with a planned start; times in s from `now`."""
 
-    ahead: Ahead
+    ahead: PlanBuffers
     now: int
     places: Ints
 
     @classmethod
-    def of_ahead(cls, ahead: Ahead, now: int) -> PlanAhead:
+    def of_ahead(cls, ahead: PlanBuffers, now: int) -> PlanAhead:
         """Read the current plan."""
         order = ahead.order[: ahead.count[1]]
         return cls(ahead, now, order[ahead.start[order] != FOREVER])

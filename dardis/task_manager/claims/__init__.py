@@ -6,12 +6,12 @@ from dardis.model.lazy_imports import found_when_used
 
 if TYPE_CHECKING:
     from dardis.task_manager.claims.base import Claims, FinalClaims
-    from dardis.task_manager.claims.two_phase_claims import AgreedClaims, Pace, Retry
+    from dardis.task_manager.claims.two_phase_claims import ClaimTimeouts, Retry, TwoPhaseClaims
 
-__all__ = ["AgreedClaims", "Claims", "FinalClaims", "Pace", "Retry"]
+__all__ = ["ClaimTimeouts", "Claims", "FinalClaims", "Retry", "TwoPhaseClaims"]
 
 if not TYPE_CHECKING:  # or type checkers would accept any name
     __getattr__ = found_when_used(__name__, {
-        "two_phase_claims": ("AgreedClaims", "Pace", "Retry"),
+        "two_phase_claims": ("TwoPhaseClaims", "ClaimTimeouts", "Retry"),
         "base": ("Claims", "FinalClaims"),
     })  # fmt: skip

@@ -9,9 +9,9 @@ from dardis.model.errors import ProtocolError
 from dardis.model.job import FOREVER, Job
 from dardis.task_manager.rounds import JobState
 from dardis.wire import messages as say
-from dardis.wire.effects import Effect, Placed, Send, Waiting
+from dardis.wire.effects import Effect, Placed, PlacementDeferred, Send
 
-OFFERS, SILENT, RESEND, RETRY = range(4)
+OFFERS, REPEAT_QUERY, RESEND, RETRY = range(4)
 """Timers: end a round; query silent hosts; resend; search again."""
 
 
@@ -27,10 +27,10 @@ class Claims(Protocol):
         """Seconds until a message is sent again; 0: never."""
 
     @property
-    def gone(self) -> set[HostId]:
+    def dead_hosts(self) -> set[HostId]:
         """Dead hosts, for which no round waits."""
 
-    def hear(self, host: HostId, incarnation: int) -> None:
+    def note_answer(self, host: HostId, incarnation: int) -> None:
         """Record an answer."""
 
     def soonest(self, job: Job, now: int) -> int:
@@ -48,10 +48,10 @@ class Claims(Protocol):
     def claim(self, state: JobState, confirms: dict[HostId, say.Confirm], now: int) -> list[Effect]:
         """Claim the reservation in `state`."""
 
-    def later(self, state: JobState, now: int, *, slow: bool) -> list[Effect]:
+    def search_later(self, state: JobState, now: int, *, slow: bool) -> list[Effect]:
         """Search again later. `slow`: reachable hosts have not answered."""
 
-    def nowhere(self, state: JobState, never: str, now: int, *, slow: bool) -> list[Effect]:
+    def on_no_start(self, state: JobState, never: str, now: int, *, slow: bool) -> list[Effect]:
         """Handle a job without a start. `never`: why the machine may hold none."""
 
     def handle(self, message: say.Message, now: int) -> list[Effect]:
@@ -68,9 +68,9 @@ class FinalClaims:
     resend = 0
 
     def __init__(self) -> None:
-        self.gone: set[HostId] = set()
+        self.dead_hosts: set[HostId] = set()
 
-    def hear(self, host: HostId, incarnation: int) -> None:
+    def note_answer(self, host: HostId, incarnation: int) -> None:
         """Do nothing."""
 
     def soonest(self, job: Job, now: int) -> int:
@@ -94,21 +94,21 @@ class FinalClaims:
         number, left = state.job.number, [host for host in state.hosts if host not in confirms]
         effects: list[Effect] = [Send(host, say.Release(number, state.claim)) for host in left]
         effects += [Send(host, confirm) for host, confirm in confirms.items()]
-        state.hosts, state.claim = tuple(confirms), state.asks
+        state.hosts, state.claim = tuple(confirms), state.round_count
         assert state.nodes is not None
         assert state.units is not None
-        delay = max(state.start - state.if_all_were_up, 0)
-        return [*effects, Placed(number, state.start, state.nodes, state.units, delay, max(state.tried, 1))]
+        delay = max(state.start - state.start_if_all_up, 0)
+        return [*effects, Placed(number, state.start, state.nodes, state.units, delay, max(state.window_count, 1))]
 
-    def later(self, state: JobState, now: int, *, slow: bool) -> list[Effect]:
+    def search_later(self, state: JobState, now: int, *, slow: bool) -> list[Effect]:
         """Raise ProtocolError."""
         raise ProtocolError(f"job {state.job.number}: not all that it asked was answered")
 
-    def nowhere(self, state: JobState, never: str, now: int, *, slow: bool) -> list[Effect]:
+    def on_no_start(self, state: JobState, never: str, now: int, *, slow: bool) -> list[Effect]:
         """Wait if a hard profile forbids all starts; else raise ProtocolError."""
         if not never:
             raise ProtocolError(f"job {state.job.number}: the empty machine could hold it, yet it found no start")
-        return [Waiting(state.job.number, never)]
+        return [PlacementDeferred(state.job.number, never)]
 
     def handle(self, message: say.Message, now: int) -> list[Effect]:
         """Raise ProtocolError."""

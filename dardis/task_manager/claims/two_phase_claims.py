@@ -17,10 +17,10 @@ from enum import Enum
 from dardis.model.addresses import HostId, JobId
 from dardis.model.job import Job
 from dardis.model.randomness import stream
-from dardis.task_manager.claims.base import OFFERS, RESEND, RETRY, SILENT
+from dardis.task_manager.claims.base import OFFERS, REPEAT_QUERY, RESEND, RETRY
 from dardis.task_manager.rounds import JobState
 from dardis.wire import messages as say
-from dardis.wire.effects import Done, Effect, Placed, Send, SetTimer, Waiting
+from dardis.wire.effects import Effect, JobFinished, Placed, PlacementDeferred, Send, SetTimer
 
 LONGEST_BACKOFF = 6
 """Most failures that lengthen waits. After slow answers each wait grows up to `resend << LONGEST_BACKOFF`."""
@@ -32,7 +32,7 @@ Retry = Callable[[JobId, int], list[Effect]]
 
 
 @dataclass(frozen=True, slots=True)
-class Pace:
+class ClaimTimeouts:
     """First time limits in s: for offers, for resending, and from now to a start."""
 
     patience: int
@@ -40,7 +40,7 @@ class Pace:
     lead: int
 
 
-class Phase(Enum):
+class ClaimPhase(Enum):
     """State of a claim."""
 
     CLAIMING = "claiming"
@@ -49,8 +49,8 @@ class Phase(Enum):
     RELEASING = "releasing"
 
 
-ANSWERS: dict[Phase, type[say.Reserved | say.Committed | say.Released]] = {
-    Phase.CLAIMING: say.Reserved, Phase.COMMITTING: say.Committed, Phase.RELEASING: say.Released,
+ANSWERS: dict[ClaimPhase, type[say.Reserved | say.Committed | say.Released]] = {
+    ClaimPhase.CLAIMING: say.Reserved, ClaimPhase.COMMITTING: say.Committed, ClaimPhase.RELEASING: say.Released,
 }  # fmt: skip
 """Answer of all hosts that ends a phase."""
 
@@ -65,7 +65,7 @@ class Proposal:
     missing: set[HostId]
     first_expires: int
     """Expiry of the first messages. Later a host may refuse a claim as too late."""
-    phase: Phase = Phase.CLAIMING
+    phase: ClaimPhase = ClaimPhase.CLAIMING
     finished: set[HostId] = field(default_factory=set)
     expires: int = 0
     reminded: bool = False
@@ -73,20 +73,20 @@ class Proposal:
     def demand(self, host: HostId) -> say.Message:
         """Return the message that a host must answer."""
         match self.phase:
-            case Phase.CLAIMING:
+            case ClaimPhase.CLAIMING:
                 return replace(self.confirms[host], expires=self.expires)
-            case Phase.COMMITTING:
+            case ClaimPhase.COMMITTING:
                 return say.Commit(self.state.job.number, self.attempt)
             case _:
                 return say.Release(self.state.job.number, self.attempt, self.expires)
 
 
-class AgreedClaims:
+class TwoPhaseClaims:
     """Two-phase claims, at most one a job."""
 
     tentative = True
 
-    def __init__(self, pace: Pace, seed: int, retry: Retry, levels: int = 0, questions: int = 1) -> None:
+    def __init__(self, pace: ClaimTimeouts, seed: int, retry: Retry, levels: int = 0, questions: int = 1) -> None:
         """Start without claims.
 
         `levels`: of the host tree below the root. `questions`: most queries of a round, in sequence.
@@ -103,16 +103,18 @@ class AgreedClaims:
         self._dead: dict[HostId, int] = {}
         """Last dead incarnation of each host."""
         self._alive: dict[HostId, int] = {}
-        self.gone: set[HostId] = set()
+        self.dead_hosts: set[HostId] = set()
         self._failures: dict[JobId, int] = {}
 
     def claim(self, state: JobState, confirms: dict[HostId, say.Confirm], now: int) -> list[Effect]:
         """Claim the chosen nodes on all hosts."""
-        state.hosts, state.claim = tuple(confirms), state.asks
+        state.hosts, state.claim = tuple(confirms), state.round_count
         if any(self.is_dead(host, confirm.incarnation) for host, confirm in confirms.items()):
-            return self.later(state, now, slow=False)
+            return self.search_later(state, now, slow=False)
         first_expires = now + self.lead(state.job)
-        proposal = self._open[state.job.number] = Proposal(state, state.asks, confirms, set(confirms), first_expires)
+        proposal = self._open[state.job.number] = Proposal(
+            state, state.round_count, confirms, set(confirms), first_expires
+        )
         return self._demand(proposal, now)
 
     def _allowance(self, job: JobId) -> int:
@@ -135,11 +137,11 @@ class AgreedClaims:
         more_waits = (self._waits_of_round - 1) * self._pace.patience
         return self._pace.lead + more_waits + 2 * self._allowance(job.number)
 
-    def hear(self, host: HostId, incarnation: int) -> None:
+    def note_answer(self, host: HostId, incarnation: int) -> None:
         """Record an answer."""
         self._alive[host] = max(incarnation, self._alive.get(host, -1))
         if not self.is_dead(host, self._alive[host]):
-            self.gone.discard(host)
+            self.dead_hosts.discard(host)
 
     def is_dead(self, host: HostId, incarnation: int) -> bool:
         """Whether this incarnation is known to be dead."""
@@ -153,36 +155,36 @@ class AgreedClaims:
         """Set the timers of round `number`."""
         return [
             SetTimer(self.round_ends(job.number, now), say.Timer(job.number, number, OFFERS)),
-            SetTimer(now + self.resend, say.Timer(job.number, number, SILENT)),
+            SetTimer(now + self.resend, say.Timer(job.number, number, REPEAT_QUERY)),
         ]
 
-    def failed(self, job: JobId, *, slow: bool) -> None:
+    def note_failure(self, job: JobId, *, slow: bool) -> None:
         """Count a failure. `slow`: longer waits might have helped."""
         failures = self._failures.get(job, 0)
         if failures < (self._longest_growth if slow else LONGEST_BACKOFF):
             self._failures[job] = failures + 1
 
-    def later(self, state: JobState, now: int, *, slow: bool) -> list[Effect]:
+    def search_later(self, state: JobState, now: int, *, slow: bool) -> list[Effect]:
         """Search again after a random time."""
         job = state.job.number
-        self.failed(job, slow=slow)
-        wait = 1 + int(stream(self._seed, "backoff", job, state.asks).integers(self._allowance(job)))
-        return [SetTimer(now + wait, say.Timer(job, state.asks, RETRY))]
+        self.note_failure(job, slow=slow)
+        wait = 1 + int(stream(self._seed, "backoff", job, state.round_count).integers(self._allowance(job)))
+        return [SetTimer(now + wait, say.Timer(job, state.round_count, RETRY))]
 
-    def nowhere(self, state: JobState, never: str, now: int, *, slow: bool) -> list[Effect]:
+    def on_no_start(self, state: JobState, never: str, now: int, *, slow: bool) -> list[Effect]:
         """Report the job as waiting, and search again later."""
-        return [Waiting(state.job.number, NO_START), *self.later(state, now, slow=slow)]
+        return [PlacementDeferred(state.job.number, NO_START), *self.search_later(state, now, slow=slow)]
 
     def forget(self, job: JobId) -> None:
         """Drop a finished job."""
         self._failures.pop(job, None)
 
-    def stands(self, job: JobId) -> bool:
+    def has_claim(self, job: JobId) -> bool:
         """Whether the job has an active claim."""
         proposal = self._open.get(job)
-        return proposal is not None and proposal.phase is not Phase.RELEASING
+        return proposal is not None and proposal.phase is not ClaimPhase.RELEASING
 
-    def call_off(self, job: JobId, now: int) -> list[Effect]:
+    def cancel_claim(self, job: JobId, now: int) -> list[Effect]:
         """Cancel a claim long before its start, and search again later."""
         return self._abort(self._open[job], now, slow=False)
 
@@ -190,12 +192,12 @@ class AgreedClaims:
         """Handle an answer, a timer or a host loss."""
         match message:
             case say.HostDown(host=host, incarnation=incarnation):
-                return self._host_down(host, incarnation, now)
+                return self._on_host_down(host, incarnation, now)
             case say.Timer(job=job, token=token) if token == RETRY:
                 # Wait until the last claim is released on all hosts.
                 return [SetTimer(now + self.resend, message)] if job in self._open else self._retry(job, now)
             case say.Finished(job=job, attempt=attempt, host=host):
-                return [Send(host, say.Noted(job, attempt)), *self._finish(job, attempt, host, now)]
+                return [Send(host, say.FinishedAck(job, attempt)), *self._finish(job, attempt, host, now)]
         if not isinstance(message, say.Timer | say.Reserved | say.Committed | say.Refused | say.Released):
             return []
         proposal = self._open.get(message.job)
@@ -205,14 +207,14 @@ class AgreedClaims:
             proposal.reminded = False
             return self._demand(proposal, now)
         if isinstance(message, ANSWERS.get(proposal.phase, ())):
-            return self._answered(proposal, message.host, now)
-        called_off = isinstance(message, say.Refused) and proposal.phase in {Phase.CLAIMING, Phase.COMMITTING}
-        slow = proposal.phase is Phase.COMMITTING or now >= proposal.first_expires
+            return self._on_answer(proposal, message.host, now)
+        called_off = isinstance(message, say.Refused) and proposal.phase in {ClaimPhase.CLAIMING, ClaimPhase.COMMITTING}
+        slow = proposal.phase is ClaimPhase.COMMITTING or now >= proposal.first_expires
         return self._abort(proposal, now, slow=slow) if called_off and message.host not in proposal.finished else []
 
     def _demand(self, proposal: Proposal, now: int) -> list[Effect]:
         """Send unanswered messages, or cancel a late claim."""
-        if proposal.phase is Phase.CLAIMING:
+        if proposal.phase is ClaimPhase.CLAIMING:
             if now > proposal.state.start:
                 return self._abort(proposal, now, slow=True)
             # Long enough to arrive. Until then hosts must remember a release, as a copy could still arrive.
@@ -224,18 +226,18 @@ class AgreedClaims:
             effects.append(SetTimer(now + self.resend, timer))
         return effects
 
-    def _answered(self, proposal: Proposal, host: HostId, now: int) -> list[Effect]:
+    def _on_answer(self, proposal: Proposal, host: HostId, now: int) -> list[Effect]:
         proposal.missing.discard(host)
         if proposal.missing:
             return []
         state = proposal.state
         match proposal.phase:
-            case Phase.CLAIMING:
-                proposal.phase = Phase.COMMITTING
+            case ClaimPhase.CLAIMING:
+                proposal.phase = ClaimPhase.COMMITTING
                 proposal.missing = set(proposal.confirms)
                 return self._demand(proposal, now)
-            case Phase.COMMITTING:
-                proposal.phase = Phase.RUNNING
+            case ClaimPhase.COMMITTING:
+                proposal.phase = ClaimPhase.RUNNING
                 self._failures.pop(state.job.number, None)
                 assert state.nodes is not None
                 assert state.units is not None
@@ -246,37 +248,37 @@ class AgreedClaims:
 
     def _finish(self, job: JobId, attempt: int, host: HostId, now: int) -> list[Effect]:
         proposal = self._open.get(job)
-        if proposal is None or proposal.attempt != attempt or proposal.phase is Phase.RELEASING:
+        if proposal is None or proposal.attempt != attempt or proposal.phase is ClaimPhase.RELEASING:
             return []
         proposal.finished.add(host)
         # A finished host had committed, even if its answer is lost or late.
-        effects = self._answered(proposal, host, now) if proposal.phase is Phase.COMMITTING else []
+        effects = self._on_answer(proposal, host, now) if proposal.phase is ClaimPhase.COMMITTING else []
         if proposal.finished != set(proposal.confirms):
             return effects
         del self._open[job]
-        return [*effects, Done(job)]
+        return [*effects, JobFinished(job)]
 
     def _abort(self, proposal: Proposal, now: int, *, slow: bool) -> list[Effect]:
         proposal.state.hosts, proposal.state.nodes, proposal.state.units = (), None, None
-        proposal.phase = Phase.RELEASING
-        proposal.missing = {host for host in proposal.confirms if not self._died(proposal, host)}
+        proposal.phase = ClaimPhase.RELEASING
+        proposal.missing = {host for host in proposal.confirms if not self._on_host_death(proposal, host)}
         if not proposal.missing:
             del self._open[proposal.state.job.number]
-        return self._demand(proposal, now) + self.later(proposal.state, now, slow=slow)
+        return self._demand(proposal, now) + self.search_later(proposal.state, now, slow=slow)
 
-    def _died(self, proposal: Proposal, host: HostId) -> bool:
+    def _on_host_death(self, proposal: Proposal, host: HostId) -> bool:
         return self.is_dead(host, proposal.confirms[host].incarnation)
 
-    def _host_down(self, host: HostId, incarnation: int, now: int) -> list[Effect]:
+    def _on_host_down(self, host: HostId, incarnation: int, now: int) -> list[Effect]:
         self._dead[host] = max(incarnation, self._dead.get(host, -1))
         if self.is_dead(host, self._alive.get(host, -1)):
-            self.gone.add(host)
+            self.dead_hosts.add(host)
         effects: list[Effect] = []
         for proposal in list(self._open.values()):
-            if host not in proposal.confirms or not self._died(proposal, host):
+            if host not in proposal.confirms or not self._on_host_death(proposal, host):
                 continue
-            if proposal.phase is Phase.RELEASING:
-                effects += self._answered(proposal, host, now)
+            if proposal.phase is ClaimPhase.RELEASING:
+                effects += self._on_answer(proposal, host, now)
             elif host not in proposal.finished:
                 effects += self._abort(proposal, now, slow=False)
         return effects

@@ -72,12 +72,12 @@ class Backlog:
     def _cores(self, job: Job) -> int:
         return job.units * job.request[self._place]
 
-    def waits(self, job: Job) -> None:
+    def add_waiting(self, job: Job) -> None:
         """Add a waiting job."""
         self._jobs[job.number] = job, None
         self._count(job, None, 1)
 
-    def bound(self, number: JobId, start: int | None) -> None:
+    def record_start(self, number: JobId, start: int | None) -> None:
         """Record a start (None: waiting)."""
         job, before = self._jobs[number]
         self._jobs[number] = job, start
@@ -92,7 +92,7 @@ class Backlog:
             self._ends += cores * (start + job.walltime)
             self._cores_bound += cores
 
-    def ended(self, number: JobId, now: int) -> None:
+    def record_end(self, number: JobId, now: int) -> None:
         """Record the end of a job."""
         job, start = self._jobs.pop(number)
         self._count(job, start, -1)
@@ -101,13 +101,13 @@ class Backlog:
             self._asked += cores * job.walltime
             self._used += cores * used
 
-    def tell(self) -> SendAll:
+    def make_report(self) -> SendAll:
         """Return a report to all nodes, and so to all managers."""
         self._told += 1
         digits = [digit for value in self.totals for digit in divmod(value, _DIGIT)]
-        return SendAll(say.Backlog(self._address, self._told, np.array(digits, dtype=np.int64)))
+        return SendAll(say.BacklogReport(self._address, self._told, np.array(digits, dtype=np.int64)))
 
-    def hear(self, backlogs: Ints, now: int) -> None:
+    def store_reports(self, backlogs: Ints, now: int) -> None:
         """Store reports of other managers."""
         for manager, number, *digits in backlogs.tolist():
             if manager == self._address or (manager in self._others and self._others[manager][0] >= number):
@@ -127,7 +127,7 @@ class Backlog:
         """Return the seconds from submission to aging for an arrival at `now`."""
         return self._after + min(self.seconds(now), self._most)
 
-    def gone(self, number: JobId) -> None:
+    def drop_waiting(self, number: JobId) -> None:
         """Drop a waiting job, if known."""
         job, start = self._jobs.get(number, (None, None))
         if job is not None and start is None:

@@ -24,8 +24,8 @@ from dardis.model.job import FOREVER, NO_TIME, Job
 from dardis.model.local_queries import Bound, LocalNodes
 from dardis.task_manager.claims import FinalClaims
 from dardis.task_manager.late.backlog import Backlog
-from dardis.task_manager.late.local_turns import NOBODY, Alone, picks
-from dardis.task_manager.late.order import Key, Order, View
+from dardis.task_manager.late.local_turns import NO_JOB, LocalTurns, picks
+from dardis.task_manager.late.order import Key, Order, ProfileView
 from dardis.task_manager.layout import Layout
 from dardis.task_manager.negotiation import Negotiation
 from dardis.task_manager.rounds import JobState, Pick, Round
@@ -40,7 +40,7 @@ Old = tuple[int, int, JobId]
 """(time of aging, submission, number): the least goes first."""
 
 
-class LateByTurns:
+class LockstepLateManager:
     """Agent of late jobs, with turns in the order of keys."""
 
     def __init__(
@@ -68,9 +68,9 @@ class LateByTurns:
         self._undated: list[Job] = []
         self._oldest: JobId | None = None
         """The job that goes first in the whole system."""
-        self._view = view = View(setup, self._rules, layout, seed)
+        self._view = view = ProfileView(setup, self._rules, layout, seed)
         self._placer = Placer(view, view.rules, len(layout.kinds), view.waiting.slots)
-        self._alone = None if pool is None else Alone(setup, self._rules, view, pool)
+        self._alone = None if pool is None else LocalTurns(setup, self._rules, view, pool)
         self._later: list[tuple[int, JobId, Job]] = []
         """Next turn of jobs without turns now."""
         self._waking: set[JobId] = set()
@@ -84,7 +84,7 @@ class LateByTurns:
         self._opened_at = NO_TIME
 
     @property
-    def at_once(self) -> bool:
+    def has_local_pool(self) -> bool:
         """Whether the pool gives turns."""
         return self._alone is not None
 
@@ -102,15 +102,15 @@ class LateByTurns:
         """Return the hosts of a reservation."""
         return self._negotiation.states[number].hosts
 
-    def to_all(self, message: say.Message) -> ToHosts:
+    def message_to_all(self, message: say.Message) -> ToHosts:
         """Return a message that all hosts answer."""
-        return self._negotiation.to_all(message)
+        return self._negotiation.message_to_all(message)
 
     def submit(self, job: Job, now: int) -> list[Effect]:
         """Add a new waiting job."""
-        if rejected := self._negotiation.cannot_hold(self._negotiation.add(job)):
+        if rejected := self._negotiation.reject_too_large(self._negotiation.add(job)):
             return rejected
-        self._backlog.waits(job)
+        self._backlog.add_waiting(job)
         self._undated.append(job)
         opens = self._rules.starts_of(job).opens(max(job.earliest, now))
         if opens > now:
@@ -122,27 +122,27 @@ class LateByTurns:
     def adopt(self, job: Job, nodes: Ints, now: int) -> list[Effect]:
         """Add a running job with a unit on each node."""
         state = self._negotiation.add(job)
-        state.asks = 1  # names the claim
-        self._backlog.waits(job)
-        self._backlog.bound(job.number, now)
-        return self._negotiation.take(state, defaultdict(int), Pick(0, now, nodes, np.ones_like(nodes)), now)
+        state.round_count = 1  # names the claim
+        self._backlog.add_waiting(job)
+        self._backlog.record_start(job.number, now)
+        return self._negotiation.claim_nodes(state, defaultdict(int), Pick(0, now, nodes, np.ones_like(nodes)), now)
 
     def _enlist(self, job: Job) -> None:
         slot, waiting = self._view.add(job), self._view.waiting
         self._age(job)
-        self._placer.see_slots(waiting.slots)
+        self._placer.ensure_slots(waiting.slots)
         waiting.queue.lists[columns.RULE, waiting.queue.size[columns.RULE]] = slot
         waiting.queue.size[columns.RULE] += 1
 
-    def ended(self, number: JobId, now: int) -> None:
+    def on_job_end(self, number: JobId, now: int) -> None:
         """Drop a finished job."""
-        self._backlog.ended(number, now)
+        self._backlog.record_end(number, now)
         self.forget(number)
 
     def forget(self, number: JobId) -> None:
         """Drop the records of a job."""
         self._negotiation.forget(number)
-        self._backlog.gone(number)
+        self._backlog.drop_waiting(number)
         self._old_at.pop(number, None)
         if self._undated:
             self._undated = [job for job in self._undated if job.number != number]
@@ -158,11 +158,11 @@ class LateByTurns:
             self._bind(number)
         self._later = [later for later in self._later if later[1] != number]
         heapify(self._later)
-        effects = self._negotiation.states[number].give_back()
+        effects = self._negotiation.states[number].release()
         self.forget(number)
-        return effects + self._called_off(number)
+        return effects + self._withdraw_announcement(number)
 
-    def _called_off(self, number: JobId) -> list[Effect]:
+    def _withdraw_announcement(self, number: JobId) -> list[Effect]:
         head = self._heads.get(number)
         return [] if head is None else self._announce(head, standing=False)
 
@@ -180,8 +180,8 @@ class LateByTurns:
         """Handle a message."""
         if not isinstance(message, say.Published):
             return self._negotiation.handle(message, now)
-        self._view.see(message)
-        self._backlog.hear(message.backlogs, now)
+        self._view.store_profiles(message)
+        self._backlog.store_reports(message.backlogs, now)
         # Nodes drop a reservation after its start. A manager that was not woken still holds the reservation.
         held = {number: head for number, head in self._heads.items() if self._holds(number)}
         published = {JobId(int(row[0])): row for row in message.heads}
@@ -197,11 +197,11 @@ class LateByTurns:
         """Whether jobs lack a time of aging."""
         return len(self._undated) > 0
 
-    def tell_backlog(self) -> list[Effect]:
+    def report_backlog(self) -> list[Effect]:
         """Report the backlog."""
-        return [self._backlog.tell()]
+        return [self._backlog.make_report()]
 
-    def date(self, now: int) -> None:
+    def set_aging_times(self, now: int) -> None:
         """Set new jobs' time of aging."""
         if self._undated:
             old_after = self._backlog.old_after(now)
@@ -235,7 +235,7 @@ class LateByTurns:
     def _counts(self, one: Old) -> bool:
         return one[-1] in self._view.slots and self._old_at.get(one[-1]) == one[0]
 
-    def open(self, now: int, *, whole: bool, oldest: JobId | None) -> None:
+    def begin_wake_up(self, now: int, *, whole: bool, oldest: JobId | None) -> None:
         """Begin a wake-up: sort waiting jobs, `oldest` first. `whole`: try all jobs, not only new ones."""
         queue, state = self._view.waiting.queue, self._placer.room.state
         count = int(queue.size[0])
@@ -260,11 +260,11 @@ class LateByTurns:
         state[columns.WHOLE] = True
         state[columns.LOOKED_AT] = 0
 
-    def knows_old(self, now: int) -> bool:
+    def has_stale_profiles(self, now: int) -> bool:
         """Whether profiles have changed with time since publication."""
         return any(change <= now for change in self._view.next_change.values())
 
-    def overtakes(self, now: int) -> bool:
+    def has_overtaking_job(self, now: int) -> bool:
         """Whether a new job precedes a reserved one."""
         if not self._heads or self._fresh >= self._count:
             return False
@@ -275,12 +275,12 @@ class LateByTurns:
     def _key_at(self, place: int) -> Key:
         return self._order.key_at(self._view.waiting.queue, place, self._oldest)
 
-    def waits(self, number: JobId) -> bool:
+    def is_unbound(self, number: JobId) -> bool:
         """Whether the job is unbound and may release its reservation."""
         return number in self._view.slots
 
     @property
-    def anybody_waits(self) -> bool:
+    def has_unbound_jobs(self) -> bool:
         """Whether any job is unbound."""
         return len(self._view.slots) > 0
 
@@ -293,7 +293,7 @@ class LateByTurns:
         """Whether turns remain."""
         return bool(self._placer.room.state[columns.PLACE] < self._count)
 
-    def turn(self, until: Key | None, now: int) -> list[Effect]:
+    def run_turns(self, until: Key | None, now: int) -> list[Effect]:
         """Start jobs with keys before `until`. Stop at a job that reserves or wakes nodes."""
         stop = self._count if until is None else bisect_left(range(self._count), until, key=self._key_at)
         reserving = 0 if self._heads else stop
@@ -329,7 +329,7 @@ class LateByTurns:
         slot = int(waiting.queue.lists[columns.RULE, self._placer.room.state[columns.PLACE]])
         number = waiting.jobs[slot].number
         state = self._negotiation.states[number]
-        state.if_all_were_up = min(state.if_all_were_up, now)
+        state.start_if_all_up = min(state.start_if_all_up, now)
         opens = self._rules.starts_of(state.job).opens(now + delay)
         if opens == now + delay and self._view.fits(number, now, delay):
             self._waking.add(number)
@@ -338,11 +338,11 @@ class LateByTurns:
     def _start(self, number: JobId, slot: int, now: int) -> list[Effect]:
         nodes, units = self._view.waiting.nodes_of(slot)
         state = self._negotiation.states[number]
-        state.asks += 1  # names the claim
+        state.round_count += 1  # names the claim
         state.search = None
-        effects = self._negotiation.take(state, self._view.incarnations, Pick(0, now, nodes, units), now)
+        effects = self._negotiation.claim_nodes(state, self._view.incarnations, Pick(0, now, nodes, units), now)
         self._bind(number)
-        self._backlog.bound(number, now)
+        self._backlog.record_start(number, now)
         return effects
 
     def _bind(self, number: JobId) -> None:
@@ -358,22 +358,22 @@ class LateByTurns:
         `drop`: first release the reservation.
         """
         assert self._alone is not None
-        dropped = self._drop() if drop else NOBODY
+        dropped = self._drop() if drop else NO_JOB
         state = self._placer.room.state
         place, whole = int(state[columns.PLACE]), bool(state[columns.WHOLE])
         bound = self._alone.bind(place, self._count, dropped, now, whole=whole, reserves=not self._heads)
-        return self._take_bound(self._alone, bound, now)
+        return self._apply_bound(self._alone, bound, now)
 
     def _drop(self) -> JobId:
         for number in self._heads:
             state = self._negotiation.states[number]
             if state.nodes is not None:
-                state.give_back()
+                state.release()
                 self._heads = {}
                 return number
-        return NOBODY
+        return NO_JOB
 
-    def _take_bound(self, alone: Alone, bound: Bound, now: int) -> list[Effect]:
+    def _apply_bound(self, alone: LocalTurns, bound: Bound, now: int) -> list[Effect]:
         negotiation = self._negotiation
         negotiation.messages += bound.told
         self._view.next_change[FIRST_HOST] = bound.next_change
@@ -382,13 +382,13 @@ class LateByTurns:
             state = negotiation.states[number]
             if pick.start > now:
                 negotiation.count_rounds(state, bound.rounds, bound.rounds * negotiation.nodes)
-                negotiation.hold(state, pick)
+                negotiation.record_reservation(state, pick)
                 self._note_reserved(state.job, pick.start)
             else:
-                state.asks += 1  # names the claim
-                negotiation.hold(state, pick)
+                state.round_count += 1  # names the claim
+                negotiation.record_reservation(state, pick)
                 self._bind(number)
-                self._backlog.bound(number, now)
+                self._backlog.record_start(number, now)
                 effects.append(Placed(number, now, pick.nodes, pick.units))
         at = self._placer.room.state
         if bound.blocked < 0:
@@ -406,7 +406,7 @@ class LateByTurns:
 
     # ------------------------------------------------------------------------------------------------------------------
 
-    def close(self) -> None:
+    def end_wake_up(self) -> None:
         """End a wake-up."""
         queue = self._view.waiting.queue
         if count := int(queue.size[columns.RULE]):
@@ -444,28 +444,28 @@ class LateByTurns:
         search = open_window(search, state.job, self._rules, now)
         if state.claims and state.start > now:
             search = in_hours(replace(search, last=state.start), state.job, self._rules) or search
-        return self._negotiation.ask_for(state, search, now)
+        return self._negotiation.query_window(state, search, now)
 
     def _conclude(self, this: Round, now: int) -> list[Effect]:
         state, search = this.states[0], this.searches[0]
-        job, chosen = state.job, next(self._negotiation.found(this), None)
+        job, chosen = state.job, next(self._negotiation.found_picks(this), None)
         if chosen is None:
-            return self._negotiation.look_on(this, now) or self._wait_for_change(this, now)
+            return self._negotiation.query_next_window(this, now) or self._wait_for_change(this, now)
         if job.latest is not None and chosen.start > job.latest and self._rules.soft and search.desired_binds:
             # A deadline outranks a soft profile.
             free = open_window(replace(search, earliest=now, desired_binds=False), job, self._rules, now)
-            return self._negotiation.ask_for(state, free, now)
+            return self._negotiation.query_window(state, free, now)
         effects = self._negotiation.claim(this, chosen, now)
         if chosen.start == now or job.number in self._waking:
             self._bind(job.number)
-            self._backlog.bound(job.number, chosen.start)
+            self._backlog.record_start(job.number, chosen.start)
             return effects
         self._heads[job.number] = self._order.head(job, chosen.start)
         return [*effects, *self._announce(self._heads[job.number], standing=True)]
 
     def _wait_for_change(self, this: Round, now: int) -> list[Effect]:
         """Skip turns until the profile or capacity changes; reject if neither will."""
-        waiting = self._negotiation.nowhere(this, now)
+        waiting = self._negotiation.on_no_start(this, now)
         job = self._view.remove(this.states[0].job.number)
         change = min(self._view.next_change.values())
         if change == FOREVER:
@@ -478,9 +478,9 @@ class LateByTurns:
         effects: list[Effect] = []
         for number in [*self._heads]:
             if self._holds(number):
-                effects += [*self._negotiation.states[number].give_back(), *self._called_off(number)]
+                effects += [*self._negotiation.states[number].release(), *self._withdraw_announcement(number)]
         return effects
 
     def _holds(self, number: JobId) -> bool:
         state = self._negotiation.states.get(number)
-        return state is not None and state.nodes is not None and self.waits(number)
+        return state is not None and state.nodes is not None and self.is_unbound(number)

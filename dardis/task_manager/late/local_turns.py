@@ -16,18 +16,18 @@ from dardis.model.arrays import Ints
 from dardis.model.choices import NodeChoice
 from dardis.model.local_queries import BIND_COLUMNS, Bind, Bound, LocalNodes
 from dardis.model.offer_rows import ASKER_RESERVES, HOST_RESERVES, NOBODY_RESERVES
-from dardis.task_manager.late.order import View
+from dardis.task_manager.late.order import ProfileView
 from dardis.task_manager.rounds import Pick
 from dardis.task_manager.search_windows import SearchRules
 from dardis.task_manager.setups import LateSetUp
 
-NOBODY = JobId(-1)
+NO_JOB = JobId(-1)
 
 
-class Alone:
+class LocalTurns:
     """Submits waiting jobs to the pool, in order."""
 
-    def __init__(self, setup: LateSetUp, rules: SearchRules, view: View, pool: LocalNodes) -> None:
+    def __init__(self, setup: LateSetUp, rules: SearchRules, view: ProfileView, pool: LocalNodes) -> None:
         """Serve the jobs of `view`.
 
         The pool reserves only without queue hours, binding profile and random nodes.

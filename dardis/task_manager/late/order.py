@@ -13,7 +13,7 @@ import numpy as np
 from dardis.kernels import job_queue as columns
 from dardis.kernels import node_search as placing
 from dardis.kernels import published_profiles
-from dardis.kernels.job_queue import Queue
+from dardis.kernels.job_queue import QueueArrays
 from dardis.kernels.job_table import JobTable
 from dardis.kernels.late_order import HEAD_START_S, put_in_order
 from dardis.kernels.profile import FULL
@@ -56,7 +56,7 @@ class Order:
         key = 0.0 if aged else -key_of(now - submit, walltime, cores)
         return (not aged, 0 if aged else -level, key, submit, number)
 
-    def sort(self, queue: Queue, count: int, now: int, oldest: JobId | None) -> int:
+    def sort(self, queue: QueueArrays, count: int, now: int, oldest: JobId | None) -> int:
         """Sort waiting jobs; return the place of the first new job."""
         if len(self._spare) < count:
             self._spare = np.zeros(2 * count, dtype=np.int64)
@@ -64,7 +64,7 @@ class Order:
         slots = queue.lists[columns.RULE, :count]
         return put_in_order(queue.table, slots, queue.keys, self._cores, now, first, self._spare)
 
-    def key_at(self, queue: Queue, place: int, oldest: JobId | None) -> Key:
+    def key_at(self, queue: QueueArrays, place: int, oldest: JobId | None) -> Key:
         """Return the key at a place."""
         slot = queue.lists[columns.RULE, place]
         number, submit, _, _, _, _, level, *_ = queue.table[slot].tolist()
@@ -72,7 +72,7 @@ class Order:
         return (not aged, 0 if aged else -level, 0.0 if aged else -float(queue.keys[slot, 0]), submit, number)
 
 
-class View:
+class ProfileView:
     """Published node profiles, and waiting jobs."""
 
     def __init__(self, setup: LateSetUp, rules: SearchRules, layout: Layout, seed: int) -> None:
@@ -106,7 +106,7 @@ class View:
         """Remove a job."""
         return self.waiting.remove(self.slots.pop(number))
 
-    def see(self, published: Published) -> None:
+    def store_profiles(self, published: Published) -> None:
         """Store published profiles."""
         self.incarnations[published.host] = published.incarnation
         self.next_change[published.host] = published.next_change

@@ -8,7 +8,7 @@ import numpy as np
 
 from dardis.model.platform import NodeGroup, Platform
 from dardis.node_manager import NodePool
-from dardis.wire.messages import Ask
+from dardis.wire.messages import OfferQuery
 from scripts.lab.bench.measure import Row, cpu_of
 from scripts.lab.kit.spread import Spread
 
@@ -16,7 +16,7 @@ ASKS = 300
 """Asks that are timed together."""
 
 
-def ask_pool(nodes: int, reservations: int, spacing: int) -> tuple[NodePool, Ask]:
+def ask_pool(nodes: int, reservations: int, spacing: int) -> tuple[NodePool, OfferQuery]:
     """A pool whose nodes hold so many reservations each, `spacing` s apart, and an ask whose window spans them all."""
     pool = NodePool(Platform("bench", (NodeGroup("n", nodes, {"cores": 16}),)), 0, nodes)
     everyone, each, half = np.arange(nodes), np.ones(nodes, dtype=np.int64), np.array([8])
@@ -24,7 +24,7 @@ def ask_pool(nodes: int, reservations: int, spacing: int) -> tuple[NodePool, Ask
         start = (place + 1) * spacing
         pool.state.reserve(everyone, each, half, start, start + spacing // 2, 0)
     one = np.ones(1, dtype=np.int64)
-    ask = Ask(
+    ask = OfferQuery(
         round=0, job=one, draw_key=one, first=0 * one, last=one * spacing * (reservations + 1),
         walltime=one * (spacing // 4), units=one, quota=-one, groups=one, request=np.array([[16]]),
         generator=0, grain=1, desired_binds=False, held_only=False,

@@ -18,10 +18,10 @@ from mpi4py import MPI
 from dardis.engine.clock import cpu_ns, monotonic_s
 from dardis.model.addresses import FIRST_HOST, HostId, parts_of
 from dardis.runs.kernel_warmup import warm_reach
-from dardis.scale.experiment import Ground
+from dardis.scale.experiment import RankGroup
 from dardis.scale.measure import bare_collective_s, drive_turns, filled_host
 from dardis.scale.scale_run import ScaleRequest
-from dardis.transport.mpi_transport import broadcast, guarded, world
+from dardis.transport.mpi_transport import broadcast, run_or_abort, world
 from dardis.transport.rank_groups import largest, usable_cores, wait_for_all
 
 REPETITIONS = 31
@@ -101,7 +101,7 @@ def measure(comm: MPI.Intracomm, nodes: int, arity: int, jobs: int, repeats: int
                                      "peak_mib": []}  # fmt: skip
     for turn in range(repeats + 1):
         noted = Noted(comm)
-        ground = Ground(noted, None, usable_cores(comm))
+        ground = RankGroup(noted, None, usable_cores(comm))
         driven = drive_turns(what, ground, filled_host(what, comm.rank), None)
         busy = comm.gather((noted.busy_ns, bool(bare.children)))
         collective = bare_collective_s(ground, driven)
@@ -125,7 +125,7 @@ def main(arguments: list[str]) -> None:
     """Take nodes, arity, jobs and repeats, and print what was measured."""
     comm = world()
     nodes, arity, jobs, repeats = map(int, arguments)
-    taken = guarded(comm, partial(measure, comm, nodes, arity, jobs, repeats))
+    taken = run_or_abort(comm, partial(measure, comm, nodes, arity, jobs, repeats))
     if taken is not None:
         sys.stdout.write(json.dumps(taken) + "\n")
 

@@ -20,8 +20,8 @@ from dardis.scale.tally import resident_bytes
 from dardis.task_manager import SETUPS, PlannedManager, Reach
 from dardis.task_manager.layout import layout_of
 from dardis.transport.local_transport import LocalHosts, Lockstep
-from dardis.turns.turn import talk
-from dardis.wire.effects import Deed
+from dardis.turns.turn import run_dialogue
+from dardis.wire.effects import ExecutorAction
 from scripts.lab.bench.measure import Row, cpu_of
 from scripts.lab.kit import busy_pool
 from scripts.lab.kit.busy_pool import BusyPool
@@ -55,7 +55,7 @@ class Machine:
         self._lockstep = Lockstep(LocalHosts([RelayingHost(self.pool)]), self)
         self._layout = layout_of(platform, (0, nodes), None)
 
-    def execute(self, who: Address, deed: Deed, now: int) -> None:
+    def execute(self, who: Address, deed: ExecutorAction, now: int) -> None:
         """Nobody keeps the record."""
 
     def rounds(self, reach: Reach, count: int) -> float:
@@ -65,8 +65,8 @@ class Machine:
         self._placed += count
         begun = time.process_time()
         for job in jobs:
-            said = talk(manager, manager.submit(job.asked, job.submit), lambda effects: effects, job.submit)
-            self._lockstep.hold(said, job.submit)
+            said = run_dialogue(manager, manager.submit(job.asked, job.submit), lambda effects: effects, job.submit)
+            self._lockstep.run_turn(said, job.submit)
         return (time.process_time() - begun) / count
 
     def pass_over(self) -> float:

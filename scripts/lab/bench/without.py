@@ -19,10 +19,10 @@ def _no_calls() -> AbstractContextManager[object]:
 
 def _no_index() -> AbstractContextManager[object]:
     """Search the windows of all nodes for each job."""
-    from dardis.kernels.free_capacity_index import NO_CHANGES, NO_OPENINGS
-    from dardis.node_manager.pool_buffers import OpenNodes
+    from dardis.kernels.free_capacity_index import NO_CHANGES, NO_INDEX
+    from dardis.node_manager.pool_buffers import FreeCapacityIndexes
 
-    return patch.object(OpenNodes, "of", return_value=(NO_CHANGES, NO_OPENINGS))
+    return patch.object(FreeCapacityIndexes, "index_of", return_value=(NO_CHANGES, NO_INDEX))
 
 
 WITHOUT: dict[str, Callable[[], AbstractContextManager[object]]] = {

@@ -31,7 +31,7 @@ from dardis.task_manager.layout import layout_of
 from dardis.transport.local_transport import LocalHosts
 from dardis.turns import CentralTurns, PlannedTurns
 from dardis.wire.effects import Effect, Placed, Rejected, Solved, ToHosts
-from dardis.wire.messages import Ended, Message
+from dardis.wire.messages import Message, UnitsEnded
 from scripts.lab.decision_time.plain_rules import PlainRules, PrintedRules
 from scripts.lab.decision_time.workloads import Case
 
@@ -127,7 +127,7 @@ class TimedHosts(LocalHosts):
 
     def deliver(self, sends: Sequence[ToHosts], now: int) -> list[Message]:
         """Deliver at once."""
-        if sends and isinstance(sends[0].message, Ended):
+        if sends and isinstance(sends[0].message, UnitsEnded):
             self.ledger.begin(Why.END, now)
         return self.ledger.timed("scheduling", super().deliver, sends, now)
 

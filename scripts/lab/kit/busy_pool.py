@@ -101,7 +101,7 @@ class BusyPool:
             found = self._pool.seek(seek, 0)
             spent += time.process_time() - begun
             self._see(found, ask)
-            self._pool.handle(say.Ended(seek.job, 0), 0)
+            self._pool.handle(say.UnitsEnded(seek.job, 0), 0)
         return spent / count
 
     @staticmethod

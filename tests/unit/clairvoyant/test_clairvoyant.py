@@ -13,7 +13,7 @@ from kit.central import dispatch, setup_of
 from kit.effort import examples
 from kit.machine import jobs, platforms
 
-from dardis.clairvoyant.clairvoyant_schedule import Demand, Improving, least_wait
+from dardis.clairvoyant.clairvoyant_schedule import ImprovingSchedule, SharedDemand, least_wait
 from dardis.kernels.day_profit import add_use, relaxed_starts
 from dardis.metrics.audit import audit
 from dardis.model.placements import Placements, offsets_of
@@ -104,11 +104,11 @@ def test_the_bound_is_below_the_best_and_the_improved_is_the_best(case, weighed)
     if weighed:
         weight[0] = 0.0
     begun = dispatch(platform, listed, setup_of("rules-fcfs")).schedule
-    improving = Improving(listed, platform, begun.start, begun.placed)
+    improving = ImprovingSchedule(listed, platform, begun.start, begun.placed)
     improving.improve(300, 1)
     best = best_of_all(platform, listed)
     assert improving.total - sum(job.earliest for job in listed) == best
-    demand = Demand.of_jobs(listed, platform)
+    demand = SharedDemand.of_jobs(listed, platform)
     # Polyak's steps end at what they aim for, so that a wrong bound is only seen where they aim too high.
     found = least_wait(demand, weight, 3.0 * best + 5.0, 40, (16, 4, 1))
     counted = best_of_all(platform, listed, weight)
@@ -124,24 +124,24 @@ def test_what_is_improved_is_legal_and_no_worse(platform, data):
     kept = [job for job, there in zip(listed, fits.tolist(), strict=True) if there]
     assume(kept)
     placed = Placements(offsets_of(begun.placed.counts[fits]), begun.placed.nodes, begun.placed.units)
-    improving = Improving(kept, platform, begun.start[fits], placed)
+    improving = ImprovingSchedule(kept, platform, begun.start[fits], placed)
     totals = [improving.total]
     improving.improve(30, 1, lambda *_: totals.append(improving.total))
     assert totals == sorted(totals, reverse=True)
-    again = Improving(kept, platform, begun.start[fits], placed)
+    again = ImprovingSchedule(kept, platform, begun.start[fits], placed)
     again.improve(30, 1)
     assert again.start.tolist() == improving.start.tolist()
     assert (improving.start >= begun.earliest[fits]).all()
     recorder = Recorder(len(kept))
     for place, job in enumerate(kept):
         low, high = improving.placed.offsets[place : place + 2]
-        recorder.placed(
+        recorder.record_placement(
             place, int(improving.start[place]), improving.placed.nodes[low:high], improving.placed.units[low:high]
         )
-        recorder.ended(place, int(improving.start[place]) + job.duration)
+        recorder.record_end(place, int(improving.start[place]) + job.duration)
     schedule = recorder.schedule(kept, platform.kinds)
     assert audit(schedule, platform, reserved=False, expected=[job.number for job in kept]) == []
-    demand = Demand.of_jobs(kept, platform)
+    demand = SharedDemand.of_jobs(kept, platform)
     reached = float((improving.start - begun.earliest[fits]).sum())
     until = int(improving.start.max()) + 40 - demand.begin
     assert least_wait(demand, np.ones(len(kept)), 2 * reached + 5, until, (16, 4, 1)) <= reached + 1e-6

@@ -21,7 +21,7 @@ from dardis.model.job import FOREVER
 from dardis.model.platform import NodeGroup, Platform
 from dardis.sim import simulation
 from dardis.sim.simulation import Simulation
-from dardis.task_manager import SETUPS, LateByTurns, LateSetUp, PlannedManager
+from dardis.task_manager import SETUPS, LateSetUp, LockstepLateManager, PlannedManager
 from dardis.turns import CentralTurns, Turn
 from dardis.wire.effects import Placed
 
@@ -101,7 +101,7 @@ def test_time_between_turns_is_counted(by_instant):
 FOUR = Platform("four", (NodeGroup("n", 1, {"cores": 4}),))
 RUNS = {
     "central": (CentralDispatcher, None, lambda jobs: dispatch(FOUR, jobs, setup_of("easy"))),
-    "late": (LateByTurns, [], lambda jobs: run_late(FOUR, jobs, LateSetUp())),
+    "late": (LockstepLateManager, [], lambda jobs: run_late(FOUR, jobs, LateSetUp())),
     "distributed": (PlannedManager, [], lambda jobs: simulate(FOUR, jobs, SETUPS["dardis-balance"])),
 }
 """The machine that is told of jobs, what it says to one that it forgets, and how to run jobs on it."""

@@ -9,7 +9,7 @@ import pytest
 from kit.plans_ahead import SECONDS, cost_of_all, dense, drawn, first_start, list_schedule
 
 from dardis.kernels.job_queue import GONE, REQUEST, SPAN, START, UNITS
-from dardis.kernels.list_schedule import exchange, make_ahead, put_all, schedule_or_postpone, write_least
+from dardis.kernels.list_schedule import exchange, make_plan_buffers, put_all, schedule_or_postpone, write_least
 from dardis.kernels.replan import begin_profile
 from dardis.model.job import FOREVER, NO_TIME
 
@@ -56,7 +56,7 @@ def test_what_is_free_is_what_the_machine_has_less_who_runs(seed):
     steps = int(rng.integers(1, 6))
     times = np.concatenate([[NO_TIME], np.sort(rng.choice(np.arange(1, 60), steps - 1, replace=False))])
     base = rng.integers(0, 30, (steps, 4))  # two kinds, and what is wished of them
-    ahead = make_ahead(times, base, 3, slots)
+    ahead = make_plan_buffers(times, base, 3, slots)
     table = np.zeros((slots, REQUEST + 2), dtype=np.int64)
     free = dense(times, base)
     table[:, START] = NO_TIME

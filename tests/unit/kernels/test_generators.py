@@ -14,7 +14,7 @@ from dardis.model.step_function import StepFunction
 from dardis.model.target import DesiredProfile
 from dardis.node_manager.pool_state import PoolState
 from dardis.task_manager.rounds import quota_of
-from dardis.task_manager.search_windows import SearchRules, begin
+from dardis.task_manager.search_windows import SearchRules, first_window
 
 MACHINE = Platform("m", (NodeGroup("n", 1, {"cores": 4}),))
 
@@ -100,7 +100,7 @@ def test_nodes_that_all_have_their_quota_agree_on_a_start(nodes, units, window, 
         return
     machine = Platform("m", (NodeGroup("n", nodes, {"cores": 1}),))
     rules = SearchRules(drawn=True, desired_binds=False, soft=False)
-    search = begin(Job(job, 0, 0, window, 1, units, (1,), 1), 0, rules, 0)
+    search = first_window(Job(job, 0, 0, window, 1, units, (1,), 1), 0, rules, 0)
     quota = quota_of(search, units, nodes, grain)
     state = PoolState(machine, 0, nodes, None)
     ask = ask_for(job=job, first=search.first, last=search.last, quota=quota, generator=UNIFORM, grain=grain)

@@ -75,11 +75,11 @@ def test_draws_are_those_of_the_plain_mixer(seed, job, attempt, node, purpose, c
     key = oracle.draw_key(seed, job, attempt, node, purpose)
     compiled = np.uint64(chance.draw_key(seed, job, attempt, node, purpose))
     assert int(compiled) == key
-    assert chance.below(compiled, counter, bound) == oracle.uniform_below(key, counter, bound)
-    assert chance.unit(compiled, counter) == oracle.unit(key, counter)
+    assert chance.draw_below(compiled, counter, bound) == oracle.uniform_below(key, counter, bound)
+    assert chance.draw_unit(compiled, counter) == oracle.unit(key, counter)
     signed = key & (2**63 - 1)  # as Python hands it on
-    assert chance.below(signed, counter, bound) == oracle.uniform_below(signed, counter, bound)
-    assert chance.unit(signed, counter) == oracle.unit(signed, counter)
+    assert chance.draw_below(signed, counter, bound) == oracle.uniform_below(signed, counter, bound)
+    assert chance.draw_unit(signed, counter) == oracle.unit(signed, counter)
 
 
 def test_the_mixer_is_splitmix64():

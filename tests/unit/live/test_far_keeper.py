@@ -39,8 +39,8 @@ class Site:
 
     async def begin(self):
         link = Link(self.board.places, self.server.public, self.keys)
-        say, self.mute = link.say, False
-        link.say = lambda payload: self.mute or say(payload)
+        say, self.mute = link.send, False
+        link.send = lambda payload: self.mute or say(payload)
         self.agent = asyncio.create_task(be_agent(self.folder, link, bytes))
 
     async def connect(self):

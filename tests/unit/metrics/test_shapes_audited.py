@@ -46,13 +46,13 @@ def schedule(asked: Actual, *where: Where, taken: int = 0, start: int = 0) -> Sc
     def arrays(part: Where) -> tuple[np.ndarray, np.ndarray]:
         return np.array(sorted(part), dtype=np.int64), np.array([part[n] for n in sorted(part)], dtype=np.int64)
 
-    recorder.placed(0, start, *arrays(total))
+    recorder.record_placement(0, start, *arrays(total))
     recorder.attempts[0] = 1
     if len(asked.asked.requests) > 1:
         recorder.taken[0] = taken
     if len(where) > 1:
         recorder.parts[0] = tuple(map(arrays, where))
-    recorder.ended(0, start + running.duration)
+    recorder.record_end(0, start + running.duration)
     return recorder.schedule([running], MACHINE.kinds)
 
 

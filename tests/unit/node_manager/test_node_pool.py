@@ -13,7 +13,7 @@ from dardis.node_manager import NodePool
 from dardis.node_manager.pool import LAPSE
 from dardis.node_manager.pool_state import PoolState
 from dardis.wire import messages as say
-from dardis.wire.effects import Kill, Launch, Tell
+from dardis.wire.effects import Kill, Launch, SendToManager
 
 MACHINE = Platform("m", (NodeGroup("a", 1, {"cores": 1}), NodeGroup("b", 2, {"cores": 3})))
 
@@ -42,7 +42,7 @@ def free_starts(pool: NodePool, last: int = 30, **ask) -> dict[int, list[int]]:
 
 
 def refused(effects) -> bool:
-    return any(isinstance(effect, Tell) and isinstance(effect.message, say.Refused) for effect in effects)
+    return any(isinstance(effect, SendToManager) and isinstance(effect.message, say.Refused) for effect in effects)
 
 
 def test_a_confirmed_job_is_launched_under_the_platforms_numbers_and_its_time_taken():
@@ -126,7 +126,7 @@ def test_what_is_committed_does_not_lapse_and_what_is_not_does(committed):
 
 def later_of(effects) -> list[int]:
     (send,) = effects
-    assert isinstance(send.message, say.Later)
+    assert isinstance(send.message, say.CapacityFreed)
     return send.message.jobs.tolist()
 
 
@@ -135,7 +135,7 @@ def test_an_end_tells_the_next_jobs_of_its_nodes():
     pool.handle(confirm(1, nodes=(0, 1), units=(1, 1)), 0)
     for job, node, start in ((5, 0, 10), (3, 1, 20), (4, 0, 20), (6, 1, 40), (8, 2, 10)):
         pool.handle(confirm(job, nodes=(node,), start=start), 0)
-    assert later_of(pool.handle(say.Ended(1, 2), 6)) == [3, 4, 5, 6]
+    assert later_of(pool.handle(say.UnitsEnded(1, 2), 6)) == [3, 4, 5, 6]
 
 
 def test_a_job_that_has_begun_gone_or_moved_is_not_told():
@@ -145,7 +145,7 @@ def test_a_job_that_has_begun_gone_or_moved_is_not_told():
         pool.handle(confirm(job, nodes=(1,), start=start, walltime=5), 0)
     pool.handle(say.Release(2, 1), 1)
     pool.handle(confirm(3, nodes=(2,), start=30, attempt=2), 1)
-    assert later_of(pool.handle(say.Ended(1, 5), 1)) == [4]
+    assert later_of(pool.handle(say.UnitsEnded(1, 5), 1)) == [4]
 
 
 @pytest.mark.parametrize("bounds", [(0, 3), (0, 1)], ids=["one host", "a host of its own"])
@@ -154,13 +154,13 @@ def test_a_node_tells_as_many_as_it_has_cores(bounds):
     pool = pool_of(*bounds)
     for job in range(1, 6):
         pool.handle(confirm(job, start=10 * job), 0)
-    assert later_of(pool.handle(say.Ended(1, -1), 12)) == [2]
+    assert later_of(pool.handle(say.UnitsEnded(1, -1), 12)) == [2]
 
 
 def test_what_concerns_nothing_here_is_ignored_and_what_no_pool_understands_is_a_defect():
-    assert pool_of().handle(say.Ended(5, 0), 3) == []
-    assert later_of(pool_of().handle(say.Ended(5, -1), 3)) == []
-    assert pool_of().handle(say.Noted(4, 1), 0) == []
+    assert pool_of().handle(say.UnitsEnded(5, 0), 3) == []
+    assert later_of(pool_of().handle(say.UnitsEnded(5, -1), 3)) == []
+    assert pool_of().handle(say.FinishedAck(4, 1), 0) == []
     with pytest.raises(ProtocolError, match="Reserved"):
         pool_of().handle(say.Reserved(1, 1, 0), 0)
 

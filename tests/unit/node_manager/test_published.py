@@ -5,8 +5,8 @@ import numpy as np
 from dardis.model.job import FOREVER
 from dardis.model.platform import NodeGroup, Platform
 from dardis.node_manager import NodePool
-from dardis.wire.effects import TellAll
-from dardis.wire.messages import Announce, Commit, Confirm, Ended, Look, Published, Release
+from dardis.wire.effects import SendToManagers
+from dardis.wire.messages import Announce, Commit, Confirm, Published, PublishRequest, Release, UnitsEnded
 
 MACHINE = Platform("m", (NodeGroup("a", 1, {"cores": 1}), NodeGroup("b", 2, {"cores": 3})))
 
@@ -18,11 +18,11 @@ def confirm(job: int = 1, *, nodes=(1,), units=(2,), start=5, walltime=10, attem
 
 def heard(effects) -> list[Published]:
     """What was said to everybody."""
-    return [effect.message for effect in effects if isinstance(effect, TellAll)]
+    return [effect.message for effect in effects if isinstance(effect, SendToManagers)]
 
 
 def look(pool: NodePool, now: int = 0) -> Published:
-    (said,) = heard(pool.handle(Look(), now))
+    (said,) = heard(pool.handle(PublishRequest(), now))
     return said
 
 
@@ -49,7 +49,7 @@ def test_a_reservation_is_a_fall_and_what_comes_after_it_is_not_told():
     ((begins, now_free), (falls, left)) = steps(look(pool, 2))[1]
     assert begins <= 2
     assert (now_free, falls, left) == ([3], 5, [1])
-    assert heard(pool.handle(Ended(1, 0), 9)) == []  # nothing is lost here: it speaks when it is asked
+    assert heard(pool.handle(UnitsEnded(1, 0), 9)) == []  # nothing is lost here: it speaks when it is asked
     assert [values for _, values in steps(look(pool, 9))[1]] == [[3]]
     pool.handle(confirm(start=20), 9)
     assert set(steps(look(pool, 9))) == {1}
@@ -88,5 +88,5 @@ def test_where_messages_may_be_lost_all_is_told_and_what_is_freed_unasked():
     assert set(steps(said)) == {0, 1, 2}
     pool.handle(confirm(attempt=3, tentative=True), 4)
     pool.handle(Commit(1, 3), 4)
-    (said,) = heard(pool.handle(Ended(1, 0), 8))
+    (said,) = heard(pool.handle(UnitsEnded(1, 0), 8))
     assert (said.at, [values for _, values in steps(said)[1]]) == (8, [[3]])

@@ -13,8 +13,8 @@ from dardis.model.job import FOREVER
 from dardis.model.platform import NodeGroup, Platform
 from dardis.node_manager import NodePool, RelayingHost
 from dardis.wire import messages as say
-from dardis.wire.codec import opened
-from dardis.wire.effects import Effect, Launch, Return, Send, SetTimer
+from dardis.wire.codec import decode_nested
+from dardis.wire.effects import Effect, Launch, Reply, Send, SetTimer
 
 HOSTS, STEP, RESEND = 7, 10, 4
 PLATFORM = Platform("seven", (NodeGroup("n", HOSTS, {"cores": 4}),))
@@ -35,7 +35,7 @@ def question(
     )
 
 
-def ask(units: int = 99, want: int = say.SUMS, **more) -> say.Ask:
+def ask(units: int = 99, want: int = say.SUMS, **more) -> say.OfferQuery:
     return replace(ask_for(units=units, last=50, walltime=5, **more), want=want)
 
 
@@ -55,8 +55,10 @@ def handed_on(effects: list[Effect]) -> dict[int, tuple[int, int]]:
     return {effect.to: (effect.message.first, effect.message.last) for effect in found}
 
 
-def answers(effects: list[Effect]) -> list[tuple[int, say.Gathered]]:
-    return [(e.to, e.message) for e in effects if isinstance(e, Send | Return) and isinstance(e.message, say.Gathered)]
+def answers(effects: list[Effect]) -> list[tuple[int, say.GatheredAnswers]]:
+    return [
+        (e.to, e.message) for e in effects if isinstance(e, Send | Reply) and isinstance(e.message, say.GatheredAnswers)
+    ]
 
 
 def timer(effects: list[Effect]) -> SetTimer:
@@ -65,9 +67,9 @@ def timer(effects: list[Effect]) -> SetTimer:
     return only
 
 
-def units_offered(gathered: say.Gathered) -> int:
+def units_offered(gathered: say.GatheredAnswers) -> int:
     """How many units the hosts that are in it offer at the first instant of all."""
-    (sums,) = map(opened, gathered.answers)
+    (sums,) = map(decode_nested, gathered.answers)
     assert isinstance(sums, say.Sums)
     return int(sums.rows[0, 1])
 
@@ -78,20 +80,20 @@ class Talk:
     def __init__(self, dead: Sequence[int] = ()) -> None:
         self.hosts = {number: host(number) for number in range(HOSTS) if number not in dead}
         self.timers: list[tuple[int, int, say.Timer]] = []
-        self.said: list[tuple[int, say.Gathered]] = []
+        self.said: list[tuple[int, say.GatheredAnswers]] = []
         """When something came to the task manager, and what."""
 
     def send(self, to: int, message: say.Message, now: int) -> None:
         """Let a message and all that follows from it arrive at once."""
         if to < 0:
-            assert isinstance(message, say.Gathered)
+            assert isinstance(message, say.GatheredAnswers)
             self.said.append((now, message))
         elif to in self.hosts:
             for effect in self.hosts[to].handle(message, now):
                 if isinstance(effect, SetTimer):
                     self.timers.append((effect.at, to, effect.timer))
                 else:
-                    assert isinstance(effect, Send | Return)
+                    assert isinstance(effect, Send | Reply)
                     self.send(effect.to, effect.message, now)
 
     def until(self, end: int) -> None:
@@ -108,7 +110,7 @@ class TestWhereNothingIsLost:
         talk.send(0, question(ask(), patience=0), 0)
         ((_, gathered),) = talk.said
         assert units_offered(gathered) == 4 * HOSTS
-        (sums,) = map(opened, gathered.answers)
+        (sums,) = map(decode_nested, gathered.answers)
         assert sums.hosts == HOSTS
         assert sums.offset.tolist() == [0, 2]
         assert not any(each._open for each in talk.hosts.values())
@@ -117,9 +119,9 @@ class TestWhereNothingIsLost:
     def test_parcels_are_taken_before_the_question_with_their_own_time(self):
         one = np.array([1])
         claims = [say.Confirm(job, 1, 0, 20, 30, np.array([4]), np.array([4]), one, tentative=False) for job in (7, 8)]
-        parcels = [(4, 2, claims[0]), (4, 3, say.Release(7, 1)), (4, 5, claims[1]), (5, 3, say.Noted(1, 1))]
+        parcels = [(4, 2, claims[0]), (4, 3, say.Release(7, 1)), (4, 5, claims[1]), (5, 3, say.FinishedAck(1, 1))]
         inner = host(4)
-        effects = take(inner, question(say.Look(), first=4, parcels=parcels, patience=0), 9)
+        effects = take(inner, question(say.PublishRequest(), first=4, parcels=parcels, patience=0), 9)
         carried = [effect.message.parcels for effect in effects if isinstance(effect, Send)]
         assert carried == [[parcels[3]], []]
         assert [effect.job for effect in effects if isinstance(effect, Launch)] == [7, 8]
@@ -133,7 +135,7 @@ class TestWhereMessagesMayBeLost:
         assert handed_on(effects) == {1: (1, 4), 4: (4, 7)}
         assert {e.message.patience for e in effects if isinstance(e, Send)} == {STEP}
         assert timer(effects).at == 100 + RESEND
-        assert take(root, say.Gathered(1, MANAGER, 4, 0, []), 102) == []
+        assert take(root, say.GatheredAnswers(1, MANAGER, 4, 0, []), 102) == []
         again = take(root, timer(effects).timer, 104)
         assert handed_on(again) == {1: (1, 4)}
         assert {e.message.patience for e in again if isinstance(e, Send)} == {STEP - RESEND}
@@ -149,7 +151,7 @@ class TestWhereMessagesMayBeLost:
         effects = take(root, timer(effects).timer, 120)
         ((to, gathered),) = answers(effects)
         assert (to, units_offered(gathered)) == (MANAGER, 4)
-        assert take(root, say.Gathered(1, MANAGER, 1, 0, []), 121) == []
+        assert take(root, say.GatheredAnswers(1, MANAGER, 1, 0, []), 121) == []
         assert timer(effects).at == 130
         assert take(root, timer(effects).timer, 130) == []
         assert not root._open
@@ -167,9 +169,9 @@ class TestWhereMessagesMayBeLost:
         twice = question(ask(), first=1, last=4, patience=STEP)
         take(inner, twice, 0)
         assert take(inner, twice, 1) == []
-        take(inner, say.Gathered(1, MANAGER, 2, 0, []), 2)
-        ((_, first),) = answers(take(inner, say.Gathered(1, MANAGER, 3, 0, []), 3))
-        assert take(inner, say.Gathered(1, MANAGER, 3, 0, []), 4) == []
+        take(inner, say.GatheredAnswers(1, MANAGER, 2, 0, []), 2)
+        ((_, first),) = answers(take(inner, say.GatheredAnswers(1, MANAGER, 3, 0, []), 3))
+        assert take(inner, say.GatheredAnswers(1, MANAGER, 3, 0, []), 4) == []
         assert answers(take(inner, twice, 5)) == [(MANAGER, first)]
 
     def test_the_dead_are_passed_over_and_asked_whether_they_are_back(self):
@@ -179,7 +181,7 @@ class TestWhereMessagesMayBeLost:
     def test_who_is_back_says_so_to_the_task_manager_and_takes_nothing(self):
         back = host(2, incarnation=3)
         (effect,) = take(back, question(ask(), first=2, last=2, gone=[2]), 0)
-        assert effect == Return(MANAGER, say.Gathered(1, MANAGER, 2, 3, []))
+        assert effect == Reply(MANAGER, say.GatheredAnswers(1, MANAGER, 2, 3, []))
 
 
 class TestAnInnerHostThatDies:
@@ -195,7 +197,7 @@ class TestAnInnerHostThatDies:
         talk.send(0, question(ask(), gone=[4], serial=2), 105)
         ((when, gathered),) = talk.said
         assert (when, gathered.serial) == (105, 2)
-        assert (units_offered(gathered), opened(gathered.answers[0]).hosts) == (24, 6)
+        assert (units_offered(gathered), decode_nested(gathered.answers[0]).hosts) == (24, 6)
 
     def test_if_it_is_back_in_time_it_is_asked_again_and_asks_again(self, talk):
         talk.hosts[4] = host(4, incarnation=1)
@@ -204,7 +206,7 @@ class TestAnInnerHostThatDies:
 
     def test_its_answer_to_a_question_before_it_died_counts_for_nothing_and_all_is_forgotten(self, talk):
         talk.until(120)
-        talk.send(0, say.Gathered(1, MANAGER, 4, 0, []), 121)
+        talk.send(0, say.GatheredAnswers(1, MANAGER, 4, 0, []), 121)
         assert len(talk.said) == 1
         talk.until(1000)
         assert talk.timers == []

@@ -18,8 +18,8 @@ from dardis.model.target import Switching
 from dardis.node_manager import NodePool
 from dardis.node_manager.switching import Switcher
 from dardis.wire import messages as say
-from dardis.wire.effects import Tell, TellAll
-from dardis.wire.messages import Ask, Confirm, Switch
+from dardis.wire.effects import SendToManager, SendToManagers
+from dardis.wire.messages import Confirm, OfferQuery, Switch
 
 NONE, ONE = ({0: StepFunction.from_steps(count, [])} for count in (0, 1))
 
@@ -39,14 +39,14 @@ def test_the_highest_idle_nodes_are_shut_down_and_the_lowest_booted_when_it_is_o
     assert told(switcher, 0) == []
     assert switcher.wake() == 10
     assert told(switcher, 10) == [(False, [1, 2, 3], [17, 17, 17])]
-    switcher.reserved(1, now, np.array([0]))
+    switcher.record_reservation(1, now, np.array([0]))
     assert told(switcher, now) == [(True, [1], [ready])]
 
 
 def test_a_reservation_is_booted_for_one_boot_before():
     switcher = fresh(spares=NONE, idle_s=0)
     assert told(switcher, 0) == [(False, [0, 1, 2, 3], [7, 7, 7, 7])]
-    switcher.reserved(1, 50, np.array([2, 3]))
+    switcher.record_reservation(1, 50, np.array([2, 3]))
     assert told(switcher, 8) == []
     assert switcher.wake() == 45
     assert told(switcher, 45) == [(True, [2, 3], [50, 50])]
@@ -56,8 +56,8 @@ def test_a_reservation_is_booted_for_one_boot_before():
 def test_a_node_that_a_job_leaves_still_holds_the_others(left, wakes):
     switcher = fresh(spares=NONE, idle_s=0)
     for job, start in ((1, 40), (2, 60)):
-        switcher.reserved(job, start, np.array([0]))
-    assert switcher.dropped(left).tolist() == [0]
+        switcher.record_reservation(job, start, np.array([0]))
+    assert switcher.drop_job(left).tolist() == [0]
     assert told(switcher, 0) == [(False, [1, 2, 3], [7, 7, 7])]
     assert switcher.wake() == wakes
 
@@ -67,9 +67,9 @@ def test_a_days_switches_count_from_the_first_of_them(most):
     switcher = fresh(count=1, spares=NONE, idle_s=0, most_cycles_per_day=float(most))
     for turn in range(most):
         assert told(switcher, 100 * turn) == [(False, [0], [100 * turn + 7])]
-        switcher.reserved(turn, 100 * turn + 50, np.array([0]))
+        switcher.record_reservation(turn, 100 * turn + 50, np.array([0]))
         assert told(switcher, 100 * turn + 45) == [(True, [0], [100 * turn + 50])]
-        switcher.ended(turn, 100 * turn + 60)
+        switcher.on_job_end(turn, 100 * turn + 60)
     assert told(switcher, 100 * most) == []
     assert switcher.wake() == 86_400
     assert told(switcher, 86_400) == [(False, [0], [86_407])]
@@ -79,7 +79,7 @@ def test_a_node_that_boots_for_a_reservation_is_on_for_a_floor():
     floors = StepFunction.from_steps(1, [(100, 3)])
     switcher = fresh(spares=NONE, floors={0: floors}, idle_s=0)
     assert told(switcher, 0) == [(False, [1, 2, 3], [7, 7, 7])]
-    switcher.reserved(1, 100, np.array([3]))
+    switcher.record_reservation(1, 100, np.array([3]))
     assert told(switcher, 95) == [(True, [1, 3], [100, 100])]
 
 
@@ -87,7 +87,7 @@ def test_a_node_that_boots_for_a_reservation_is_on_for_a_floor():
 def test_a_node_stays_on_for_a_reservation_that_comes_soon(start, shut):
     """It is off for 7 s at least, and 70 s are not worth it: reservations come forward."""
     switcher = fresh(spares=NONE, idle_s=0)
-    switcher.reserved(1, start, np.array([0]))
+    switcher.record_reservation(1, start, np.array([0]))
     assert told(switcher, 0) == [(False, shut, [7] * len(shut))]
 
 
@@ -106,12 +106,12 @@ def ints(*values: int) -> np.ndarray:
 def answer(pool: NodePool, message: say.Message, now: int):
     """The only thing that the pool says to it."""
     (effect,) = pool.handle(message, now)
-    assert isinstance(effect, Tell | TellAll)
+    assert isinstance(effect, SendToManager | SendToManagers)
     return effect.message
 
 
 @st.composite
-def states(draw) -> tuple[NodePool, NodePool, Ask, int]:
+def states(draw) -> tuple[NodePool, NodePool, OfferQuery, int]:
     """A pool with nodes down, the same with these nodes taken until they can be up, an ask, and now."""
     boot_s = draw(st.integers(0, 9))
     platform = draw(platforms())

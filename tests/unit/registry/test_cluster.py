@@ -11,14 +11,14 @@ from dardis.model.target import Switching
 from dardis.node_manager import NodePool
 from dardis.registry import OURS, Cluster, find_dispatcher
 from dardis.task_manager import Reach
-from dardis.task_manager.claims import Pace
+from dardis.task_manager.claims import ClaimTimeouts
 
 POWER = NodePower(idle_w=100.0, boot_s=10, shutdown_s=5)
 CLUSTER = Cluster(
     Platform("two", (NodeGroup("n", 2, {"cores": 4}, power=POWER),)), (0, 1, 2), 7, task_managers=2, reach=Reach(2)
 )
 SWITCHED = Cluster(CLUSTER.platform, CLUSTER.bounds, 7, switching=Switching())
-PACE = Pace(10, 4, 20)
+PACE = ClaimTimeouts(10, 4, 20)
 
 
 @pytest.mark.parametrize("name", [name for name in OURS if OURS[name].setup.asks_nodes])

@@ -11,7 +11,7 @@ from dardis.model.errors import InputError
 from dardis.report.scale_page import draw_scale_report
 from dardis.report.scale_rows import lines_over, medians, read_rows
 from dardis.report.words import number
-from dardis.scale.row import Row
+from dardis.scale.row import ExperimentRow
 
 NETWORK = {
     "ranks": 4, "latency_ns": 1500.0, "send_overhead_ns": 400.0, "receive_overhead_ns": 300.0, "gap_ns": 500.0,
@@ -32,7 +32,7 @@ def folder(tmp_path):
     """Write a folder of experiments: what differs from one row, and whether a network was measured."""
 
     def write(*different, network=False, predicted=()):
-        names = [field.name for field in fields(Row)]
+        names = [field.name for field in fields(ExperimentRow)]
         assert set(names) == set(ONE), "the report knows all columns"
         with (tmp_path / "scale.csv").open("w", newline="") as file:
             writer = csv.DictWriter(file, names)

@@ -15,18 +15,18 @@ from dardis.node_manager import NodePool, RelayingHost
 from dardis.node_manager.pool_state import PoolState
 from dardis.registry import OURS
 from dardis.scale import experiment as load
-from dardis.scale.experiment import Driven, Experiment, Ground
+from dardis.scale.experiment import Experiment, ExperimentResult, RankGroup
 from dardis.scale.measure import measure
 from dardis.scale.prediction import RANKS, predictions
-from dardis.scale.row import Row, predicted_s
+from dardis.scale.row import ExperimentRow, predicted_s
 from dardis.scale.tally import size_of
 from dardis.sim.simulation import Simulation
 from dardis.transport.local_transport import LocalHosts
-from dardis.wire.codec import opened
-from dardis.wire.effects import Send, Tell
-from dardis.wire.messages import Confirm, Gathered, Offers, Relay
+from dardis.wire.codec import decode_nested
+from dardis.wire.effects import Send, SendToManager
+from dardis.wire.messages import Confirm, GatheredAnswers, Offers, Relay
 
-ALONE = Ground(None, None, 1)
+ALONE = RankGroup(None, None, 1)
 SMALL = Experiment(
     nodes=100, ranks=1, task_managers=1, arity=0, sample=0, window=20_000, reservations=3, jobs=25,
     dispatcher=OURS["dardis-throughput"], hosts_of=8, seed=1,
@@ -44,13 +44,13 @@ class Heard:
         host = self.inner.pool.host
         for effect in effects:
             match effect:
-                case Send(to=to, message=Gathered(answers=answers) as up) if to != host:
-                    self.traffic["rows"] += sum(len(opened(answer).rows) for answer in answers)
+                case Send(to=to, message=GatheredAnswers(answers=answers) as up) if to != host:
+                    self.traffic["rows"] += sum(len(decode_nested(answer).rows) for answer in answers)
                     self.traffic["bytes"] += size_of(up)
                     self.traffic["most"] = max(self.traffic["most"], size_of(up) if to == 0 else 0)
                 case Send(to=to, message=Relay() as down) if to != host:
                     self.traffic["bytes"] += size_of(down)
-                case Tell(message=Offers() as offers) if host > 0:
+                case SendToManager(message=Offers() as offers) if host > 0:
                     self.traffic["bytes"] += size_of(offers) + size_of(message)
                     self.traffic["most"] = max(self.traffic["most"], size_of(offers))
         if isinstance(message, Confirm) and host > 0:
@@ -93,25 +93,25 @@ def test_a_round_is_predicted_by_what_it_asks():
     """Through the tree a round is half of the model's, sums and candidates; a sampled one asks few hosts."""
     network = LogGP(4, 1000.0, 100.0, 100.0, 100.0, 0.0)
     cost = JobCost(10.0, 0.0, 1.0, 1.0)
-    ground = Ground(None, network, 4)
-    driven = Driven(None, 0, 0, 1.0, 1.0, 1, 0, 0, 0, 4.0, 400.0, 1.0, 1.0, 1.0)  # type: ignore[arg-type]
+    ground = RankGroup(None, network, 4)
+    driven = ExperimentResult(None, 0, 0, 1.0, 1.0, 1, 0, 0, 0, 4.0, 400.0, 1.0, 1.0, 1.0)  # type: ignore[arg-type]
     what = replace(SMALL, ranks=4, nodes=400)
     flat = predicted_s(what, ground, driven, cost)
     # Three asks, 100 nodes, three answers: at least latency there and back, and the nodes' own work.
     assert 2e-6 + 1e-6 <= flat <= 4e-6
-    assert predicted_s(what, Ground(None, None, 4), driven, cost) is None
+    assert predicted_s(what, RankGroup(None, None, 4), driven, cost) is None
     assert predicted_s(what, ground, driven, None) is None
     assert predicted_s(replace(what, arity=2), ground, driven, cost) == pytest.approx(flat, rel=0.6)
-    assert predicted_s(replace(what, sample=2), ground, replace(driven, asked_hosts=1.0), cost) == pytest.approx(4e-6)
+    assert predicted_s(replace(what, sample=2), ground, replace(driven, queried_hosts=1.0), cost) == pytest.approx(4e-6)
 
 
 def test_a_round_of_jobs_in_flight_is_its_part_of_a_wave():
     network = LogGP(4, 1000.0, 100.0, 100.0, 50.0, 0.0)
-    driven = Driven(None, 0, 0, 1.0, None, 20, 0, 0, 0, 4.0, 400.0, 1.0, 1.0, None, 5, 8000.0)  # type: ignore[arg-type]
+    driven = ExperimentResult(None, 0, 0, 1.0, None, 20, 0, 0, 0, 4.0, 400.0, 1.0, 1.0, None, 5, 8000.0)  # type: ignore[arg-type]
     what = replace(SMALL, ranks=4, task_managers=2, sample=2, overlap=64, jobs=10)
     # Ten jobs in twenty rounds and five waves: a round takes half of what a job does, a wave settles two jobs.
     job_ns = wave_job_ns(network, 8000.0, 4, 2, 2.0, 4)
-    assert predicted_s(what, Ground(None, network, 4), driven, None) == pytest.approx(1e-9 * job_ns / 2)
+    assert predicted_s(what, RankGroup(None, network, 4), driven, None) == pytest.approx(1e-9 * job_ns / 2)
 
 
 @pytest.mark.parametrize("managers", [1, 3])
@@ -192,7 +192,7 @@ def test_jobs_are_as_documented():
 
 
 NETWORK = LogGP(8, 1500.0, 400.0, 300.0, 600.0, 0.5)
-GROUNDS = [Ground(None, replace(NETWORK, ranks=4, latency_ns=9.0), 8), Ground(None, NETWORK, 8, 2000.0)]
+GROUNDS = [RankGroup(None, replace(NETWORK, ranks=4, latency_ns=9.0), 8), RankGroup(None, NETWORK, 8, 2000.0)]
 COST = JobCost(50.0, 2000.0, 200.0, 90.0, 3000.0, 7000.0)
 EACH, A_BYTE, A_NODE = 48.0, 0.25, 2.5
 """Of a flat round: bytes of a node in an answer, CPU time of a byte of that, and of the task manager for a node."""
@@ -208,11 +208,11 @@ def cost_of(nodes: float, ranks: int, arity: int | str) -> JobCost:
     return replace(COST, answer_bytes=answer, message_ns=message_ns, select_ns=select_ns)
 
 
-def measured(nodes: int, ranks: int, arity: int | str = "flat", reservations: int = 4) -> Row:
+def measured(nodes: int, ranks: int, arity: int | str = "flat", reservations: int = 4) -> ExperimentRow:
     """A row that says so."""
     cost = cost_of(nodes, ranks, arity)
     node_ns = cost.node_ns + cost.host_ns / (nodes / ranks)
-    return Row(
+    return ExperimentRow(
         nodes, ranks, ranks, 1, 1, arity, "all", 86_400, reservations, "d", 1, 9, 1, 9, 9, None, 60.0, 450.0, 1.0, 1, 1,
         0.1, 0.1, 9.0, 0.5, 0.1, 0.1, 0.1, node_ns, cost.message_ns, cost.select_ns, cost.ask_bytes, cost.answer_bytes,
         None, "",

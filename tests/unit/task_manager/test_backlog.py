@@ -25,21 +25,21 @@ def job(number: int, walltime: int, cores: int):
 
 def test_what_waits_runs_and_has_ended():
     mine = backlog()
-    mine.waits(job(1, 100, 2))
-    mine.waits(job(2, 30, 14))
+    mine.add_waiting(job(1, 100, 2))
+    mine.add_waiting(job(2, 30, 14))
     assert mine.totals == Totals(waits=620)
     assert mine.seconds(0) == 620 // 14
     assert mine.old_after(0) == 10 + 20  # of more work no more counts
-    mine.bound(1, 10)
+    mine.record_start(1, 10)
     assert mine.totals == Totals(waits=420, ends=220, cores=2)
     assert mine.seconds(60) == (420 + 2 * 50) // 14
-    mine.ended(1, 60)  # it has used half of what it asked for
+    mine.record_end(1, 60)  # it has used half of what it asked for
     assert mine.totals == Totals(waits=420, asked=200, used=100)
     assert mine.seconds(60) == 210 // 14
     assert mine.old_after(60) == 10 + 210 // 14
-    mine.gone(2)
-    mine.gone(2)
-    mine.gone(1)
+    mine.drop_waiting(2)
+    mine.drop_waiting(2)
+    mine.drop_waiting(1)
     assert mine.totals == Totals(asked=200, used=100)
 
 
@@ -48,31 +48,31 @@ def test_all_know_the_same_when_all_have_told(rows):
     alone, split = backlog(), [backlog(manager) for manager in range(3)]
     for number, (manager, walltime, cores, fate) in enumerate(rows):
         for one in (alone, split[manager]):
-            one.waits(job(number, walltime, cores))
+            one.add_waiting(job(number, walltime, cores))
             if fate > 30:
-                one.bound(number, fate % 7)
+                one.record_start(number, fate % 7)
             if fate > 60:
-                one.ended(number, fate % 7 + 5)
+                one.record_end(number, fate % 7 + 5)
     for now in (0, 3, 20):
-        said = [one.tell().message for one in split]
+        said = [one.make_report().message for one in split]
         told = np.array([[t.manager, t.number, *t.totals.tolist()] for t in said])
         for one in split:
-            one.hear(told, now)
-            one.hear(told - np.array([0, 1, *[9] * 10]), now)  # an older one comes late
+            one.store_reports(told, now)
+            one.store_reports(told - np.array([0, 1, *[9] * 10]), now)  # an older one comes late
         assert {one.seconds(now) for one in split} == {alone.seconds(now)}
 
 
 def heard(told: list[Backlog], by: Backlog, now: int) -> None:
-    said = [one.tell().message for one in told]
-    by.hear(np.array([[one.manager, one.number, *one.totals.tolist()] for one in said]), now)
+    said = [one.make_report().message for one in told]
+    by.store_reports(np.array([[one.manager, one.number, *one.totals.tolist()] for one in said]), now)
 
 
 @given(st.integers(0, 400))
 def test_who_is_silent_takes_nothing_off_what_others_run(now):
     mine, other = backlog(), backlog(1)
-    mine.waits(job(1, 400, 5))
-    mine.bound(1, 0)
-    other.waits(job(2, 100, 9))
-    other.bound(2, 0)
+    mine.add_waiting(job(1, 400, 5))
+    mine.record_start(1, 0)
+    other.add_waiting(job(2, 100, 9))
+    other.record_start(2, 0)
     heard([other], mine, 0)
     assert mine.seconds(now) == (5 * (400 - now) + 9 * max(100 - now, 0)) // 14

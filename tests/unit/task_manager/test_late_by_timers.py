@@ -8,12 +8,12 @@ import pytest
 from dardis.model.job import Job
 from dardis.model.platform import NodeGroup, Platform
 from dardis.node_manager import NodePool
-from dardis.task_manager import LATE_SETUPS, LateByTimers
-from dardis.task_manager.claims.two_phase_claims import Pace
+from dardis.task_manager import LATE_SETUPS, TimedLateManager
+from dardis.task_manager.claims.two_phase_claims import ClaimTimeouts
 from dardis.task_manager.late.timers import TURN
 from dardis.task_manager.layout import layout_of
 from dardis.wire.effects import Effect, Send, SendAll, SetTimer
-from dardis.wire.messages import Ask, Confirm, Look, Published
+from dardis.wire.messages import Confirm, OfferQuery, Published, PublishRequest
 
 FOUR = Platform("four", (NodeGroup("n", 1, {"cores": 4}),))
 
@@ -23,17 +23,19 @@ def job_of(number: int, walltime: int) -> Job:
 
 
 def published(pool: NodePool, now: int) -> Published:
-    (said,) = pool.handle(Look(), now)
+    (said,) = pool.handle(PublishRequest(), now)
     return said.message
 
 
-def asked(effects: list[Effect]) -> list[Ask]:
+def asked(effects: list[Effect]) -> list[OfferQuery]:
     return [
-        effect.message for effect in effects if isinstance(effect, Send | SendAll) and isinstance(effect.message, Ask)
+        effect.message
+        for effect in effects
+        if isinstance(effect, Send | SendAll) and isinstance(effect.message, OfferQuery)
     ]
 
 
-def settle(manager: LateByTimers, pool: NodePool, effects: list[Effect]) -> None:
+def settle(manager: TimedLateManager, pool: NodePool, effects: list[Effect]) -> None:
     """Let the pool answer what is asked, until nothing is."""
     while asks := asked(effects):
         answers = [answer.message for ask in asks for answer in pool.handle(ask, 2)]
@@ -44,7 +46,7 @@ def settle(manager: LateByTimers, pool: NodePool, effects: list[Effect]) -> None
 def test_a_turn_goes_by_what_was_published_last_whenever_it_comes(heard, asks):
     """The node is empty at 0 and full at 1. Job 1 reserves it for later; job 2 has a turn."""
     pool = NodePool(FOUR, 0, 1, report_every=6)
-    manager = LateByTimers(LATE_SETUPS["dardis-late"], layout_of(FOUR, (0, 1), None), 1, Pace(10, 6, 20))
+    manager = TimedLateManager(LATE_SETUPS["dardis-late"], layout_of(FOUR, (0, 1), None), 1, ClaimTimeouts(10, 6, 20))
     said = [published(pool, 0)]
     pool.handle(Confirm(9, 1, 0, 0, 10_000, *(np.array([n]) for n in (4, 0, 1)), tentative=False), 0)
     said.append(published(pool, 1))

@@ -15,8 +15,8 @@ from dardis.model.target import DesiredProfile
 from dardis.node_manager import NodePool
 from dardis.task_manager import SETUPS, PlannedManager
 from dardis.task_manager.setups import BackfillScope
-from dardis.wire.effects import Effect, Placed, Rejected, Send, SendAll, Tell
-from dardis.wire.messages import Ask, Confirm, Ended
+from dardis.wire.effects import Effect, Placed, Rejected, Send, SendAll, SendToManager
+from dardis.wire.messages import Confirm, OfferQuery, UnitsEnded
 
 THROUGHPUT = SETUPS["dardis-throughput"]
 MACHINE = Platform("m", (NodeGroup("a", 2, {"cores": 4, "memory": 2048}), NodeGroup("b", 2, {"cores": 2, "gpu": 1})))
@@ -41,7 +41,7 @@ class Machine:
             left += [effect for effect in effects if not isinstance(effect, Send | SendAll)]
             messages = [effect.message for effect in effects if isinstance(effect, Send | SendAll)]
             self.said += messages
-            answers = [a.message for m in messages for a in self.pool.handle(m, now) if isinstance(a, Tell)]
+            answers = [a.message for m in messages for a in self.pool.handle(m, now) if isinstance(a, SendToManager)]
             effects = [effect for answer in answers for effect in self.manager.handle(answer, now)]
         return left
 
@@ -59,7 +59,7 @@ def test_a_round_is_ask_offers_confirm():
     machine = Machine()
     effect = machine.submit(job_of(units=3))
     assert units_of(effect) == {2: 2, 3: 1}  # the nodes with the least room that hold it
-    assert [type(message) for message in machine.said] == [Ask, Confirm]
+    assert [type(message) for message in machine.said] == [OfferQuery, Confirm]
     # Never more than three messages for each of the four nodes: asked, answered, and the two chosen confirmed.
     assert machine.manager.messages == 4 + 4 + 2
     assert machine.manager.renegotiations == 0
@@ -96,7 +96,7 @@ def test_a_job_of_any_size_takes_no_room_for_its_size(name):
 
 
 def ask_again(machine: Machine, numbers: Iterable[int], now: int) -> dict[int, int]:
-    effects = machine.settle(machine.manager.ask_again(numbers, now), now)
+    effects = machine.settle(machine.manager.renegotiate(numbers, now), now)
     return {effect.job: effect.start for effect in effects if isinstance(effect, Placed)}
 
 
@@ -108,7 +108,7 @@ def test_jobs_that_ask_again_move_in_the_order_given(waiting):
     numbers = range(2, 2 + waiting)
     first = {n: machine.submit(job_of(n, units=4, request=(2, 0, 0), groups=1)).start for n in numbers}
     assert list(first.values()) == [100 * (place + 1) for place in range(waiting)]
-    machine.pool.handle(Ended(1, 0), 40)
+    machine.pool.handle(UnitsEnded(1, 0), 40)
     moved = ask_again(machine, numbers, 40)
     assert moved == {n: 40 + 100 * place for place, n in enumerate(numbers)}
 
@@ -121,5 +121,5 @@ def test_a_late_job_that_asks_again_gives_up_a_soft_profile():
         first = machine.submit(job_of(1, units=12, latest=0))
         second = machine.submit(job_of(2, units=12, latest=latest, walltime=50))
         assert (first.start, second.start) == (0, 1000 if latest is None else 100)
-        machine.settle([Send(0, Ended(1, 0))], 50)
+        machine.settle([Send(0, UnitsEnded(1, 0))], 50)
         assert ask_again(machine, [2], 50) == moved

@@ -11,8 +11,8 @@ from dardis.task_manager import SETUPS, PlannedManager, Reach
 from dardis.task_manager.layout import layout_of
 from dardis.task_manager.setups import BackfillScope
 from dardis.transport.base import receivers
-from dardis.wire.effects import Send, SendAll, Tell
-from dardis.wire.messages import Ask, Release
+from dardis.wire.effects import Send, SendAll, SendToManager
+from dardis.wire.messages import OfferQuery, Release
 
 THROUGHPUT = SETUPS["dardis-throughput"]
 MACHINE = Platform("m", (NodeGroup("a", 100, {"cores": 4}), NodeGroup("b", 100, {"cores": 8})))
@@ -30,7 +30,7 @@ class Machine:
         self.bounds = bounds
         self.pools = [NodePool(MACHINE, bounds[h], bounds[h + 1], host=h) for h in hosts]
         self.manager = PlannedManager(setup, layout_of(MACHINE, bounds, None), 1, reach=Reach(arity, sample))
-        self.asked: list[tuple[int, Ask]] = []
+        self.asked: list[tuple[int, OfferQuery]] = []
         self.sizes: list[int] = []
         """Nodes of each round; 0 for all."""
 
@@ -41,8 +41,10 @@ class Machine:
             answers, asked = [], []
             for send in [effect for effect in effects if isinstance(effect, Send | SendAll)]:
                 for host in receivers(send, len(self.pools)):
-                    asked += [(host, send.message)] if isinstance(send.message, Ask) else []
-                    answers += [a.message for a in self.pools[host].handle(send.message, now) if isinstance(a, Tell)]
+                    asked += [(host, send.message)] if isinstance(send.message, OfferQuery) else []
+                    answers += [
+                        a.message for a in self.pools[host].handle(send.message, now) if isinstance(a, SendToManager)
+                    ]
             self.asked += asked
             self.sizes += [sum(len(ask.sample) for _, ask in asked)] if asked else []
             effects = [effect for answer in answers for effect in self.manager.handle(answer, now)]
@@ -115,7 +117,7 @@ def test_who_moves_asks_a_sample_and_his_own_nodes():
         pool.handle(Release(1, 1), 100)
     machine.manager.forget(1)
     machine.asked.clear()
-    (moved,) = machine.settle(machine.manager.ask_again([2], 100), 100)
+    (moved,) = machine.settle(machine.manager.renegotiate([2], 100), 100)
     assert moved.start == 100
     asked = np.concatenate([ask.sample for _, ask in machine.asked]).tolist()
     assert {*own} <= {*asked}

@@ -14,7 +14,7 @@ from dardis.model.job import NO_TIME, Job
 from dardis.model.platform import NodeGroup, Platform
 from dardis.task_manager.layout import layout_of
 from dardis.task_manager.rounds import quota_of
-from dardis.task_manager.search_windows import SHIFTS, Search, SearchRules, advance, begin
+from dardis.task_manager.search_windows import SHIFTS, Search, SearchRules, first_window, next_window
 
 
 def job_with(latest: int | None, *, earliest: int = 0, walltime: int = 60) -> Job:
@@ -26,10 +26,10 @@ def all_windows(
 ) -> list[Search]:
     """Every window that is asked for when none brings a start."""
     found = []
-    search: Search | None = begin(job, now, rules, horizon)
+    search: Search | None = first_window(job, now, rules, horizon)
     while search is not None:
         found.append(search)
-        search = advance(search, job, rules, horizon, last_end)
+        search = next_window(search, job, rules, horizon, last_end)
     return found
 
 
@@ -127,9 +127,9 @@ def test_quotas(units, window, nodes, grain, quota):
 
 def test_the_window_after_the_last_reservation_moves_on_when_others_have_reserved_meanwhile():
     job, rules = job_with(5), SearchRules(drawn=False, desired_binds=False, soft=False)
-    search = replace(begin(job, 0, rules, 0), attempt=4, earliest=100, latest=105, first=100, last=105)
-    assert advance(search, job, rules, 0, 100) is None
-    later = advance(search, job, rules, 0, 130)
+    search = replace(first_window(job, 0, rules, 0), attempt=4, earliest=100, latest=105, first=100, last=105)
+    assert next_window(search, job, rules, 0, 100) is None
+    later = next_window(search, job, rules, 0, 130)
     assert later is not None
     assert (later.first, later.last, later.attempt) == (130, 135, 5)
 
@@ -139,7 +139,7 @@ def test_shares_are_the_nodes_by_host(sizes, data):
     bounds = (0, *np.cumsum(sizes).tolist())
     layout = layout_of(Platform("p", (NodeGroup("n", bounds[-1], {"cores": 1}),)), bounds, None)
     nodes = np.array(sorted(data.draw(st.sets(st.integers(0, bounds[-1] - 1)))), dtype=np.int64)
-    shares = {host: nodes[share].tolist() for host, share in layout.shares(nodes)}
+    shares = {host: nodes[share].tolist() for host, share in layout.nodes_by_host(nodes)}
     expected: dict[int, list[int]] = {}
     for node, host in zip(nodes.tolist(), layout.host_of(nodes).tolist(), strict=True):
         expected.setdefault(host, []).append(node)

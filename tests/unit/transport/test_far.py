@@ -10,7 +10,7 @@ from kit.far import Chance, Site, serve_far_host
 from dardis.transport.base import HostDownError
 from dardis.transport.links import Switchboard, new_keys
 from dardis.wire.effects import SendAll
-from dardis.wire.messages import Look
+from dardis.wire.messages import PublishRequest
 
 
 @pytest.fixture
@@ -48,7 +48,7 @@ def test_hosts_in_other_processes_start_whom_local_ones_start_and_fall_silent(co
     assert begun
     os.kill(processes[2].pid, signal.SIGSTOP)
     with pytest.raises(HostDownError) as down:
-        site.far(board, here=[0], session=2, patience_s=1).exchange([SendAll(Look())], chance.now)
+        site.far(board, here=[0], session=2, patience_s=1).exchange([SendAll(PublishRequest())], chance.now)
     assert 2 in down.value.hosts
     os.kill(processes[2].pid, signal.SIGCONT)
     chance = Chance(site, 2)

@@ -7,9 +7,9 @@ import pytest
 
 from dardis.model.errors import ProtocolError
 from dardis.transport.base import Outbox
-from dardis.transport.local_transport import NOTHING, Interpreter
+from dardis.transport.local_transport import NO_SERVICES, Interpreter
 from dardis.wire.effects import Kill, Launch, Placed, SetTimer
-from dardis.wire.messages import Look, Noted, Relay, Timer
+from dardis.wire.messages import FinishedAck, PublishRequest, Relay, Timer
 
 NONE = np.zeros(0, dtype=np.int64)
 
@@ -25,25 +25,25 @@ class Silent:
 
 def test_what_is_no_effect_is_refused():
     with pytest.raises(ProtocolError, match="Timer is no effect"):
-        Interpreter(Silent()).obey(0, [Timer(1, 1, 0)], 5)
+        Interpreter(Silent()).perform(0, [Timer(1, 1, 0)], 5)
 
 
 def test_without_timers_and_executor_hosts_only_run_jobs():
-    interpreter = Interpreter(Silent(), NOTHING, NOTHING)
-    interpreter.obey(0, [Launch(1, 1, NONE, NONE, 5, 9), Kill(1, 1)], 5)
+    interpreter = Interpreter(Silent(), NO_SERVICES, NO_SERVICES)
+    interpreter.perform(0, [Launch(1, 1, NONE, NONE, 5, 9), Kill(1, 1)], 5)
     with pytest.raises(ProtocolError, match="sets a timer where nothing is late"):
-        interpreter.obey(0, [SetTimer(9, Timer(1, 1, 0))], 5)
+        interpreter.perform(0, [SetTimer(9, Timer(1, 1, 0))], 5)
     with pytest.raises(ProtocolError, match="says Placed where hosts only run jobs"):
-        interpreter.obey(0, [Placed(1, 5, NONE, NONE)], 5)
+        interpreter.perform(0, [Placed(1, 5, NONE, NONE)], 5)
 
 
 def test_what_nobody_answers_is_taken_once_and_in_order_or_travels_with_a_question_to_all_hosts():
     outbox = Outbox(3)
-    for host, note, at in ((2, Noted(1, 1), 5), (1, Noted(2, 1), 5), (2, Noted(3, 1), 7)):
+    for host, note, at in ((2, FinishedAck(1, 1), 5), (1, FinishedAck(2, 1), 5), (2, FinishedAck(3, 1), 7)):
         outbox.put(host, note, at)
-    assert outbox.take(2) == [(5, Noted(1, 1)), (7, Noted(3, 1))]
+    assert outbox.take(2) == [(5, FinishedAck(1, 1)), (7, FinishedAck(3, 1))]
     assert outbox.take(2) == outbox.take(0) == []
-    outbox.put(2, Noted(4, 1), 8)
-    question = Relay(1, -1, -1, 0, 3, 2, 0, 0, 0, NONE, [], Look())
-    assert outbox.load(question).parcels == [(1, 5, Noted(2, 1)), (2, 8, Noted(4, 1))]
+    outbox.put(2, FinishedAck(4, 1), 8)
+    question = Relay(1, -1, -1, 0, 3, 2, 0, 0, 0, NONE, [], PublishRequest())
+    assert outbox.load(question).parcels == [(1, 5, FinishedAck(2, 1)), (2, 8, FinishedAck(4, 1))]
     assert outbox.load(question).parcels == []

@@ -92,7 +92,7 @@ def nobody_comes(board):
 def test_who_has_another_key_or_nobody_at_the_door_is_not_let_in(server, wrong, monkeypatch):
     asked, keys = [], new_keys()
     if wrong == "nobody at the door":
-        monkeypatch.setattr(links, "_let_in", lambda door, _allowed: door.close())
+        monkeypatch.setattr(links, "_authenticate_peers", lambda door, _allowed: door.close())
     shown = new_keys() if wrong == "the host's key" else keys
     expected = new_keys() if wrong == "the server's key" else server
     with switchboard(server, keys) as board, running(board.places, expected, shown, asked.append):

@@ -44,7 +44,7 @@ class Told:
         """What is said in these turns."""
         self.said = []
         for turn in turns:
-            self.lockstep.hold(turn.talk, now)
+            self.lockstep.run_turn(turn.talk, now)
             self.count += not turn.upkeep
         return [
             (deed.job, deed.start)
@@ -60,14 +60,14 @@ class Told:
         return [
             said
             for place, one in enumerate(jobs, start=first)
-            for said in self.take(self.turns.submitted(one, place, one.submit), one.submit)
+            for said in self.take(self.turns.on_submit(one, place, one.submit), one.submit)
         ]
 
     def ended(self, now: int, *jobs: int) -> list[object]:
-        return self.take(self.turns.ended(jobs, now), now)
+        return self.take(self.turns.on_job_ends(jobs, now), now)
 
     def over(self, now: int, *, last: bool = False) -> list[object]:
-        return self.take(self.turns.over(now, last=last), now)
+        return self.take(self.turns.on_instant_end(now, last=last), now)
 
 
 def set_to(name: str, **settings: object) -> Dispatcher:

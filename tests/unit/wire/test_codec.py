@@ -46,23 +46,23 @@ def _value(said: object, rng: np.random.Generator, depth: int) -> object:
     if said == Ints:
         shape = tuple(rng.integers(0, 4, size=int(rng.integers(1, 3))).tolist())
         return rng.integers(-(2**62), 2**62, size=shape)
-    if said == messages.Ask:
-        return example(messages.Ask, rng)
-    if said == Message | messages.Written:
+    if said == messages.OfferQuery:
+        return example(messages.OfferQuery, rng)
+    if said == Message | messages.EncodedMessage:
         return _carried(rng, depth, written=True)
-    if said == list[Message | messages.Written]:
+    if said == list[Message | messages.EncodedMessage]:
         return [_carried(rng, depth) for _ in range(int(rng.integers(0, 4)))]
     return [(int(rng.integers(9)), int(rng.integers(99)), _carried(rng, depth)) for _ in range(2)]
 
 
-def _carried(rng: np.random.Generator, depth: int, *, written: bool = False) -> Message | messages.Written:
-    message = example(KINDS[int(rng.integers(len(KINDS)))] if depth < 2 else messages.Noted, rng, depth + 1)
-    return codec.written(message) if written and rng.random() < 0.5 else message
+def _carried(rng: np.random.Generator, depth: int, *, written: bool = False) -> Message | messages.EncodedMessage:
+    message = example(KINDS[int(rng.integers(len(KINDS)))] if depth < 2 else messages.FinishedAck, rng, depth + 1)
+    return codec.encode_nested(message) if written and rng.random() < 0.5 else message
 
 
 def same(a: object, b: object) -> bool:
     """Whether they say the same, be it read or not."""
-    a, b = (codec.opened(one) if isinstance(one, messages.Written) else one for one in (a, b))
+    a, b = (codec.decode_nested(one) if isinstance(one, messages.EncodedMessage) else one for one in (a, b))
     if isinstance(a, np.ndarray):
         return isinstance(b, np.ndarray) and a.dtype == b.dtype and a.shape == b.shape and bool((a == b).all())
     if isinstance(a, list | tuple):
@@ -77,25 +77,29 @@ def same(a: object, b: object) -> bool:
 def test_every_message_comes_back_as_it_was(kind, seed, count):
     rng = np.random.default_rng(seed)
     sent = [(int(rng.choice(EDGES)), example(kind, rng)) for _ in range(count)]
-    spent, batch = codec.decode(codec.encode(sent, codec.Spent(7, 8, 9, 10)))
-    assert spent == codec.Spent(7, 8, 9, 10)
+    spent, batch = codec.decode(codec.encode(sent, codec.HostCosts(7, 8, 9, 10)))
+    assert spent == codec.HostCosts(7, 8, 9, 10)
     assert same(batch, sent)
 
 
 def test_what_is_carried_is_handed_on_as_it_was_written():
-    asked = codec.written(messages.Noted(5, 6))
+    asked = codec.encode_nested(messages.FinishedAck(5, 6))
     sent = messages.Relay(1, -1, 0, 3, 4, 2, 0, 0, 0, np.array([2]), [], asked)
     payload = bytearray(codec.encode([(5, sent)]))
     _, [(_, got)] = codec.decode(payload)
     assert np.shares_memory(got.message.block, np.frombuffer(payload, dtype=np.int64))
     assert codec.encode([(5, got)]) == payload
-    assert codec.opened(got.message) == codec.opened(messages.Noted(5, 6)) == messages.Noted(5, 6)
+    assert (
+        codec.decode_nested(got.message)
+        == codec.decode_nested(messages.FinishedAck(5, 6))
+        == messages.FinishedAck(5, 6)
+    )
 
 
-@pytest.mark.parametrize("block", [[], [5], [*codec.written(messages.Noted(5, 6)).block, 7]])
+@pytest.mark.parametrize("block", [[], [5], [*codec.encode_nested(messages.FinishedAck(5, 6)).block, 7]])
 def test_what_is_carried_and_is_shorter_or_longer_than_said_is_refused(block):
     with pytest.raises(ProtocolError, match="longer or shorter than what carried it"):
-        codec.opened(messages.Written(np.array(block, dtype=np.int64)))
+        codec.decode_nested(messages.EncodedMessage(np.array(block, dtype=np.int64)))
 
 
 def test_another_version_is_refused_by_name():
@@ -105,13 +109,13 @@ def test_another_version_is_refused_by_name():
 
 
 @pytest.mark.parametrize(
-    "value", [np.zeros(2), np.zeros(2, dtype=np.int32), {1, 2}, object(), messages.Later(0, np.zeros(1), 0)]
+    "value", [np.zeros(2), np.zeros(2, dtype=np.int32), {1, 2}, object(), messages.CapacityFreed(0, np.zeros(1), 0)]
 )
 def test_what_is_no_part_of_a_message_is_refused(value):
     with pytest.raises(TypeError, match="no part of a message"):
         codec.pack(value)
     with pytest.raises(TypeError, match="no part of a message"):
-        codec.encode([(0, messages.Later(0, value, 0))])
+        codec.encode([(0, messages.CapacityFreed(0, value, 0))])
 
 
 def payloads(rng: np.random.Generator) -> Iterator[bytes]:
@@ -164,21 +168,21 @@ def _is_of(said: object, value: Any) -> bool:
         return type(value) is bool
     if said == Ints:
         return isinstance(value, np.ndarray) and value.dtype == np.int64 and value.flags.writeable
-    if said == messages.Ask:
-        return isinstance(value, messages.Ask) and is_sound(value)
-    if said == Message | messages.Written:
+    if said == messages.OfferQuery:
+        return isinstance(value, messages.OfferQuery) and is_sound(value)
+    if said == Message | messages.EncodedMessage:
         return _is_written(value)
-    if said == list[Message | messages.Written]:
+    if said == list[Message | messages.EncodedMessage]:
         return type(value) is list and all(map(_is_written, value))
     return all(_is_of(int, host) and _is_of(int, now) and is_sound(one) for host, now, one in value)
 
 
 def _is_written(value: Any) -> bool:
     """Whether what is carried is sound when it is read, or is refused then."""
-    if not isinstance(value, messages.Written):
+    if not isinstance(value, messages.EncodedMessage):
         return False
     try:
-        return is_sound(codec.opened(value))
+        return is_sound(codec.decode_nested(value))
     except ProtocolError:
         return True
 
@@ -242,20 +246,20 @@ def tag(kind: type) -> int:
 
 def nested(levels: int) -> Message:
     """A question whose parcel is a question, and so on."""
-    message: Message = messages.Look()
+    message: Message = messages.PublishRequest()
     for _ in range(levels):
         none = np.zeros(0, dtype=np.int64)
-        message = messages.Relay(1, -1, -1, 0, 1, 2, 0, 0, 0, none, [(0, 0, message)], messages.Look())
+        message = messages.Relay(1, -1, -1, 0, 1, 2, 0, 0, 0, none, [(0, 0, message)], messages.PublishRequest())
     return message
 
 
 def later(*numbers: int) -> bytes:
     """A `Later`, which has one array, with these numbers behind its own."""
-    return within(tag(messages.Later), 4 + len(numbers), 0, 0, *numbers)
+    return within(tag(messages.CapacityFreed), 4 + len(numbers), 0, 0, *numbers)
 
 
 LONG = 50_000
-LOOK = tag(messages.Look), 2
+LOOK = tag(messages.PublishRequest), 2
 HUGE = 2**62
 BOMBS = {
     "nothing": b"",
@@ -264,12 +268,12 @@ BOMBS = {
     "more messages than are said": payload_of(5, *LOOK, count=0),
     "fewer than no messages": payload_of(count=-1),
     "more messages than any memory holds": payload_of(5, *LOOK, count=HUGE),
-    "a tag and no length": within(tag(messages.Look)),
+    "a tag and no length": within(tag(messages.PublishRequest)),
     "an unknown kind": within(len(codec._TYPES), 2),
-    "a message without an end": within(tag(messages.Look), HUGE),
-    "a field too many": within(tag(messages.Noted), 5, 1, 2, 3),
+    "a message without an end": within(tag(messages.PublishRequest), HUGE),
+    "a field too many": within(tag(messages.FinishedAck), 5, 1, 2, 3),
     "a number as a yes": within(tag(messages.Switch), 7, 2, 1, 0, 1, 0),
-    "no arrays of a kind that has some": within(tag(messages.Later), 4, 0, 0),
+    "no arrays of a kind that has some": within(tag(messages.CapacityFreed), 4, 0, 0),
     "an array too many": later(1, 1, 1, 0, 7),
     "data of more than the shape": later(1, 1, 7, 7),
     "lengths that cancel out": within(tag(messages.Switch), 9, 1, 1, 3, 1, -1, 7, 7),
@@ -277,9 +281,9 @@ BOMBS = {
     "a shape whose product is 0 and cannot be held": later(3, 2**31 - 1, 2**31 - 1, 0),
     "a shape of many lengths": later(LONG, *[HUGE] * LONG),
     "a shape of more lengths than there are": later(HUGE, 1, 1),
-    "an answer that is longer than what carries it": within(tag(messages.Gathered), 9, 1, -1, 0, 0, 1, 16, 3),
-    "more answers than there are": within(tag(messages.Gathered), 9, 1, -1, 0, 0, HUGE, *LOOK),
-    "another message than an Ask": within(tag(messages.JointAsk), 6, 1, 0, *LOOK),
+    "an answer that is longer than what carries it": within(tag(messages.GatheredAnswers), 9, 1, -1, 0, 0, 1, 16, 3),
+    "more answers than there are": within(tag(messages.GatheredAnswers), 9, 1, -1, 0, 0, HUGE, *LOOK),
+    "another message than an Ask": within(tag(messages.JointQuery), 6, 1, 0, *LOOK),
     "a message within itself, deeper than is read": codec.encode([(5, nested(300))]),
     "one level too many": codec.encode([(5, nested(codec.DEEPEST + 1))]),
 }

@@ -136,23 +136,23 @@ def first_plan(problem: Problem, taken: Taken) -> Plan:
     number = {what: shape for shape, what in enumerate(dict.fromkeys(asked))}
     kinds = len(platform.kinds)
     table = np.array(list(number), dtype=np.int64).reshape(-1, kinds + 2)
-    shapes = positions.Shapes(
+    shapes = positions.RequestShapes(
         np.ascontiguousarray(table[:, :kinds]), table[:, kinds].copy(), table[:, kinds + 1].copy()
     )
     units = np.array([job.job.units for job in jobs], dtype=np.int64)
-    queue = positions.Queue(
+    queue = positions.JobPriorities(
         np.array([number[what] for what in asked], dtype=np.int64),
         units,
         np.array([job.duration for job in jobs], dtype=np.int64),
         np.cumsum(units) - units,
     )
     count = int(units.sum())
-    plan = positions.Plan(
+    plan = positions.PositionPlan(
         np.empty(len(jobs), dtype=np.int64), np.empty(count, dtype=np.int64), np.empty((count, kinds), dtype=np.int64)
     )
     pool = positions.make_pool(platform.node_count, kinds, len(taken.rows) + count * kinds)
     positions.load(pool, *(np.ascontiguousarray(column) for column in taken.rows.T))
-    machine = positions.Machine(platform.capacity, platform.sets.member, problem.distinct)
+    machine = positions.MachineCapacity(platform.capacity, platform.sets.member, problem.distinct)
     positions.schedule(pool, len(taken.rows), machine, shapes, queue, plan, *taken.ends, later)
     placed = {}
     for row, place in enumerate(places):
