@@ -124,7 +124,7 @@ def nodes(
 
     service = asked_service(folder)
     if lost is not None:
-        given_up = service.node(lost, "lost")
+        given_up = service.change_node(lost, "lost")
         if as_json:
             print_json(given_up)
         else:
@@ -151,7 +151,7 @@ def drain(
     if undo and why:
         raise InputError("--why, --undo", "both", "one of them")
     service = asked_service(folder)
-    answer = service.node(node, "resume") if undo else service.node(node, "drain", {"why": why})
+    answer = service.change_node(node, "resume") if undo else service.change_node(node, "drain", {"why": why})
     if as_json:
         print_json(answer)
 
@@ -164,15 +164,17 @@ def logs(
     as_json: Json = False,
 ) -> None:
     """Print a job's output; with --json, its path."""
-    from dardis.live.output import copied, path_of
+    from dardis.live.output import output_path, read_output
 
     service, number = asked_service(folder), id_of(job)
     found = service.job(number)
     if as_json:
-        print_json({"id": number, **{name: str(path_of(found, error=name == "error")) for name in ("output", "error")}})
+        print_json(
+            {"id": number, **{name: str(output_path(found, error=name == "error")) for name in ("output", "error")}}
+        )
         return
     stream = typer.get_binary_stream("stdout")
-    for block in copied(service, found, path_of(found, error=error), follow=follow):
+    for block in read_output(service, found, output_path(found, error=error), follow=follow):
         stream.write(block)
         stream.flush()
 
@@ -219,7 +221,7 @@ def _change(do: str, jobs: Sequence[str], whole_array: bool, folder: Path | None
     refusal: DardisError | None = None
     for number in ids_of(jobs):
         try:
-            answer = service.change(number, do, array=whole_array)
+            answer = service.change_job(number, do, array=whole_array)
         except DardisError as error:
             if refusal is not None:
                 typer.echo(f"dardis: {refusal}", err=True)
@@ -239,16 +241,16 @@ def replay(
     from dataclasses import asdict
 
     from dardis.cli.live_requests import print_json
-    from dardis.live.journal import told_instants
+    from dardis.live.journal import read_instants
     from dardis.live.live_decisions import replay as replay_instants
 
-    found = replay_instants(told_instants(folder))
+    found = replay_instants(read_instants(folder))
     if as_json:
         print_json(asdict(found))
-        return 1 if found.differs else 0
+        return 1 if found.difference else 0
     what = f"{found.instants} instants of {found.services} services, {found.starts} starts"
-    typer.echo(f"{what}: {found.differs or 'all the same'}")
-    return 1 if found.differs else 0
+    typer.echo(f"{what}: {found.difference or 'all the same'}")
+    return 1 if found.difference else 0
 
 
 GROUP: Final = Group("Look at what a live service has written down.", {"replay": replay})

@@ -45,9 +45,9 @@ class JobStatus(int):
 
 def asked_service(folder: Path | None) -> Client:
     """Return the client of the service. Raises InputError."""
-    from dardis.live.client import Client, place_of
+    from dardis.live.client import Client, service_folder
 
-    return Client(place_of(folder))
+    return Client(service_folder(folder))
 
 
 def id_of(text: str) -> int:
@@ -85,13 +85,13 @@ def waited_for(service: Client, numbers: Iterable[int], as_json: bool) -> JobSta
 
     The status is UNKNOWN if the service stays unreachable.
     """
-    from dardis.live.client import AwayError
+    from dardis.live.client import ServiceUnavailableError
 
     highest = JobStatus(0)
     for number in numbers:
         try:
-            job = service.ended(number)
-        except AwayError as away:
+            job = service.wait_for_end(number)
+        except ServiceUnavailableError as away:
             typer.echo(f"dardis: {away}", err=True)
             return JobStatus(max(highest, UNKNOWN))
         if as_json:

@@ -14,7 +14,7 @@ from typing import Any, Final
 import typer
 
 from dardis.live.job_request import read_time, time_text
-from dardis.live.output import path_of
+from dardis.live.output import output_path
 from dardis.model.errors import InputError
 from dardis.model.moments import parse_utc
 
@@ -87,7 +87,7 @@ def node_rows(nodes: Iterable[Mapping[str, Any]]) -> tuple[Row, list[Row]]:
 
 def job_lines(job: Job) -> list[str]:
     """Return one line per known property; file patterns become paths."""
-    paths = {name: str(path_of(job, error=name == "error")) for name in ("output", "error") if job[name]}
+    paths = {name: str(output_path(job, error=name == "error")) for name in ("output", "error") if job[name]}
     said = {
         name.removesuffix("_ms") if name.endswith("_ms") else name: _value(name, value)
         for name, value in {**job, **paths}.items()

@@ -109,7 +109,7 @@ def scale(
         _show(_fault_figures(cast("list[FaultRow]", found)))
         typer.echo(f"  Times are virtual; results {out}")
     else:
-        _show(_figures(cast("list[Row]", found)))
+        _show(_figures(cast("list[ExperimentRow]", found)))
         typer.echo(f"  CPU and message bytes are a node and job; results {out}")
 
 

@@ -90,10 +90,10 @@ def serve(
     A journal records jobs before they are acknowledged. After a crash, the next service continues from the journal.
     Running jobs continue meanwhile.
     """
-    from dardis.live.client import place_of
-    from dardis.live.etcd import journal_place
-    from dardis.live.serve import Serving, serve_here
-    from dardis.live.user_limits import USUAL_JOBS
+    from dardis.live.client import service_folder
+    from dardis.live.etcd import journal_address
+    from dardis.live.serve import ServiceSettings, serve_locally
+    from dardis.live.user_limits import DEFAULT_JOBS
     from dardis.model.errors import InputError
     from dardis.transport.launcher import launched_by_mpi
 
@@ -101,7 +101,7 @@ def serve(
         raise InputError("--user-jobs", "given without --users", "both, or neither")
     if keep is not None and journal is not None:
         raise InputError("--keep, --journal", "both", "one of them: what is in etcd is kept")
-    etcd = journal_place(journal, journal_ca, journal_cert, journal_key, users=users)
+    etcd = journal_address(journal, journal_ca, journal_cert, journal_key, users=users)
 
     served: list[Service] = []
     status = 0
@@ -114,8 +114,10 @@ def serve(
         jobs = f"{service.gateway.queued} jobs wait, {service.gateway.running} run"
         typer.echo(f"dardis serves {service.folder}: {nodes}{hosts}; {jobs}", err=True)
 
-    limit = user_jobs or USUAL_JOBS
-    asked = Serving(place_of(folder), platform, etcd, users, limit, keep, epoch or 1, keepers_apart, address, begun)
+    limit = user_jobs or DEFAULT_JOBS
+    asked = ServiceSettings(
+        service_folder(folder), platform, etcd, users, limit, keep, epoch or 1, keepers_apart, address, begun
+    )
     if launched_by_mpi():
         from dardis.comparison.end_with_parent import end_with
         from dardis.live.ranks import serve_ranks
@@ -128,9 +130,9 @@ def serve(
             status = serve_ranks(comm, asked)
         else:
             finish()
-            serve_here(asked)
+            serve_locally(asked)
     else:
-        serve_here(asked)
+        serve_locally(asked)
     if any(service.stopped for service in served):
         typer.echo(STOPPED)  # for launch/serve: some launchers end with status 0 after losing a host
     raise typer.Exit(status)

@@ -83,8 +83,17 @@ def submit(
     The head of a script may state options in #DARDIS lines, or sbatch options in #SBATCH lines. The command line
     overrides #DARDIS; #DARDIS overrides #SBATCH. Options end at SCRIPT; later words are arguments of the script.
     """
-    from dardis.live.client import here
-    from dardis.live.directives import STDIN, YES, Directives, Said, asked_of, is_set, read_directives, read_script
+    from dardis.live.client import current_folder
+    from dardis.live.directives import (
+        STDIN,
+        YES,
+        Directives,
+        OptionText,
+        is_set,
+        read_directives,
+        read_script,
+        submit_request,
+    )
     from dardis.live.random_keys import fresh_key
     from dardis.model.errors import InputError
 
@@ -98,20 +107,20 @@ def submit(
         "name": name, "grace": grace, "requeue": YES if requeue else None, "hold": YES if hold else None,
         "wait": YES if wait else None,
     }  # fmt: skip
-    given = {option: Said(text, f"--{option}") for option, text in texts.items() if text is not None}
+    given = {option: OptionText(text, f"--{option}") for option, text in texts.items() if text is not None}
     script, directives, argv = "", Directives(), words
     if not context.meta[_DASHES]:
         path, argv = Path(words[0]), words[1:]
         script = read_script(path)
         directives = read_directives(script, path)
-    said = directives.under(given)
+    said = directives.merge_options(given)
     file = "" if Path(words[0]) == STDIN else Path(words[0]).name
-    asked = asked_of(said, argv, file or "job", os.environ)
+    asked = submit_request(said, argv, file or "job", os.environ)
     for line in (*directives.warnings, *asked.warnings):
         warn(line)
     answer = service.submit({
         "key": key or fresh_key(), "jobs": asked.job.as_dict(), "script": script, "environment": asked.environment,
-        "cwd": here(),
+        "cwd": current_folder(),
     })  # fmt: skip
     ids = answer["ids"]
     for line in answer["warnings"]:

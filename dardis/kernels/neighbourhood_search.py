@@ -113,7 +113,7 @@ def find_best(
     grain: int,
     now: int,
 ) -> int:
-    """Find the day's most profitable start; write `room.result` and nodes. Return FOUND, NOTHING or ROOM."""
+    """Find the day's most profitable start; write `room.result` and nodes. Return FOUND, NOTHING or SPACE_SHORT."""
     table = queue.table
     longest = np.int64(0)
     for node in range(len(member)):

@@ -46,7 +46,7 @@ from dardis.model.job import FOREVER, NO_TIME, SHORTEST_WINDOW_S
 from dardis.model.offer_rows import FIRST, INDEX, INDEX_BITS, NODE, Asks
 
 FIRST_START, LAST_START, ALL_RUNS, ZERO = range(4)
-"""Entries of `Room.ask`: first and last start, quota for all runs, two zeros."""
+"""Entries of `PassBuffers.ask`: first and last start, quota for all runs, two zeros."""
 SPACE_SHORT = 3
 """Result: scratch or offers are too small."""
 FOUND, NOTHING = 20, 21
@@ -218,7 +218,7 @@ def find(
     rows: Rows, member: Ints, queue: QueueArrays, rules: Rules, room: PassBuffers, slot: int, binding: int, first: int, last: int,
     now: int,
 ) -> int:  # fmt: skip
-    """Find the earliest start in `[first, last]`; write `room.result` and nodes. Return FOUND, NOTHING or ROOM.
+    """Find the earliest start in `[first, last]`; write `room.result` and nodes. Return FOUND, NOTHING or SPACE_SHORT.
 
     BOUND_AT_START needs `first` equal to `last`.
     """

@@ -80,7 +80,7 @@ class OfferRules(NamedTuple):
 
 
 class Scratch(NamedTuple):
-    """Work space of `answer`."""
+    """Work space of `write_offers`."""
 
     pieces: Ints
     weights: Ints
@@ -310,7 +310,7 @@ def _write_offers(
 
 
 def run_write_offers(question: OfferTask) -> int:
-    """Run `answer` from Python."""
+    """Run `write_offers` from Python."""
     # Plain tuples enter Numba in 2 µs, named tuples in 6: half of an ask to one node.
     nodes, (asks, held, asked), rules, now, scratch, out, offset = question
     plain = tuple(asks), tuple(held), tuple(asked)

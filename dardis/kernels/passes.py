@@ -165,7 +165,7 @@ def cannot_start(table: Ints, slot: int, room: PassBuffers) -> bool:
 def begin_shape(
     rows: Rows, member: Ints, queue: QueueArrays, slot: int, rules: Rules, room: PassBuffers, now: int
 ) -> int:
-    """Start a job with a shape now; return BEGUN, STAYS, FULL or ROOM."""
+    """Start a job with a shape now; return BEGUN, STAYS, FULL or SPACE_SHORT."""
     table = queue.table
     if opens(queue, slot, now) > now:
         return STAYS

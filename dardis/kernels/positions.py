@@ -122,7 +122,7 @@ def runs_fit(pool: BoxChains, node: int, kind: int, now: int, span: int, request
 
 @bare
 def highest(pool: BoxChains, node: int, kind: int, now: int, span: int, request: int, capacity: int) -> int:
-    """First position of the highest free run of `request` positions, or `NOBODY`."""
+    """First position of the highest free run of `request` positions, or `NO_BOX`."""
     at, free_from, found = pool.head[node, kind], 0, NO_BOX
     while at != NO_BOX:
         if pool.end[at] > now and pool.start[at] < now + span:

@@ -20,7 +20,14 @@ from dardis.kernels.rows import Rows
 from dardis.kernels.shape_kernels import could_begin, take_written_nodes
 from dardis.model.arrays import Ints
 
-__all__ = ["BEGUN", "anybody_could_start", "begin_if_it_fits", "begin_parts_there", "begin_there", "open_pass"]
+__all__ = [
+    "BEGUN",
+    "find_startable_job",
+    "open_pass",
+    "start_if_fits",
+    "start_on_written_nodes",
+    "start_parts_on_written_nodes",
+]
 
 
 @kernel
@@ -35,7 +42,7 @@ def open_pass(rows: Rows, member: Ints, queue: QueueArrays, rules: Rules, room: 
 
 @kernel
 def find_startable_job(rows: Rows, member: Ints, queue: QueueArrays, rules: Rules, room: PassBuffers, now: int) -> int:
-    """FOUND if any job could start now, alone in the queue; else NOTHING or ROOM."""
+    """FOUND if any job could start now, alone in the queue; else NOTHING or SPACE_SHORT."""
     state = room.state
     state[LOOKED_AT] = 0
     for place in range(queue.size[RULE]):
@@ -58,7 +65,7 @@ def find_startable_job(rows: Rows, member: Ints, queue: QueueArrays, rules: Rule
 def start_if_fits(
     rows: Rows, member: Ints, queue: QueueArrays, rules: Rules, room: PassBuffers, slot: int, now: int
 ) -> int:
-    """Start a job now on the best nodes; return BEGUN, STAYS, FULL or ROOM."""
+    """Start a job now on the best nodes; return BEGUN, STAYS, FULL or SPACE_SHORT."""
     if queue.table[slot, OTHER] != 0:
         return begin_shape(rows, member, queue, slot, rules, room, now)
     if opens(queue, slot, now) > now or not fits_now(rows, member, queue.table, slot, rules, now, AT_ONCE):
@@ -83,5 +90,5 @@ def start_on_written_nodes(rows: Rows, queue: QueueArrays, room: PassBuffers, sl
 def start_parts_on_written_nodes(
     rows: Rows, queue: QueueArrays, room: PassBuffers, slot: int, first: int, now: int
 ) -> int:
-    """Start the request in row `first`, as `begin_there`."""
+    """Start the request in row `first`, as `start_on_written_nodes`."""
     return _begun(queue, room, slot, take_written_nodes(rows, queue, slot, first, now))

@@ -147,7 +147,7 @@ def place(
 ) -> int:  # fmt: skip
     """Take nodes for all parts of the request in row `first`.
 
-    Returns DONE, REFUSED (nothing taken) or FULL (then call `clear_parts`).
+    Returns DONE, REFUSED (nothing taken) or FULL (then call `release_parts`).
     """
     table = queue.table
     most = room.out[:, 0]
@@ -256,7 +256,7 @@ def take_written_nodes(rows: Rows, queue: QueueArrays, slot: int, first: int, no
 def take_now(
     rows: Rows, member: Ints, queue: QueueArrays, slot: int, distinct: bool, room: PassBuffers, now: int
 ) -> int:
-    """Take nodes now for the first request that fits; return DONE, REFUSED, FULL or ROOM."""
+    """Take nodes now for the first request that fits; return DONE, REFUSED, FULL or SPACE_SHORT."""
     if len(room.out) < len(member):
         return SPACE_SHORT
     if release_parts(rows, queue, slot, now) == FULL:
@@ -285,7 +285,7 @@ def next_moment(rows: Rows, queue: QueueArrays, slot: int, time: int) -> int:
 def take_earliest(
     rows: Rows, member: Ints, queue: QueueArrays, slot: int, distinct: bool, room: PassBuffers, now: int
 ) -> int:
-    """Take nodes for the request that ends first; return DONE, REFUSED, FULL or ROOM."""
+    """Take nodes for the request that ends first; return DONE, REFUSED, FULL or SPACE_SHORT."""
     if len(room.out) < len(member):
         return SPACE_SHORT
     if release_parts(rows, queue, slot, now) == FULL:
@@ -319,7 +319,7 @@ def take_earliest(
 def can_hold_now(
     rows: Rows, member: Ints, queue: QueueArrays, rules: Rules, room: PassBuffers, slot: int, now: int
 ) -> int:
-    """DONE if a job fits now, else REFUSED, FULL or ROOM."""
+    """DONE if a job fits now, else REFUSED, FULL or SPACE_SHORT."""
     done = take_now(rows, member, queue, slot, rules.distinct, room, now)
     if done == DONE and release_job(rows, queue, slot, now) == FULL:
         return FULL

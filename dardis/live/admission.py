@@ -8,32 +8,40 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import Final
 
-from dardis.live.dependencies import Open
-from dardis.live.live_decisions import Asks, Decider, Happened, Instant, Runs, Start, hosts_here
-from dardis.live.live_jobs import LiveJob, State
-from dardis.live.machine import Machine
+from dardis.live.dependencies import OpenSubmission
+from dardis.live.live_decisions import (
+    Instant,
+    InstantEvents,
+    JobStart,
+    LiveDecider,
+    RunningJob,
+    SchedulingRequest,
+    local_hosts,
+)
+from dardis.live.live_jobs import LiveJob, LiveJobState
+from dardis.live.machine import LiveMachine
 from dardis.model.addresses import HostId, JobId
 from dardis.transport.base import Hosts
 
 LAG_S: Final = 2
 """Longest delay of a start, and of free nodes after a kill, s."""
 
-Reach = Callable[[AbstractSet[HostId]], Hosts]
+HostConnector = Callable[[AbstractSet[HostId]], Hosts]
 """Connects to hosts; the argument names unreachable hosts."""
 
 
 @dataclass(slots=True)
-class _News:
+class _PendingEvents:
     ended: list[JobId] = field(default_factory=list)
     withdrawn: list[JobId] = field(default_factory=list)
     closed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class Decided:
+class AdmissionDecision:
     """Starts, reasons of refused jobs, and journal text."""
 
-    starts: list[Start]
+    starts: list[JobStart]
     refused: dict[JobId, str]
     text: str
 
@@ -41,17 +49,19 @@ class Decided:
 class Admission:
     """Passes startable jobs to the decider."""
 
-    def __init__(self, machine: Machine, submissions: Mapping[int, Open], reach: Reach | None) -> None:
+    def __init__(
+        self, machine: LiveMachine, submissions: Mapping[int, OpenSubmission], reach: HostConnector | None
+    ) -> None:
         """`submissions`: all open submissions, updated by the caller."""
         self._machine, self._submissions, self._reach = machine, submissions, reach
-        self._decider: Decider | None = None
-        self._news = _News()
+        self._decider: LiveDecider | None = None
+        self._news = _PendingEvents()
         self._to_admit: deque[LiveJob] = deque()
         self._admitted: set[JobId] = set()
 
     # ------------------------------------------------------------------------------------------------------------------
 
-    def may_begin(self, jobs: Iterable[LiveJob]) -> None:
+    def add_startable(self, jobs: Iterable[LiveJob]) -> None:
         """Add startable jobs, subject to dependencies and array limits."""
         self._to_admit.extend(jobs)
 
@@ -63,26 +73,26 @@ class Admission:
         """Withdraw a waiting job."""
         if job.number in self._admitted:
             self._news.withdrawn.append(job.number)
-            self.leave(job)
+            self.remove(job)
 
-    def ended(self, job: LiveJob) -> None:
+    def on_run_end(self, job: LiveJob) -> None:
         """Report the end of a run with free nodes."""
         self._news.ended.append(job.number)
-        self.leave(job)
+        self.remove(job)
 
-    def leave(self, job: LiveJob) -> None:
+    def remove(self, job: LiveJob) -> None:
         """Admit the next job of the array."""
         self._admitted.discard(job.number)
-        one = self._submissions[job.of.first]
+        one = self._submissions[job.submission.first]
         one.admitted -= 1
-        if one.behind:
-            self._to_admit.append(one.behind.popleft())
+        if one.throttled_jobs:
+            self._to_admit.append(one.throttled_jobs.popleft())
 
-    def close(self) -> None:
+    def on_closed_nodes_change(self) -> None:
         """Report changed closed nodes."""
         self._news.closed = True
 
-    def begin_anew(self) -> None:
+    def discard_decider(self) -> None:
         """Discard the decider."""
         self._decider = None
 
@@ -94,7 +104,7 @@ class Admission:
 
     def decide(
         self, now: int, closed: Callable[[], tuple[int, ...]], running: Iterable[LiveJob], silent: AbstractSet[HostId]
-    ) -> Decided | None:
+    ) -> AdmissionDecision | None:
         """Pass events to the decider; None: no events.
 
         `closed` returns closed nodes. Only a new decider reads `running`. Raises HostDownError and discards the
@@ -106,59 +116,61 @@ class Admission:
         submitted, news = self._admit(), self._news
         if not (news.ended or news.withdrawn or news.closed or submitted or self.wake() <= now):
             return None
-        self._news = _News()
+        self._news = _PendingEvents()
         if decider is None:
-            runs = tuple(self._runs(running, now))
-            happened = Happened(now, closed=closed() or None, runs=runs, submitted=submitted, anew=True)
+            runs = tuple(self._running_jobs(running, now))
+            happened = InstantEvents(now, closed=closed() or None, runs=runs, submitted=submitted, is_new_decider=True)
             bounds = machine.bounds
-            hosts = hosts_here(machine.platform, bounds) if self._reach is None else self._reach(silent)
-            decider = Decider(machine.platform, bounds, hosts)
+            hosts = local_hosts(machine.platform, bounds) if self._reach is None else self._reach(silent)
+            decider = LiveDecider(machine.platform, bounds, hosts)
         else:
             closed_now = closed() if news.closed else None
-            happened = Happened(now, tuple(news.ended), tuple(news.withdrawn), closed_now, submitted=submitted)
-        self.begin_anew()
+            happened = InstantEvents(now, tuple(news.ended), tuple(news.withdrawn), closed_now, submitted=submitted)
+        self.discard_decider()
         starts, refused = decider.decide(happened)
         self._decider = decider
         on = (machine.platform, machine.bounds) if anew else ()
-        return Decided(starts, refused, Instant(happened, tuple(starts), *on).text())
+        return AdmissionDecision(starts, refused, Instant(happened, tuple(starts), *on).text())
 
     def _forget(self) -> None:
-        self._news = _News()
+        self._news = _PendingEvents()
         self._to_admit.clear()
         self._admitted = set()
         for _, one in sorted(self._submissions.items()):
-            running = [job.number for job in one.jobs if job.state is State.RUNNING]
+            running = [job.number for job in one.jobs if job.state is LiveJobState.RUNNING]
             self._admitted.update(running)
             one.admitted = len(running)
-            one.behind.clear()
-            self._to_admit.extend(job for job in one.jobs if job.state is State.WAITING)
+            one.throttled_jobs.clear()
+            self._to_admit.extend(job for job in one.jobs if job.state is LiveJobState.WAITING)
 
-    def _admit(self) -> tuple[Asks, ...]:
+    def _admit(self) -> tuple[SchedulingRequest, ...]:
         submitted = []
         while self._to_admit:
             job = self._to_admit.popleft()
-            one = self._submissions.get(job.of.first)
-            if one is None or one.waits_for or job.rests:
+            one = self._submissions.get(job.submission.first)
+            if one is None or one.pending_dependencies or job.is_pending_rerun:
                 continue
-            if job.state is not State.WAITING or job.number in self._admitted:
-                if one.behind and not one.is_full:
-                    self._to_admit.append(one.behind.popleft())
+            if job.state is not LiveJobState.WAITING or job.number in self._admitted:
+                if one.throttled_jobs and not one.is_full:
+                    self._to_admit.append(one.throttled_jobs.popleft())
             elif one.is_full:
-                one.behind.append(job)
+                one.throttled_jobs.append(job)
             else:
                 one.admitted += 1
                 self._admitted.add(job.number)
-                submitted.append(self._asks(job))
+                submitted.append(self._scheduling_request(job))
         return tuple(submitted)
 
-    def _asks(self, job: LiveJob) -> Asks:
-        asked = job.of.asked
+    def _scheduling_request(self, job: LiveJob) -> SchedulingRequest:
+        asked = job.submission.request
         walltime = asked.walltime_s + asked.grace + LAG_S
-        return Asks(job.number, job.of.submitted_ms // 1000, walltime, asked.nodes, self._machine.request(asked))
+        return SchedulingRequest(
+            job.number, job.submission.submitted_ms // 1000, walltime, asked.nodes, self._machine.request(asked)
+        )
 
-    def _runs(self, running: Iterable[LiveJob], now: int) -> Iterable[Runs]:
+    def _running_jobs(self, running: Iterable[LiveJob], now: int) -> Iterable[RunningJob]:
         for job in running:
-            asks = self._asks(job)
+            asks = self._scheduling_request(job)
             since = now if job.started_ms is None else job.started_ms // 1000
             nodes = sorted(node for share in job.shares if (node := self._machine.node(share.node)) is not None)
-            yield Runs(asks, tuple(nodes), since + asks.walltime - now)
+            yield RunningJob(asks, tuple(nodes), since + asks.walltime - now)

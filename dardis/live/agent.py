@@ -16,9 +16,16 @@ from typing import TYPE_CHECKING, Any, Final
 
 from dardis.live.job_files import SmallFile
 from dardis.live.keeper.lease import boot_ms
-from dardis.live.keeper_client import LED_OTHERWISE, Connect, Keeper, KeeperClient, KeeperError, LedOtherwiseError
+from dardis.live.keeper_client import (
+    EPOCH_REFUSED,
+    Connect,
+    HigherEpochError,
+    LocalSupervisorClient,
+    SupervisorClient,
+    SupervisorError,
+)
 from dardis.live.remote_keeper import LEAVE
-from dardis.live.socket_server import Door, listening
+from dardis.live.socket_server import SocketServer, open_listener
 
 if TYPE_CHECKING:
     from dardis.transport.links import Link
@@ -26,7 +33,7 @@ if TYPE_CHECKING:
 LOOK_S: Final = 1.0
 STOPPED_S: Final = 5.0
 """Gap that proves a stopped process, s."""
-PART_S: Final = 0.3
+LAST_MESSAGE_S: Final = 0.3
 """Longest wait for the last message, s."""
 
 
@@ -42,13 +49,13 @@ class Agent:
         """`connect` reaches the supervisor. `say` sends to the service, `door` to the socket server."""
         self._connect, self._say, self._door = connect, say, door
         self._number = 0
-        self._talk: _Talk | None = None
+        self._talk: _SupervisorRelay | None = None
         self._looked_ms = boot_ms()
         self.leaving = asyncio.Event()
 
-    def hear(self, payload: bytes) -> None:
+    def on_message(self, payload: bytes) -> None:
         """Handle a message of the service."""
-        self.look()
+        self.check()
         told = json.loads(payload)
         if "door" in told:
             self._door(told)
@@ -59,14 +66,16 @@ class Agent:
         elif do == "hello" and number > self._number:
             self.end("another talk has begun")
             self._number = number
-            self._talk = _Talk(self._connect, lambda **told: self._say(json.dumps({"talk": number, **told}).encode()))
+            self._talk = _SupervisorRelay(
+                self._connect, lambda **told: self._say(json.dumps({"talk": number, **told}).encode())
+            )
         if self._talk is not None and number == self._number:
-            self._talk.asked.put_nowait(told)
+            self._talk.requests.put_nowait(told)
 
-    def look(self) -> None:
+    def check(self) -> None:
         """Detect a stopped process, and raise unexpected errors."""
         if self._talk is not None:
-            self._talk.see()
+            self._talk.raise_errors()
         now_ms = boot_ms()
         if now_ms - self._looked_ms > STOPPED_S * 1000:
             self.end("its agent was stopped for a while")
@@ -79,29 +88,29 @@ class Agent:
             self._talk = None
 
 
-class _Talk:
+class _SupervisorRelay:
     """Connection of the service to the supervisor."""
 
     def __init__(self, connect: Connect, say: Callable[..., object]) -> None:
-        self.asked: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
+        self.requests: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
         self._connect, self._say = connect, say
         self._over = False
         self._passing = asyncio.create_task(self._pass_on())
 
     async def _pass_on(self) -> None:
         try:
-            keeper = await self._connect(self._heard)
-        except (KeeperError, OSError) as error:
+            keeper = await self._connect(self._on_record)
+        except (SupervisorError, OSError) as error:
             self.end(str(error))
             return
         try:
             async with asyncio.TaskGroup() as asking:
                 while True:  # in this order; answers in any order
-                    asking.create_task(self._ask(keeper, **await self.asked.get()))
+                    asking.create_task(self._forward_one(keeper, **await self.requests.get()))
         finally:
             keeper.close()
 
-    async def _ask(self, keeper: Keeper, id: int, do: str, **more: Any) -> None:  # noqa: A002, ANN401
+    async def _forward_one(self, keeper: SupervisorClient, id: int, do: str, **more: Any) -> None:  # noqa: A002, ANN401
         try:
             if do == "intend":
                 files = [SmallFile.from_list(file) for file in more["files"]]
@@ -114,19 +123,19 @@ class _Talk:
             elif do == "read":
                 answer = {"read": await keeper.read(**more)}
             else:
-                answer = await keeper.ask(do, **more)
-        except LedOtherwiseError as error:
-            self._say(id=id, error=LED_OTHERWISE, highest=error.highest)
-        except KeeperError as error:
+                answer = await keeper.request(do, **more)
+        except HigherEpochError as error:
+            self._say(id=id, error=EPOCH_REFUSED, highest=error.highest)
+        except SupervisorError as error:
             self.end(str(error))  # the service reconnects after a refusal
         else:
             self._say(**answer | {"id": id})
 
-    def see(self) -> None:
+    def raise_errors(self) -> None:
         if self._passing.done() and not self._passing.cancelled():
             self._passing.result()
 
-    def _heard(self, record: Any) -> None:  # noqa: ANN401 (a record in JSON)
+    def _on_record(self, record: Any) -> None:  # noqa: ANN401 (a record in JSON)
         if record is None:
             self.end("its keeper is gone")
         else:
@@ -139,28 +148,28 @@ class _Talk:
             self._passing.cancel()
 
 
-async def be_agent(
+async def run_agent(
     folder: Path, link: Link, answer: Callable[[bytes], bytes], *, users: bool = False, apart: bool = False
 ) -> None:
     """Run an agent until stopped. Raises InputError without a socket.
 
     `answer` answers turns. `users`: open to all users. `apart`: the supervisor is started separately.
     """
-    with listening(folder, users=users) as listener:
-        door = Door(listener, link.send)
-        agent = Agent(partial(KeeperClient.connect, folder, apart=apart), link.send, door.hear)
+    with open_listener(folder, users=users) as listener:
+        door = SocketServer(listener, link.send)
+        agent = Agent(partial(LocalSupervisorClient.connect, folder, apart=apart), link.send, door.on_message)
         loop = asyncio.get_running_loop()
         for which in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             loop.add_signal_handler(which, agent.leaving.set)
-        linking = asyncio.create_task(link.run(answer, agent.hear))
+        linking = asyncio.create_task(link.run(answer, agent.on_message))
         leaving = asyncio.create_task(agent.leaving.wait())
         try:
             while not (linking.done() or leaving.done()):
                 await asyncio.wait([linking, leaving], timeout=LOOK_S, return_when=asyncio.FIRST_COMPLETED)
-                agent.look()
-                door.look()
+                agent.check()
+                door.report_connections()
             link.send(json.dumps({"left": True}).encode())
-            await asyncio.wait([linking], timeout=PART_S)
+            await asyncio.wait([linking], timeout=LAST_MESSAGE_S)
         finally:
             agent.end("its agent leaves")
             leaving.cancel()

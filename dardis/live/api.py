@@ -19,19 +19,19 @@ from aiohttp import web
 
 from dardis import __version__
 from dardis.engine.clock import monotonic_s, unix_ms
-from dardis.live.connections import BODY_S, MOST_BODIES, Callers
-from dardis.live.job_request import JobAsked, check_surroundings, check_text
+from dardis.live.connections import BODY_S, MOST_BODIES, ClientConnections
+from dardis.live.job_request import JobRequest, check_environment, check_text
 from dardis.live.journal import JournalError
 from dardis.live.keeper_mailbox import MOST_TEXT
-from dardis.live.live_jobs import Asker, LiveJob, Submission
-from dardis.live.remote_socket_server import FarDoors
+from dardis.live.live_jobs import JobUser, LiveJob, Submission
+from dardis.live.remote_socket_server import ForwardedConnections
 from dardis.live.service import Service
-from dardis.live.socket_server import Who
-from dardis.live.step_socket_server import PartDoor
-from dardis.live.user_limits import Limits
+from dardis.live.socket_server import PeerUser
+from dardis.live.step_socket_server import StepApi
+from dardis.live.user_limits import UserLimits
 from dardis.model.errors import DardisError, InputError
 
-MOST_TOLD: Final = 1_000_000
+MOST_OPEN_JOBS: Final = 1_000_000
 """Most unfinished jobs in an answer."""
 MOST_AT_ONCE: Final = 500
 """Most other jobs in an answer."""
@@ -39,7 +39,7 @@ PIECE: Final = 50
 """Jobs processed per turn."""
 MOST_PIECES: Final = 1000
 """Most pieces per answer."""
-SEE_GONE_S: Final = 10.0
+CLIENT_CHECK_S: Final = 10.0
 """Interval of checks for lost clients, s."""
 MOST_NUMBER: Final = (1 << 63) - 1
 
@@ -53,14 +53,14 @@ class Api:
         """`user_jobs`: most unfinished jobs of another user."""
         self._service = service
         self._me = os.geteuid()
-        self._limits = Limits(user_jobs, self._open)
-        self._callers = Callers()
+        self._limits = UserLimits(user_jobs, self._open_jobs)
+        self._callers = ClientConnections()
         self._listing = defaultdict[int, asyncio.Semaphore](lambda: asyncio.Semaphore(MOST_BODIES))
         self._looking = asyncio.Lock()
 
     def app(self) -> web.Application:
         """Application with all routes."""
-        app = web.Application(middlewares=[self._guard])
+        app = web.Application(middlewares=[self._handle_errors])
         app.add_routes(
             [
                 web.post("/jobs", self._submit),
@@ -73,28 +73,34 @@ class Api:
                 web.post("/nodes/{name}/lost", self._give_up),
                 web.get("/status", self._status),
                 web.post("/stop", self._stop),
-                *PartDoor(self._service, self._mine, self._callers.body).routes(),
+                *StepApi(self._service, self._owned_job, self._callers.read_body).routes(),
             ]
         )
         return app
 
     @asynccontextmanager
-    async def answering(self, listener: socket.socket, doors: FarDoors | None = None) -> AsyncIterator[None]:
+    async def serve_connections(
+        self, listener: socket.socket, doors: ForwardedConnections | None = None
+    ) -> AsyncIterator[None]:
         """Answer local and forwarded connections."""
         runner = web.AppRunner(self.app(), access_log=None, shutdown_timeout=1.0, auto_decompress=False)
         await runner.setup()
         assert runner.server is not None
         async with AsyncExitStack() as stack:
             if doors is not None:
-                await stack.enter_async_context(doors.answering(partial(self._callers.carry, runner.server)))
+                await stack.enter_async_context(
+                    doors.serve_connections(partial(self._callers.serve_forwarded, runner.server))
+                )
             stack.push_async_callback(runner.cleanup)
             stack.callback((await self._callers.listen(runner.server, listener)).close)
             yield
 
     @web.middleware
-    async def _guard(self, request: web.Request, handler: Callable[[web.Request], Answer]) -> web.StreamResponse:
+    async def _handle_errors(
+        self, request: web.Request, handler: Callable[[web.Request], Answer]
+    ) -> web.StreamResponse:
         try:
-            request["uid"], request["gid"] = self._asker(request)
+            request["uid"], request["gid"] = self._peer_user(request)
             return await handler(request)
         except web.HTTPException as error:
             return _refusal(error.status, error.text or error.reason)
@@ -109,29 +115,29 @@ class Api:
         except (ArithmeticError, AttributeError, KeyError, RecursionError, TypeError, ValueError) as error:
             return _refusal(400, f"the request makes no sense ({type(error).__name__}: {error})")
 
-    def _asker(self, request: web.Request) -> Who:
-        if (who := self._callers.who(request)) is None:
+    def _peer_user(self, request: web.Request) -> PeerUser:
+        if (who := self._callers.user_of(request)) is None:
             raise web.HTTPForbidden(text="nobody knows who asks")
         if who.uid != self._me and not self._service.users:
             raise web.HTTPForbidden(text="this service is somebody else's")
         return who
 
-    def _owns(self, request: web.Request, job: LiveJob) -> bool:
-        return request["uid"] in (job.of.asker.uid, self._me)
+    def _is_owner(self, request: web.Request, job: LiveJob) -> bool:
+        return request["uid"] in (job.submission.user.uid, self._me)
 
-    def _owned(self, request: web.Request, job: LiveJob) -> LiveJob:
-        if not self._owns(request, job):
-            raise web.HTTPForbidden(text=f"job {job.number} is {job.of.asker.name}'s")
+    def _check_owner(self, request: web.Request, job: LiveJob) -> LiveJob:
+        if not self._is_owner(request, job):
+            raise web.HTTPForbidden(text=f"job {job.number} is {job.submission.user.name}'s")
         return job
 
-    def _mine(self, request: web.Request) -> LiveJob:
-        return self._owned(request, self._found(request))
+    def _owned_job(self, request: web.Request) -> LiveJob:
+        return self._check_owner(request, self._find_job(request))
 
-    def _led(self, request: web.Request) -> None:
+    def _check_operator(self, request: web.Request) -> None:
         if request["uid"] != self._me:
             raise web.HTTPForbidden(text="only who runs the service may do that")
 
-    def _open(self) -> list[LiveJob]:
+    def _open_jobs(self) -> list[LiveJob]:
         return self._service.gateway.jobs()  # the gateway may be replaced
 
     # ------------------------------------------------------------------------------------------------------------------
@@ -139,15 +145,15 @@ class Api:
     async def _submit(self, request: web.Request) -> web.Response:
         who = request["uid"], request["gid"]
         # Another machine may know the users, so this runs in a thread.
-        asker = await asyncio.get_running_loop().run_in_executor(None, _asker_of, *who)
-        submission = _submission(await self._callers.body(request), asker)
-        may = (lambda: None) if asker.uid == self._me else (lambda: self._limits.see(submission))
+        asker = await asyncio.get_running_loop().run_in_executor(None, _job_user, *who)
+        submission = _submission(await self._callers.read_body(request), asker)
+        may = (lambda: None) if asker.uid == self._me else (lambda: self._limits.add(submission))
         numbers = await self._service.submit(submission, may)
         return web.json_response({"ids": list(numbers), "warnings": []})
 
     async def _list(self, request: web.Request) -> web.StreamResponse:
         state, user = request.query.get("state", "open"), request.query.get("user")
-        limit = min(int(request.query.get("limit", MOST_TOLD)), MOST_TOLD)
+        limit = min(int(request.query.get("limit", MOST_OPEN_JOBS)), MOST_OPEN_JOBS)
         if state not in ("open", "over", "all"):
             raise InputError("state", repr(state), "open, over or all")
         if state != "open":
@@ -158,13 +164,13 @@ class Api:
         response = web.StreamResponse(headers={"Content-Type": "application/json; charset=utf-8"})
         async with self._listing[request["uid"]]:
             jobs = self._service.gateway.jobs()
-            jobs = list(islice((job for job in jobs if user is None or job.of.asker.name == user), most))
+            jobs = list(islice((job for job in jobs if user is None or job.submission.user.name == user), most))
             with suppress(ConnectionError, TimeoutError):  # no reader
                 async with asyncio.timeout(BODY_S):
                     await response.prepare(request)
                     await response.write(b'{"jobs": [')
                     for at in range(0, len(jobs), PIECE):
-                        told = ", ".join(json.dumps(self._told(request, job)) for job in jobs[at : at + PIECE])
+                        told = ", ".join(json.dumps(self._job_as_json(request, job)) for job in jobs[at : at + PIECE])
                         await response.write((", " if at else "").encode() + told.encode())
                         await asyncio.sleep(0)
                     await response.write(b"]}")
@@ -186,7 +192,7 @@ class Api:
                 began_s = monotonic_s()
                 jobs, before = self._service.history(before, PIECE, query.get("user"), since_ms)
                 told += [
-                    self._told(request, job) for job in jobs
+                    self._job_as_json(request, job) for job in jobs
                     if (job.state.is_over or not only_over) and (since_ms is None or (job.ended_ms or 0) >= since_ms)
                 ]  # fmt: skip
                 if before == 0 or len(told) >= most or request.transport is None:
@@ -196,45 +202,45 @@ class Api:
             before = told[most - 1]["id"]
         return web.json_response({"jobs": told[:most], "next": before or None})
 
-    def _told(self, request: web.Request, job: LiveJob) -> dict[str, Any]:
+    def _job_as_json(self, request: web.Request, job: LiveJob) -> dict[str, Any]:
         gateway = self._service.gateway
-        lost = gateway.hearing.why_lost(job)
-        told = job.as_dict() | {"lost": bool(lost), "why": lost or job.why or gateway.why_waits(job)}
-        return told if self._owns(request, job) else told | _HIDDEN
+        lost = gateway.liveness.lost_reason(job)
+        told = job.as_dict() | {"lost": bool(lost), "why": lost or job.why or gateway.wait_reason(job)}
+        return told if self._is_owner(request, job) else told | _HIDDEN
 
-    def _found(self, request: web.Request) -> LiveJob:
+    def _find_job(self, request: web.Request) -> LiveJob:
         number = int(request.match_info["id"])
         if (job := self._service.find(number)) is None:
             raise web.HTTPNotFound(text=f"there is no job {number}")
         return job
 
     async def _show(self, request: web.Request) -> web.Response:
-        return web.json_response(self._told(request, self._found(request)))
+        return web.json_response(self._job_as_json(request, self._find_job(request)))
 
     async def _wait(self, request: web.Request) -> web.Response:
-        job = self._found(request)
+        job = self._find_job(request)
         patience = float(request.query["timeout"]) if "timeout" in request.query else None
         if patience is not None and (patience < 0 or isnan(patience)):
             raise InputError("timeout", str(patience), "seconds")
         until_s = inf if patience is None else monotonic_s() + patience
         while True:  # a waiting client is checked at times
             left_s = max(until_s - monotonic_s(), 0.0)
-            ended = await self._service.ended(job.number, min(left_s, SEE_GONE_S))
+            ended = await self._service.wait_for_end(job.number, min(left_s, CLIENT_CHECK_S))
             assert ended is not None
-            if ended.state.is_over or left_s <= SEE_GONE_S or request.transport is None:
-                return web.json_response(self._told(request, ended))
+            if ended.state.is_over or left_s <= CLIENT_CHECK_S or request.transport is None:
+                return web.json_response(self._job_as_json(request, ended))
 
     async def _change(self, request: web.Request) -> web.Response:
-        job, do = self._mine(request), request.match_info["do"]
-        self._service.see_ready()
-        jobs = self._service.array(job.of.first) if request.query.get("array") == "1" else [job]
-        changed = [self._changed(one, do) for one in jobs]
+        job, do = self._owned_job(request), request.match_info["do"]
+        self._service.check_ready()
+        jobs = self._service.array(job.submission.first) if request.query.get("array") == "1" else [job]
+        changed = [self._change_job(one, do) for one in jobs]
         if not any(changed):
             raise web.HTTPConflict(text=f"job {job.number} is {job.state}: it can't be {_PAST[do]} any more")
-        await self._service.written()
-        return web.json_response(self._told(request, self._found(request)))
+        await self._service.wait_until_written()
+        return web.json_response(self._job_as_json(request, self._find_job(request)))
 
-    def _changed(self, job: LiveJob, do: str) -> bool:
+    def _change_job(self, job: LiveJob, do: str) -> bool:
         service = self._service
         if do == "release":
             return service.release(job)
@@ -247,65 +253,65 @@ class Api:
         return True
 
     async def _nodes(self, _: web.Request) -> web.Response:
-        silent = self._service.silent
+        silent = self._service.unreachable_hosts
         nodes = [node | {"why": silent.get(node["host"]) or node["why"]} for node in self._service.gateway.nodes()]
         return web.json_response({"nodes": nodes})
 
     async def _drain(self, request: web.Request) -> web.Response:
-        self._led(request)
+        self._check_operator(request)
         name = request.match_info["name"]
         if name not in self._service.machine.names:
             raise web.HTTPNotFound(text=f"there is no node {name}")
-        self._service.see_ready()
+        self._service.check_ready()
         if request.match_info["do"] == "resume":
             self._service.gateway.resume(name)
         else:
-            told = await self._callers.body(request)
+            told = await self._callers.read_body(request)
             self._service.gateway.drain(name, str(told.get("why", "")))
-        await self._service.written()
+        await self._service.wait_until_written()
         return await self._nodes(request)
 
     async def _give_up(self, request: web.Request) -> web.Response:
-        self._led(request)
-        self._service.see_ready()
+        self._check_operator(request)
+        self._service.check_ready()
         name = request.match_info["name"]
-        refuses = name in self._service.gateway.hearing.refusing
+        refuses = name in self._service.gateway.liveness.refusing
         if not (count := self._service.gateway.give_up(name, unix_ms())) and not refuses:
             raise web.HTTPConflict(text=f"nothing runs on {name} of which nobody knows what becomes of it")
-        await self._service.written()
+        await self._service.wait_until_written()
         return web.json_response({"given_up": count})
 
     async def _status(self, _: web.Request) -> web.Response:
         service = self._service
         return web.json_response({
             "version": __version__, "folder": str(service.folder), "epoch": service.journal.epoch, "pid": os.getpid(),
-            "trouble": service.trouble, "silent": service.silent, "queued": service.gateway.queued,
+            "trouble": service.trouble, "silent": service.unreachable_hosts, "queued": service.gateway.queued,
             "running": service.gateway.running,
         })  # fmt: skip
 
     async def _stop(self, request: web.Request) -> web.Response:
-        self._led(request)
-        told = await self._callers.body(request)
+        self._check_operator(request)
+        told = await self._callers.read_body(request)
         running = self._service.gateway.running
         await self._service.stop(kill=bool(told.get("kill", False)))
         return web.json_response({"running": running})
 
 
-def _asker_of(uid: int, gid: int) -> Asker:
+def _job_user(uid: int, gid: int) -> JobUser:
     try:
         entry = pwd.getpwuid(uid)
     except KeyError:
-        return Asker(uid, gid, str(uid), (gid,))
-    return Asker(uid, entry.pw_gid, entry.pw_name, tuple(os.getgrouplist(entry.pw_name, entry.pw_gid)))
+        return JobUser(uid, gid, str(uid), (gid,))
+    return JobUser(uid, entry.pw_gid, entry.pw_name, tuple(os.getgrouplist(entry.pw_name, entry.pw_gid)))
 
 
-def _submission(told: dict[str, Any], asker: Asker) -> Submission:
-    asked = JobAsked.from_dict(told.get("jobs"))
+def _submission(told: dict[str, Any], asker: JobUser) -> Submission:
+    asked = JobRequest.from_dict(told.get("jobs"))
     script, key, cwd = told.get("script", ""), told.get("key"), told.get("cwd")
     environment = told.get("environment", {})
     for place, text in [("script", script), ("key", "" if key is None else key)]:
         check_text(place, text)
-    check_surroundings(cwd, environment)
+    check_environment(cwd, environment)
     if not (asked.argv or script):
         raise InputError("jobs", "there is no command", "argv, or a script")
     submission = Submission(0, asker, asked, script, environment, str(cwd), unix_ms(), key)

@@ -25,10 +25,10 @@ MOST_SOCKET_BYTES: Final = 107
 ANSWER_S: Final = 60.0
 """Longest answer, s."""
 DELETE_S: Final = 5.0
-AGAIN_S: Final = 30.0
+RETRY_S: Final = 30.0
 """Longest absence of a service, s."""
-AWAY_S: Final = 600.0
-"""Longest absence during `ended`, s."""
+WAIT_RETRY_S: Final = 600.0
+"""Longest absence during `wait_for_end`, s."""
 _WAIT_S: Final = 30
 """Longest wait per request, s."""
 _PAUSE_S: Final = 0.05
@@ -38,11 +38,11 @@ STARTING: Final = "is starting"
 _MISTAKES: Final = frozenset({400, 403, 404, 405, 413, 422})
 
 
-class AwayError(DardisError):
+class ServiceUnavailableError(DardisError):
     """The service has not returned in time."""
 
 
-class _Gone(Exception):  # noqa: N818 (not yet an error)
+class _NoAnswer(Exception):  # noqa: N818 (not yet an error)
     """No answer, or a broken connection."""
 
     def __init__(self, why: str, *, refused: bool = False) -> None:
@@ -51,7 +51,7 @@ class _Gone(Exception):  # noqa: N818 (not yet an error)
         self.refused = refused
 
 
-def place_of(folder: Path | None, environment: Mapping[str, str] = os.environ) -> Path:
+def service_folder(folder: Path | None, environment: Mapping[str, str] = os.environ) -> Path:
     """Folder of the service: named, from the environment, or default."""
     if folder is not None:
         return Path(os.path.abspath(folder))  # noqa: PTH100 (keep links)
@@ -62,7 +62,7 @@ def place_of(folder: Path | None, environment: Mapping[str, str] = os.environ) -
     return (Path(state) if state.startswith("/") else _home() / ".local" / "state") / "dardis"
 
 
-def socket_of(folder: Path) -> Path:
+def socket_path(folder: Path) -> Path:
     """Socket of a service. Raises InputError for a long path."""
     path = folder / SOCKET
     over = len(os.fsencode(path)) - MOST_SOCKET_BYTES
@@ -72,7 +72,7 @@ def socket_of(folder: Path) -> Path:
     return path
 
 
-def here() -> str:
+def current_folder() -> str:
     """Current folder. Raises InputError if removed."""
     try:
         return os.getcwd()  # noqa: PTH109 (no file access)
@@ -86,28 +86,28 @@ class Client:
     def __init__(self, folder: Path) -> None:
         """Initialize. Raises InputError for a long path."""
         self.folder = folder
-        self._path = str(socket_of(folder))
+        self._path = str(socket_path(folder))
         self._was_there = False
 
     def get(self, path: str, *, patience_s: float = 0, **query: str | int | None) -> dict[str, Any]:
         """Send GET. `patience_s` extends the time limit; drops None queries."""
         said = urlencode({name: value for name, value in query.items() if value is not None})
-        return self._ask("GET", f"{path}?{said}" if said else path, None, ANSWER_S + patience_s)
+        return self._request("GET", f"{path}?{said}" if said else path, None, ANSWER_S + patience_s)
 
     def post(self, path: str, body: Mapping[str, Any] | None = None, *, again: bool = True) -> dict[str, Any]:
         """Send POST. With `again`, retry with a new service."""
-        return self._ask("POST", path, {} if body is None else body, ANSWER_S, again=again)
+        return self._request("POST", path, {} if body is None else body, ANSWER_S, again=again)
 
     def delete(self, path: str) -> dict[str, Any]:
         """Send DELETE, without retries."""
-        return self._ask("DELETE", path, None, DELETE_S, again=False)
+        return self._request("DELETE", path, None, DELETE_S, again=False)
 
     def lines(self, path: str, body: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         """Yield lines of a streamed answer; none if the service is not ready.
 
         Raises InputError and DardisError for refusals.
         """
-        with closing(_UnixConnection(self._path, ANSWER_S)) as connection, suppress(_Gone, TimeoutError):
+        with closing(_UnixConnection(self._path, ANSWER_S)) as connection, suppress(_NoAnswer, TimeoutError):
             self._connect(connection)
             answer = self._answer(connection, "POST", path, body)
             if answer.status >= _REFUSALS:
@@ -143,22 +143,22 @@ class Client:
                 break
         return told
 
-    def ended(self, number: int) -> dict[str, Any]:
-        """Wait for the end of a job. Raises AwayError after `AWAY_S` without service."""
+    def wait_for_end(self, number: int) -> dict[str, Any]:
+        """Wait for the end of a job. Raises ServiceUnavailableError after `WAIT_RETRY_S` without service."""
         path = f"/jobs/{number}/wait?timeout={_WAIT_S}"
-        while not is_over(job := self._ask("GET", path, None, ANSWER_S + _WAIT_S, away_s=AWAY_S)):
+        while not is_over(job := self._request("GET", path, None, ANSWER_S + _WAIT_S, away_s=WAIT_RETRY_S)):
             sleep(_PAUSE_S)
         return job
 
-    def change(self, number: int, do: str, *, array: bool = False) -> dict[str, Any]:
+    def change_job(self, number: int, do: str, *, array: bool = False) -> dict[str, Any]:
         """Cancel, hold or release a job or array."""
         return self.post(f"/jobs/{number}/{do}" + ("?array=1" if array else ""))
 
-    def node(self, name: str, do: str, body: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    def change_node(self, name: str, do: str, body: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """Drain or resume a node."""
         return self.post(f"/nodes/{quote(name, safe='')}/{do}", body)
 
-    def _ask(
+    def _request(
         self, method: str, path: str, body: Mapping[str, Any] | None, patience_s: float, *, again: bool = True,
         away_s: float | None = None,
     ) -> dict[str, Any]:  # fmt: skip
@@ -175,14 +175,16 @@ class Client:
                 return told
             except TimeoutError:
                 raise DardisError(f"{self.folder}: the service takes no questions") from None
-            except _Gone as gone:
+            except _NoAnswer as gone:
                 if last is None:
-                    last = monotonic_s() + (AGAIN_S if away_s is None or not begun else away_s)
+                    last = monotonic_s() + (RETRY_S if away_s is None or not begun else away_s)
                 died |= gone.refused  # the socket remains, so the service may restart
                 if not ((again and begun) or died) or monotonic_s() >= last:
                     if not begun:
-                        raise self._nobody(str(gone)) from None
-                    raise AwayError(f"{self.folder}: the service ended before it answered ({gone})") from None
+                        raise self._no_service_error(str(gone)) from None
+                    raise ServiceUnavailableError(
+                        f"{self.folder}: the service ended before it answered ({gone})"
+                    ) from None
             finally:
                 connection.close()
             sleep(_PAUSE_S)
@@ -191,9 +193,9 @@ class Client:
         try:
             connection.connect()
         except FileNotFoundError as error:
-            raise _Gone(error.strerror or "") from None
+            raise _NoAnswer(error.strerror or "") from None
         except (ConnectionError, BlockingIOError) as error:  # no listener, or a full queue
-            raise _Gone(error.strerror or "", refused=True) from None
+            raise _NoAnswer(error.strerror or "", refused=True) from None
         except TimeoutError:
             raise
         except OSError as error:
@@ -219,7 +221,7 @@ class Client:
         except TimeoutError:
             raise
         except (HTTPException, OSError) as error:
-            raise _Gone(str(error) or type(error).__name__) from None
+            raise _NoAnswer(str(error) or type(error).__name__) from None
 
     def _value(self, status: int, told: bytes) -> dict[str, Any]:
         try:
@@ -232,10 +234,10 @@ class Client:
             return value
         line = " ".join(str(value.get("error", f"the service refuses ({status})")).split())
         if (status, line) == (_NOT_READY, STARTING):
-            raise _Gone(line, refused=True)
+            raise _NoAnswer(line, refused=True)
         raise (InputError if status in _MISTAKES else DardisError).told(line)
 
-    def _nobody(self, why: str) -> InputError:
+    def _no_service_error(self, why: str) -> InputError:
         found = "no service answers here" if self.folder.is_dir() else "there is no such folder"
         # Quoted only if needed, for copying.
         return InputError(self.folder, f"{found} ({why})", f"one that was started: dardis serve --folder {self.folder}")
@@ -247,7 +249,7 @@ def _read(answer: HTTPResponse, *, line: bool = False) -> bytes:
     except TimeoutError:
         raise
     except (HTTPException, OSError) as error:
-        raise _Gone(str(error) or type(error).__name__) from None
+        raise _NoAnswer(str(error) or type(error).__name__) from None
 
 
 def is_over(job: Mapping[str, Any]) -> bool:

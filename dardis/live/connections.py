@@ -13,7 +13,7 @@ from weakref import WeakKeyDictionary, WeakSet
 
 from aiohttp import web
 
-from dardis.live.socket_server import BACKLOG, Who, peer_of
+from dardis.live.socket_server import BACKLOG, PeerUser, peer_user
 
 MOST_CONNECTIONS: Final = 512
 """Per user, on all hosts; more are closed."""
@@ -24,31 +24,31 @@ BODY_S: Final = 60.0
 """Longest reading of a body, s."""
 
 
-class Callers:
+class ClientConnections:
     """All current connections."""
 
     def __init__(self) -> None:
-        self._of = WeakKeyDictionary[asyncio.BaseTransport, Who]()
+        self._of = WeakKeyDictionary[asyncio.BaseTransport, PeerUser]()
         self._connections = defaultdict[int, WeakSet[asyncio.BaseTransport]](WeakSet)
         self._reading = defaultdict[int, asyncio.Semaphore](lambda: asyncio.Semaphore(MOST_BODIES))
 
     async def listen(self, server: web.Server, listener: socket.socket) -> asyncio.Server:
         """Serve a Unix socket until the result is closed."""
-        entry = partial(_Entry, self._let_in, server, None)
+        entry = partial(_PendingConnection, self._admit, server, None)
         return await asyncio.get_running_loop().create_unix_server(entry, sock=listener, backlog=BACKLOG)
 
-    async def carry(self, server: web.Server, connection: socket.socket, who: Who) -> None:
+    async def serve_forwarded(self, server: web.Server, connection: socket.socket, who: PeerUser) -> None:
         """Serve a connection forwarded by an agent."""
-        entry = partial(_Entry, self._let_in, server, who)
+        entry = partial(_PendingConnection, self._admit, server, who)
         await asyncio.get_running_loop().connect_accepted_socket(entry, connection)
 
-    def who(self, request: web.Request) -> Who | None:
+    def user_of(self, request: web.Request) -> PeerUser | None:
         """User of a request, or None."""
         return None if request.transport is None else self._of.get(request.transport)
 
-    async def body(self, request: web.Request) -> Any:  # noqa: ANN401 (as JSON has it)
+    async def read_body(self, request: web.Request) -> Any:  # noqa: ANN401 (as JSON has it)
         """Read a JSON body. Raises ConnectionError if incomplete."""
-        who = self.who(request)
+        who = self.user_of(request)
         if who is None:
             raise ConnectionError
         if (stated := request.content_length or 0) > MOST_BYTES:
@@ -65,7 +65,7 @@ class Callers:
                 raise web.HTTPRequestTimeout(text=f"what is asked did not come within {BODY_S:.0f} s") from None
             return json.loads(data) if data else {}
 
-    def _let_in(self, transport: asyncio.BaseTransport, who: Who) -> bool:
+    def _admit(self, transport: asyncio.BaseTransport, who: PeerUser) -> bool:
         # Closed connections stay until garbage collection, unless room is short.
         his = self._connections[who.uid]
         if len(his) >= MOST_CONNECTIONS:
@@ -77,17 +77,17 @@ class Callers:
         return True
 
 
-class _Entry(asyncio.Protocol):
+class _PendingConnection(asyncio.Protocol):
     """Connection before admission."""
 
     def __init__(
-        self, let_in: Callable[[asyncio.BaseTransport, Who], bool], server: web.Server, who: Who | None
+        self, let_in: Callable[[asyncio.BaseTransport, PeerUser], bool], server: web.Server, who: PeerUser | None
     ) -> None:  # fmt: skip
         self._let_in, self._server, self._who = let_in, server, who
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
-        if self._let_in(transport, self._who or peer_of(transport.get_extra_info("socket"))):
+        if self._let_in(transport, self._who or peer_user(transport.get_extra_info("socket"))):
             handler = self._server()
             transport.set_protocol(handler)
             handler.connection_made(transport)

@@ -14,8 +14,8 @@ from pathlib import Path, PurePath
 from typing import Final, NamedTuple
 
 from dardis.live import job_request
-from dardis.live.client import here
-from dardis.live.job_request import MOST_CPUS, MOST_GPUS, MOST_NODES, JobAsked, read_memory
+from dardis.live.client import current_folder
+from dardis.live.job_request import MOST_CPUS, MOST_GPUS, MOST_NODES, JobRequest, read_memory
 from dardis.model.errors import InputError
 from dardis.model.numbers import whole_number
 
@@ -29,24 +29,26 @@ _OWN: Final = frozenset({"DARDIS_JOB_ID", "DARDIS_ARRAY_INDEX", "DARDIS_ARRAY_JO
 """Variables of the current job, not passed to submissions."""
 
 
-class Said(NamedTuple):
+class OptionText(NamedTuple):
     """Text and position of an option."""
 
     text: str
     place: str
 
 
-class Asked(NamedTuple):
+class SubmitRequest(NamedTuple):
     """A job request, its environment, and warnings."""
 
-    job: JobAsked
+    job: JobRequest
     environment: dict[str, str]
     warnings: list[str]
 
 
-def asked_of(said: Mapping[str, Said], argv: Sequence[str], name: str, environment: Mapping[str, str]) -> Asked:
+def submit_request(
+    said: Mapping[str, OptionText], argv: Sequence[str], name: str, environment: Mapping[str, str]
+) -> SubmitRequest:
     """Job request for options; `name` is a default, `chdir` becomes absolute. Raises InputError."""
-    export, values = job_request.read_export(*said.get("export", Said(job_request.ALL, "--export")))
+    export, values = job_request.read_export(*said.get("export", OptionText(job_request.ALL, "--export")))
     handed_on, warnings = _environment(export, values, environment)
     chdir = said.get("chdir")
     array, after, memory = said.get("array"), said.get("after"), said.get("mem")
@@ -54,33 +56,33 @@ def asked_of(said: Mapping[str, Said], argv: Sequence[str], name: str, environme
     for option in ("output", "error"):
         if option in said:
             job_request.check_pattern(said[option].place, said[option].text)
-    job = JobAsked(
+    job = JobRequest(
         argv=tuple(argv),
         name=said["name"].text if "name" in said else name,
         array=job_request.read_array(*array) if array else None,
-        walltime_s=job_request.read_time(*time) if time else job_request.USUAL_WALLTIME_S,
-        nodes=_whole(said, "nodes", 1, job_request.MOST_NODES) or 1,
-        cpus=_whole(said, "cpus", 1, job_request.MOST_CPUS) or 1,
+        walltime_s=job_request.read_time(*time) if time else job_request.DEFAULT_WALLTIME_S,
+        nodes=_integer_option(said, "nodes", 1, job_request.MOST_NODES) or 1,
+        cpus=_integer_option(said, "cpus", 1, job_request.MOST_CPUS) or 1,
         memory_mib=job_request.read_memory(*memory) if memory else None,
-        gpus=_whole(said, "gpus", 0, job_request.MOST_GPUS) or 0,
+        gpus=_integer_option(said, "gpus", 0, job_request.MOST_GPUS) or 0,
         after=job_request.read_after(*after) if after else (),
         export=export,
-        chdir=_folder(chdir) if chdir else here(),
+        chdir=_folder(chdir) if chdir else current_folder(),
         output=said["output"].text if "output" in said else "",
         error=said["error"].text if "error" in said else "",
         requeue=is_set(said, "requeue"),
         hold=is_set(said, "hold"),
         grace_s=_grace(grace) if grace else None,
     )
-    return Asked(job, handed_on, warnings)
+    return SubmitRequest(job, handed_on, warnings)
 
 
-def is_set(said: Mapping[str, Said], flag: str) -> bool:
+def is_set(said: Mapping[str, OptionText], flag: str) -> bool:
     """Whether a flag is set."""
     return flag in said and said[flag].text == YES
 
 
-def whole_of(said: Said, least: int, most: int) -> int:
+def integer_value(said: OptionText, least: int, most: int) -> int:
     """Integer value of an option. Raises InputError."""
     try:
         return whole_number(said.text, least, most)
@@ -88,16 +90,16 @@ def whole_of(said: Said, least: int, most: int) -> int:
         raise InputError(said.place, repr(said.text), f"a whole number from {least} to {most}") from None
 
 
-def _whole(said: Mapping[str, Said], option: str, least: int, most: int) -> int | None:
-    return whole_of(said[option], least, most) if option in said else None
+def _integer_option(said: Mapping[str, OptionText], option: str, least: int, most: int) -> int | None:
+    return integer_value(said[option], least, most) if option in said else None
 
 
-def _grace(said: Said) -> int:
+def _grace(said: OptionText) -> int:
     return int(said.text) if said.text.isdecimal() and len(said.text) < 10 else job_request.read_time(*said)
 
 
-def _folder(said: Said) -> str:
-    folder = Path(os.path.normpath(here() / PurePath(said.text)))
+def _folder(said: OptionText) -> str:
+    folder = Path(os.path.normpath(current_folder() / PurePath(said.text)))
     if "\0" in said.text or not folder.is_dir():
         raise InputError(said.place, f"{said.text!r} is no folder", "one that exists")
     return str(folder)
@@ -130,7 +132,7 @@ def _environment(
 
 MOST_BYTES: Final = 4 << 20
 STDIN: Final = Path("-")
-_OURS: Final = {**dict.fromkeys(VALUES, True), **dict.fromkeys(FLAGS, False)}
+_DARDIS_OPTIONS: Final = {**dict.fromkeys(VALUES, True), **dict.fromkeys(FLAGS, False)}
 _SLURM: Final = {
     "time": "time", "mem": "mem", "nodes": "nodes", "job-name": "name", "output": "output", "error": "error",
     "array": "array", "chdir": "chdir", "export": "export", "dependency": "after", "cpus-per-task": "cpus-per-task",
@@ -152,34 +154,34 @@ _KINDS: Final = {"afterok": "ok", "afterany": "any", "afternotok": "fail"}
 class Directives:
     """DARDIS and Slurm options in a script, and warnings."""
 
-    ours: dict[str, Said] = field(default_factory=dict)
-    slurm: dict[str, Said] = field(default_factory=dict)
+    dardis: dict[str, OptionText] = field(default_factory=dict)
+    slurm: dict[str, OptionText] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
 
-    def under(self, given: Mapping[str, Said]) -> dict[str, Said]:
+    def merge_options(self, given: Mapping[str, OptionText]) -> dict[str, OptionText]:
         """All options: `given` first, then DARDIS lines, then Slurm lines."""
-        better = {**self.ours, **given}
+        better = {**self.dardis, **given}
         said = {**self.slurm, **better}
         said.update({name: one for name, one in self._by_node(said).items() if name not in better})
-        return {name: one for name, one in said.items() if name in _OURS}
+        return {name: one for name, one in said.items() if name in _DARDIS_OPTIONS}
 
-    def _by_node(self, said: Mapping[str, Said]) -> dict[str, Said]:
+    def _by_node(self, said: Mapping[str, OptionText]) -> dict[str, OptionText]:
         slurm, found = self.slurm, {}
-        nodes = whole_of(said["nodes"], 1, MOST_NODES) if "nodes" in said else 1
+        nodes = integer_value(said["nodes"], 1, MOST_NODES) if "nodes" in said else 1
         counts = {
-            name: whole_of(slurm[name], 1, MOST_CPUS)
+            name: integer_value(slurm[name], 1, MOST_CPUS)
             for name in ("cpus-per-task", "ntasks", "ntasks-per-node")
             if name in slurm
         }
         if counts:
             tasks = counts.get("ntasks-per-node") or -(-counts.get("ntasks", 1) // nodes)
             cpus = counts.get("cpus-per-task", 1) * tasks
-            found["cpus"] = Said(str(cpus), slurm[next(iter(counts))].place)
+            found["cpus"] = OptionText(str(cpus), slurm[next(iter(counts))].place)
         if (one := slurm.get("mem-per-cpu")) and "mem" not in slurm:
-            cores = said.get("cpus") or found.get("cpus") or Said("1", one.place)
-            found["mem"] = Said(str(read_memory(*one) * whole_of(cores, 1, MOST_CPUS)), one.place)
+            cores = said.get("cpus") or found.get("cpus") or OptionText("1", one.place)
+            found["mem"] = OptionText(str(read_memory(*one) * integer_value(cores, 1, MOST_CPUS)), one.place)
         if one := slurm.get("gpus"):
-            found["gpus"] = one._replace(text=str(-(-whole_of(one, 0, MOST_GPUS) // nodes)))
+            found["gpus"] = one._replace(text=str(-(-integer_value(one, 0, MOST_GPUS) // nodes)))
         if one := slurm.get("gpus-per-node"):
             found["gpus"] = one
         return found
@@ -217,14 +219,14 @@ def read_directives(text: str, path: Path) -> Directives:
         place = f"{path}:{number}"
         first, _, rest = line.partition(" ") if "\t" not in line else line.replace("\t", " ").partition(" ")
         if first == "#DARDIS":
-            for written, name, value in _options(rest, _OURS, {}, place):
+            for written, name, value in _options(rest, _DARDIS_OPTIONS, {}, place):
                 if name is None:
-                    options = ", ".join(f"--{one}" for one in _OURS)
+                    options = ", ".join(f"--{one}" for one in _DARDIS_OPTIONS)
                     raise InputError(place, f"unknown option {written}", options)
-                said = Said(value, f"{place}: {written}")
-                if name == "after" and name in found.ours:
-                    said = said._replace(text=f"{found.ours[name].text},{value}")
-                found.ours[name] = said
+                said = OptionText(value, f"{place}: {written}")
+                if name == "after" and name in found.dardis:
+                    said = said._replace(text=f"{found.dardis[name].text},{value}")
+                found.dardis[name] = said
         elif first == "#SBATCH":
             known = {**dict.fromkeys(_SLURM, True), **dict.fromkeys(_SLURM_FLAGS, False)}
             for written, name, value in _options(rest, known, _SLURM_SHORT, place):
@@ -232,13 +234,13 @@ def read_directives(text: str, path: Path) -> Directives:
                     found.warnings.append(f"{place}: {' '.join(filter(None, (written, value)))} is left out")
                 elif name in _SLURM_FLAGS:
                     ours, answer = _SLURM_FLAGS[name]
-                    found.slurm[ours] = Said(answer, f"{place}: {written}")
+                    found.slurm[ours] = OptionText(answer, f"{place}: {written}")
                 else:
-                    _note_slurm(found, name, Said(value, f"{place}: {written}"))
+                    _note_slurm(found, name, OptionText(value, f"{place}: {written}"))
     return found
 
 
-def _note_slurm(found: Directives, name: str, said: Said) -> None:
+def _note_slurm(found: Directives, name: str, said: OptionText) -> None:
     ours = _SLURM[name]
     if ours == "after":
         said = said._replace(text=",".join(_after(part, said) for part in said.text.split(",")))
@@ -248,7 +250,7 @@ def _note_slurm(found: Directives, name: str, said: Said) -> None:
         for one in said.text.split(","):
             kind, _, rest = one.partition(":")
             if kind == "gpu":
-                found.slurm["gpus-per-node"] = _gpus(found, Said(rest or "1", said.place))
+                found.slurm["gpus-per-node"] = _gpus(found, OptionText(rest or "1", said.place))
             else:
                 found.warnings.append(f"{said.place} {one} is left out")
         return
@@ -257,14 +259,14 @@ def _note_slurm(found: Directives, name: str, said: Said) -> None:
     found.slurm[ours] = said
 
 
-def _after(part: str, said: Said) -> str:
+def _after(part: str, said: OptionText) -> str:
     kind, colon, ids = part.partition(":")
     if kind not in _KINDS or not colon:
         raise InputError(said.place, repr(said.text), "afterok, afterany or afternotok, with :ID")
     return f"{_KINDS[kind]}:{ids}"
 
 
-def _gpus(found: Directives, said: Said) -> Said:
+def _gpus(found: Directives, said: OptionText) -> OptionText:
     kind, _, number = said.text.rpartition(":")
     if not kind and not number.isdecimal():
         kind, number = number, "1"

@@ -29,14 +29,14 @@ PATIENCE_S: Final = 6.0
 """Longest wait for all endpoints, s."""
 PAGE: Final = 64
 _PAUSE_S: Final = 0.1
-_NOT_NOW: Final = frozenset({500, 502, 503, 504})
+_RETRY_STATUSES: Final = frozenset({500, 502, 503, 504})
 _EXPECTED: Final = "etcd://HOST[:PORT],HOST…[/NAME]"
 
 Json: TypeAlias = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class EtcdAddress:
     """Address of a journal in etcd."""
 
     endpoints: tuple[tuple[str, int], ...]
@@ -48,9 +48,9 @@ class Place:
         return f"etcd://{hosts}/{self.name}"
 
 
-def journal_place(
+def journal_address(
     text: str | None, ca: Path | None, cert: Path | None, key: Path | None, *, users: bool = False
-) -> Callable[[], Place] | None:
+) -> Callable[[], EtcdAddress] | None:
     """Function that loads certificates and returns the address; None without `text`.
 
     Raises InputError, also for missing certificates. `users` requires certificates, or local users could run jobs as
@@ -69,11 +69,11 @@ def journal_place(
         raise InputError("--journal", f"can't be understood ({text})", _EXPECTED)
     endpoints = tuple(_endpoint(host) for host in hosts.split(","))
     if ca is not None and cert is not None and key is not None:
-        return lambda: Place(endpoints, name, _tls(ca, cert, key))
-    if len(missing) < len(files) or users or not all(_is_here(host) for host, _ in endpoints):
+        return lambda: EtcdAddress(endpoints, name, _tls(ca, cert, key))
+    if len(missing) < len(files) or users or not all(_is_local(host) for host, _ in endpoints):
         where = "with --users etcd" if users else "etcd on another host"
         raise InputError("--journal", f"{where} is trusted by certificates alone", " and ".join(missing))
-    return lambda: Place(endpoints, name)
+    return lambda: EtcdAddress(endpoints, name)
 
 
 def _endpoint(text: str) -> tuple[str, int]:
@@ -87,7 +87,7 @@ def _endpoint(text: str) -> tuple[str, int]:
     return split.hostname, port
 
 
-def _is_here(host: str) -> bool:
+def _is_local(host: str) -> bool:
     try:
         return ip_address(host).is_loopback
     except ValueError:
@@ -121,12 +121,12 @@ def as_text(data: bytes) -> str:
     return b64encode(data).decode()
 
 
-def is_value(key: bytes, value: bytes) -> Json:
+def value_equals(key: bytes, value: bytes) -> Json:
     """Condition: the key has this value."""
     return {"key": as_text(key), "target": "VALUE", "result": "EQUAL", "value": as_text(value)}
 
 
-def is_as_seen(key: bytes, revision: int) -> Json:
+def revision_equals(key: bytes, revision: int) -> Json:
     """Condition: the last write had this revision; 0: missing."""
     return {"key": as_text(key), "target": "MOD", "result": "EQUAL", "mod_revision": str(revision)}
 
@@ -147,7 +147,7 @@ def delete(begin: bytes, end: bytes) -> Json:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class KeyValue:
     """A stored key."""
 
     key: bytes
@@ -156,49 +156,51 @@ class Found:
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
+class TransactionResult:
     """Result of a transaction, with keys read."""
 
-    as_expected: bool
-    found: dict[bytes, Found]
+    has_succeeded: bool
+    pairs: dict[bytes, KeyValue]
     revision: int
 
 
 class Etcd:
     """Client for a single thread."""
 
-    def __init__(self, place: Place, patience_s: float = PATIENCE_S) -> None:
+    def __init__(self, place: EtcdAddress, patience_s: float = PATIENCE_S) -> None:
         self._place, self._patience_s = place, patience_s
         self._at = 0
         self._connection: HTTPConnection | None = None
         self._cluster = ""
 
-    def transact(self, expected: Sequence[Json], do: Sequence[Json], otherwise: Sequence[Json] = ()) -> Done:
+    def transact(
+        self, expected: Sequence[Json], do: Sequence[Json], otherwise: Sequence[Json] = ()
+    ) -> TransactionResult:
         """Do `do` if all conditions hold, else `otherwise`. Raises JournalError."""
-        told = self.ask("kv/txn", {"compare": list(expected), "success": list(do), "failure": list(otherwise)})
+        told = self.request("kv/txn", {"compare": list(expected), "success": list(do), "failure": list(otherwise)})
         rows = [row for one in told.get("responses", ()) for row in one.get("response_range", {}).get("kvs", ())]
-        found = {one.key: one for one in map(_found, rows)}
-        return Done(told.get("succeeded", False), found, int(told["header"]["revision"]))
+        found = {one.key: one for one in map(_key_value, rows)}
+        return TransactionResult(told.get("succeeded", False), found, int(told["header"]["revision"]))
 
-    def read(self, begin: bytes, end: bytes, page: int = PAGE) -> Iterator[Found]:
+    def read(self, begin: bytes, end: bytes, page: int = PAGE) -> Iterator[KeyValue]:
         """Yield the keys [begin, end) in order. Raises JournalError."""
         while True:
             body = {"key": as_text(begin), "range_end": as_text(end), "limit": str(page)}
-            told = self.ask("kv/range", body)
-            rows = [_found(row) for row in told.get("kvs", ())]
+            told = self.request("kv/range", body)
+            rows = [_key_value(row) for row in told.get("kvs", ())]
             yield from rows
             if not told.get("more"):
                 return
             begin = rows[-1].key + b"\0"
 
-    def ask(self, what: str, body: Json) -> Json:
+    def request(self, what: str, body: Json) -> Json:
         """Answer of any endpoint. Raises JournalError."""
         data = json.dumps(body).encode()
         until = monotonic_s() + self._patience_s
         while True:
             for _ in self._place.endpoints:
                 try:
-                    return self._asked(what, data)
+                    return self._request_once(what, data)
                 except (OSError, HTTPException, ValueError) as error:
                     host, port = self._place.endpoints[self._at]
                     why = f"{host}:{port}: {error or type(error).__name__}"
@@ -208,7 +210,7 @@ class Etcd:
                 raise JournalError(f"{self._place}: no answer ({why})")
             sleep(_PAUSE_S)
 
-    def _asked(self, what: str, data: bytes) -> Json:
+    def _request_once(self, what: str, data: bytes) -> Json:
         if self._connection is None:
             (host, port), tls = self._place.endpoints[self._at], self._place.tls
             self._connection = (
@@ -219,7 +221,7 @@ class Etcd:
         self._connection.request("POST", f"/v3/{what}", data, {"Content-Type": "application/json"})
         response = self._connection.getresponse()
         told = _object(response.read())
-        if response.status in _NOT_NOW:
+        if response.status in _RETRY_STATUSES:
             raise ValueError(str(told.get("error", response.status)))
         if response.status != 200:
             raise JournalError(f"{self._place}: refuses {what} ({told.get('error', response.status)})")
@@ -239,8 +241,8 @@ class Etcd:
             self._connection = None
 
 
-def _found(row: Json) -> Found:
-    return Found(b64decode(row["key"]), b64decode(row.get("value", "")), int(row["mod_revision"]))
+def _key_value(row: Json) -> KeyValue:
+    return KeyValue(b64decode(row["key"]), b64decode(row.get("value", "")), int(row["mod_revision"]))
 
 
 def _object(text: bytes) -> Json:

@@ -28,8 +28,18 @@ from time import sleep
 from typing import Final
 
 from dardis.engine.clock import monotonic_s
-from dardis.live.etcd import Done, Etcd, Json, Place, delete, get, is_as_seen, is_value, put
-from dardis.live.journal import COPY, FILE, VERSION, Batch, DamagedError, Journal, JournalError, SubmissionRow, in_order
+from dardis.live.etcd import Etcd, EtcdAddress, Json, TransactionResult, delete, get, put, revision_equals, value_equals
+from dardis.live.journal import (
+    COPY,
+    FILE,
+    VERSION,
+    Batch,
+    DamagedError,
+    Journal,
+    JournalError,
+    SubmissionRow,
+    row_values,
+)
 from dardis.live.random_keys import fresh_key
 from dardis.model.errors import DardisError, InputError
 
@@ -50,12 +60,12 @@ _RECORD: Final = 1024
 """Overhead of a record, bytes."""
 
 
-def open_journal(folder: Path, etcd: Place | None, least_epoch: int = 1) -> Journal:
+def open_journal(folder: Path, etcd: EtcdAddress | None, least_epoch: int = 1) -> Journal:
     """Open a journal in etcd, or in the folder. Raises InputError and JournalError."""
     if etcd is None:
         return Journal(folder, least_epoch)
     journal = EtcdJournal(folder, etcd, least_epoch)
-    journal.keep_leading()
+    journal.start_renewal()
     return journal
 
 
@@ -66,7 +76,7 @@ class SupersededError(DardisError):
 class EtcdJournal(Journal):
     """Journal in etcd, with a local copy."""
 
-    def __init__(self, folder: Path, place: Place, least_epoch: int = 1) -> None:
+    def __init__(self, folder: Path, place: EtcdAddress, least_epoch: int = 1) -> None:
         """Lead with a new epoch and update the local copy.
 
         Waits for a dead leader. Raises InputError for a live leader, and JournalError without an answer.
@@ -76,7 +86,7 @@ class EtcdJournal(Journal):
         self._certain_s = -inf
         self._unsure = False
         """Whether the next record may be stored."""
-        self._leader = Thread(target=self._lead_on, name="leader", daemon=True)
+        self._leader = Thread(target=self._renew_until_closed, name="leader", daemon=True)
         self._closing = Event()
         self._superseded = Future[None]()
         self._superseded.set_running_or_notify_cancel()  # never cancelled
@@ -118,16 +128,16 @@ class EtcdJournal(Journal):
             with self._writing():
                 db.execute(f"CREATE TABLE {COPY} (of TEXT, record INTEGER, size INTEGER, owner TEXT)")
                 db.execute(f"INSERT INTO {COPY} VALUES ('', 0, 0, '')")  # noqa: S608
-        base = self._etcd.transact([], [get(self._key("base"))]).found.get(self._key("base"))
+        base = self._etcd.transact([], [get(self._key("base"))]).pairs.get(self._key("base"))
         record, pieces = map(int, base.value.split()) if base else (0, 0)
         if of != service or self._applied < record:
-            self._make_anew(service, record, pieces)
+            self._rebuild_copy(service, record, pieces)
         with self._writing():
             db.execute(f"UPDATE {COPY} SET owner = ?", (self._owner,))  # noqa: S608
         self._record = self._applied
         self._catch_up()
         last = self._key("log", self._applied)
-        if self._applied > record and not self._etcd.transact([], [get(last)]).found:
+        if self._applied > record and not self._etcd.transact([], [get(last)]).pairs:
             found = f"has lost what {self._path} has (record {self._applied})"
             raise InputError(self._place, found, "all that was ever acknowledged; or remove that file, and lose this")
         return epoch
@@ -140,7 +150,7 @@ class EtcdJournal(Journal):
         until = monotonic_s() + WAIT_S
         while True:
             self._certain_s = monotonic_s()
-            seen = self._etcd.transact([], [get(service_key), get(epoch_key), get(leader_key)]).found
+            seen = self._etcd.transact([], [get(service_key), get(epoch_key), get(leader_key)]).pairs
             leader = seen.get(leader_key)
             if leader is not None and (who := leader.value.decode().partition(" "))[0] != owner:
                 if monotonic_s() > until:
@@ -158,54 +168,54 @@ class EtcdJournal(Journal):
             old = seen.get(epoch_key)
             epoch = max(floor, int(old.value.split()[0]) if old else 0) + 1
             value = f"{epoch} {self._owner}".encode()
-            self._mine = is_value(epoch_key, value)
-            self._lease = self._granted(self._etcd)
+            self._mine = value_equals(epoch_key, value)
+            self._lease = self._grant_lease(self._etcd)
             done = self._etcd.transact(
                 [
-                    is_as_seen(epoch_key, old.revision if old else 0),
-                    is_as_seen(leader_key, leader.revision if leader else 0),
+                    revision_equals(epoch_key, old.revision if old else 0),
+                    revision_equals(leader_key, leader.revision if leader else 0),
                 ],
                 [put(epoch_key, value), put(leader_key, self._said, self._lease), put(service_key, service.encode())],
                 [get(epoch_key)],
             )
             # Another service was faster, or this request was repeated.
-            if done.as_expected or (epoch_key in done.found and done.found[epoch_key].value == value):
+            if done.has_succeeded or (epoch_key in done.pairs and done.pairs[epoch_key].value == value):
                 return epoch, service
 
-    def _granted(self, etcd: Etcd) -> int:
-        return int(etcd.ask("lease/grant", {"TTL": str(LEASE_S)})["ID"])
+    def _grant_lease(self, etcd: Etcd) -> int:
+        return int(etcd.request("lease/grant", {"TTL": str(LEASE_S)})["ID"])
 
-    def keep_leading(self) -> None:
+    def start_renewal(self) -> None:
         """Renew leadership in a thread until closed."""
         self._leader.start()
 
-    def _lead_on(self) -> None:
+    def _renew_until_closed(self) -> None:
         try:
             while not self._closing.wait(RENEW_S):
                 with suppress(JournalError):  # writes meet the same error
                     self._renew()
-        except BaseException as error:  # noqa: BLE001 (raised by `superseded`)
+        except BaseException as error:  # noqa: BLE001 (raised by `wait_for_takeover`)
             self._superseded.set_exception(error)
 
-    async def superseded(self) -> None:
+    async def wait_for_takeover(self) -> None:
         """Wait for a takeover. Raises SupersededError."""
         await asyncio.wrap_future(self._superseded)
 
-    def certain_s(self) -> float:
-        """See `Journal.certain_s`; asks etcd."""
+    def last_led_s(self) -> float:
+        """See `Journal.last_led_s`; asks etcd."""
         return self._certain_s
 
     def _renew(self) -> None:
         asked_s, etcd, again = monotonic_s(), self._renewing, []
-        if "TTL" not in etcd.ask("lease/keepalive", {"ID": str(self._lease)}):  # expired, but no other leader
-            self._lease = self._granted(etcd)
+        if "TTL" not in etcd.request("lease/keepalive", {"ID": str(self._lease)}):  # expired, but no other leader
+            self._lease = self._grant_lease(etcd)
             again = [put(self._key("leader"), self._said, self._lease)]
-        self._as_mine(etcd, again)
+        self._transact_as_leader(etcd, again)
         self._certain_s = asked_s
 
-    def _as_mine(self, etcd: Etcd, do: Sequence[Json]) -> Done:
+    def _transact_as_leader(self, etcd: Etcd, do: Sequence[Json]) -> TransactionResult:
         done = etcd.transact([self._mine], do)
-        if not done.as_expected:
+        if not done.has_succeeded:
             raise SupersededError(f"{self._place}: another service has taken this journal over")
         return done
 
@@ -215,21 +225,21 @@ class EtcdJournal(Journal):
     def write(self, batch: Batch) -> None:
         """Write a batch durably. Raises JournalError, or SupersededError after a takeover.
 
-        A failed write may still be stored: call `settle` next.
+        A failed write may still be stored: call `resolve_pending_write` next.
         """
-        if self.settle():
+        if self.resolve_pending_write():
             raise JournalError(f"{self._place}: has taken what it gave no answer to; that holds now")
         super().write(batch)
         self._applied = self._record
-        self._see_size()
+        self._compact_if_large()
 
-    def settle(self) -> bool:
+    def resolve_pending_write(self) -> bool:
         """Resolve a write without an answer; return whether records are new. Raises JournalError."""
         if self._unsure:
             self._append(_text(Batch()))
         return self._applied < self._record and self._catch_up()
 
-    def _agree(self, batch: Batch) -> None:
+    def _before_commit(self, batch: Batch) -> None:
         if not (batch.submissions or batch.jobs or batch.drains):
             return  # instants are stored only on this disk
         if not self._append(_text(batch)):
@@ -242,13 +252,13 @@ class EtcdJournal(Journal):
         self._unsure = True
         *pieces, last = _pieces([text])
         for at, piece in enumerate(pieces):
-            self._as_mine(self._etcd, [put(self._key("part", number, at), piece)])
+            self._transact_as_leader(self._etcd, [put(self._key("part", number, at), piece)])
         key, value = self._key("log", number), b"%d\n" % len(pieces) + last
-        done = self._etcd.transact([self._mine, is_as_seen(key, 0)], [put(key, value)], [get(key)])
+        done = self._etcd.transact([self._mine, revision_equals(key, 0)], [put(key, value)], [get(key)])
         there = value
-        if not done.as_expected:
-            self._as_mine(self._etcd, [])
-            there = done.found[key].value  # this record by a repeated request, or an earlier record
+        if not done.has_succeeded:
+            self._transact_as_leader(self._etcd, [])
+            there = done.pairs[key].value  # this record by a repeated request, or an earlier record
         self._record, self._unsure = number, False
         self._size += len(text) + _RECORD
         return there == value
@@ -263,7 +273,7 @@ class EtcdJournal(Journal):
                     raise self._damaged(f"record {at} is not there")
                 if int(pieces):
                     text = b"".join(self._read_pieces("part", at, int(pieces))) + text
-                batch = self._understood(text)
+                batch = self._parse_record(text)
                 self._put(batch)
                 is_new = is_new or bool(batch)
                 size += len(text) + _RECORD
@@ -280,7 +290,7 @@ class EtcdJournal(Journal):
         if seen < count:
             raise self._damaged(f"pieces of {kind}/{number} are not there")
 
-    def _understood(self, line: bytes) -> Batch:
+    def _parse_record(self, line: bytes) -> Batch:
         try:
             told = json.loads(line)
             rows = [SubmissionRow(*row) for row in told["submissions"]]
@@ -294,16 +304,16 @@ class EtcdJournal(Journal):
     # ------------------------------------------------------------------------------------------------------------------
     # Rows replace the log.
 
-    def _make_anew(self, service: str, record: int, pieces: int) -> None:
+    def _rebuild_copy(self, service: str, record: int, pieces: int) -> None:
         with self._writing():
             for table in ("submissions", "jobs", "drains", "instants"):
                 self._db.execute(f"DELETE FROM {table}")  # noqa: S608
             for line in _lines(self._read_pieces("rows", record, pieces)):
-                self._put(self._understood(line))
+                self._put(self._parse_record(line))
             self._db.execute(f"UPDATE {COPY} SET of = ?, record = ?, size = 0", (service, record))  # noqa: S608
         self._applied, self._size = record, 0
 
-    def _see_size(self) -> None:
+    def _compact_if_large(self) -> None:
         if self._cutting is not None and self._cutting.done():
             (cut, rows), self._cutting = self._cutting.result(), None
             self._size -= cut
@@ -319,7 +329,7 @@ class EtcdJournal(Journal):
             closing(etcd),
             closing(sqlite3.connect(self._path, isolation_level=None, timeout=10)) as db,
         ):
-            before = self._as_mine(etcd, [get(key)]).found.get(key)
+            before = self._transact_as_leader(etcd, [get(key)]).pairs.get(key)
             db.execute("PRAGMA wal_checkpoint")  # later losses of this disk are in the log
             db.execute("BEGIN")
             (record,) = db.execute(f"SELECT record FROM {COPY}").fetchone()  # noqa: S608
@@ -327,21 +337,21 @@ class EtcdJournal(Journal):
                 return 0, 0
             self._cut_at = record
             for at, piece in enumerate(_pieces(_rows(db)), 1):
-                self._as_mine(etcd, [put(self._key("rows", record, at - 1), piece)])
+                self._transact_as_leader(etcd, [put(self._key("rows", record, at - 1), piece)])
                 rows += len(piece)
             gone = [(self._key(kind), self._key(kind, record + 1)) for kind in ("log", "part")]
             gone.append((self._key("rows"), self._key("rows", record)))
             base = b"%d %d" % (record, at)
             done = etcd.transact(
                 # Unchanged: a late request must not restore removed rows.
-                [self._mine, is_as_seen(key, before.revision if before else 0)],
+                [self._mine, revision_equals(key, before.revision if before else 0)],
                 [put(key, base), *(delete(*both) for both in gone)],
                 [get(key)],
             )
-            if not done.as_expected and (key not in done.found or done.found[key].value != base):
+            if not done.has_succeeded and (key not in done.pairs or done.pairs[key].value != base):
                 return 0, 0
             # Free old values in etcd.
-            etcd.ask("kv/compaction", {"revision": str(done.revision)})
+            etcd.request("kv/compaction", {"revision": str(done.revision)})
             return size, rows
         return 0, 0
 
@@ -354,14 +364,14 @@ class EtcdJournal(Journal):
             self._leader.join()  # a renewal may be running
         self._cutter.shutdown()
         with suppress(JournalError), closing(Etcd(self._place, 0)) as etcd:
-            etcd.ask("lease/revoke", {"ID": str(self._lease)})
+            etcd.request("lease/revoke", {"ID": str(self._lease)})
         for etcd in (self._etcd, self._renewing):
             etcd.close()
         super().close()
 
 
 def _text(batch: Batch) -> bytes:
-    rows = list(map(in_order, batch.submissions))
+    rows = list(map(row_values, batch.submissions))
     told = {"submissions": rows, "jobs": batch.jobs, "drains": batch.drains}
     return json.dumps(told, ensure_ascii=False, separators=(",", ":")).encode()
 

@@ -10,16 +10,16 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any, Final
 
-from dardis.live.admission import Admission, Reach
-from dardis.live.dependencies import Dependencies, Open, Reruns
-from dardis.live.gateway_orders import EndRun, ForgetRun, Order, StartRun, Taken
-from dardis.live.host_liveness import Hearing
-from dardis.live.job_steps import Part, Parts
+from dardis.live.admission import Admission, HostConnector
+from dardis.live.dependencies import Dependencies, OpenSubmission, Reruns
+from dardis.live.gateway_orders import EndRun, ForgetRun, GatewayOutput, Order, StartRun
+from dardis.live.host_liveness import HostLiveness
+from dardis.live.job_steps import JobStep, JobSteps
 from dardis.live.journal import Batch
 from dardis.live.keeper.log_records import LEASE, NEVER_BEGUN, UNKNOWN
-from dardis.live.live_jobs import Led, LiveJob, State, Submission, jobs_of, new_jobs
-from dardis.live.machine import Free, Machine, strangers, told_nodes
-from dardis.live.orphaned_runs import Strays, is_part, job_and_attempt, job_run
+from dardis.live.live_jobs import HostIncarnation, LiveJob, LiveJobState, Submission, jobs_of, new_jobs
+from dardis.live.machine import FreeResources, LiveMachine, jobs_on_removed_nodes, nodes_as_json
+from dardis.live.orphaned_runs import OrphanedRuns, is_step, job_and_attempt, job_run
 from dardis.model.addresses import JobId
 from dardis.model.errors import InputError
 from dardis.model.job import FOREVER
@@ -32,8 +32,8 @@ class Gateway:
     """All unfinished jobs, and the nodes."""
 
     def __init__(
-        self, machine: Machine, unfinished: Iterable[tuple[Submission, Mapping[int, str]]] = (),
-        drained: Mapping[str, str] | None = None, reach: Reach | None = None, leased: AbstractSet[str] = frozenset(),
+        self, machine: LiveMachine, unfinished: Iterable[tuple[Submission, Mapping[int, str]]] = (),
+        drained: Mapping[str, str] | None = None, reach: HostConnector | None = None, leased: AbstractSet[str] = frozenset(),
     ) -> None:  # fmt: skip
         """Restore journal state: unfinished submissions and drained nodes.
 
@@ -42,18 +42,18 @@ class Gateway:
         """
         self.machine, self._leased = machine, leased
         self.drained = {name: why for name, why in (drained or {}).items() if name in machine.names}
-        self._open: dict[int, Open] = {}
+        self._open: dict[int, OpenSubmission] = {}
         self._jobs: dict[JobId, LiveJob] = {}
-        self._free = Free(machine)
+        self._free = FreeResources(machine)
         self._admission = Admission(machine, self._open, reach)
         self._dependencies = Dependencies(self._open, self._jobs)
-        self._strays = Strays(machine)
-        self.hearing = Hearing(machine.hosts)
+        self._strays = OrphanedRuns(machine)
+        self.liveness = HostLiveness(machine.hosts)
         self._orders: list[Order] = []
-        self.parts = Parts(self._strays, self._orders.append)
-        self._reruns = Reruns(self._strays, self.hearing, FORGOTTEN)
+        self.steps = JobSteps(self._strays, self._orders.append)
+        self._reruns = Reruns(self._strays, self.liveness, FORGOTTEN)
         self._dirty: dict[JobId, LiveJob] = {}
-        self._changed: dict[int, Open] = {}
+        self._changed: dict[int, OpenSubmission] = {}
         self._closing: list[int] = []
         """Finished submissions, being written."""
         self._instants: list[str] = []
@@ -62,13 +62,13 @@ class Gateway:
         self._strange: set[JobId] = set()
         """Running jobs on removed nodes or cores."""
         for submission, become in unfinished:
-            self._recall(submission, become)
-        self._strange |= strangers(machine, self._free, self._jobs.values())
+            self._restore(submission, become)
+        self._strange |= jobs_on_removed_nodes(machine, self._free, self._jobs.values())
 
     # ------------------------------------------------------------------------------------------------------------------
 
     @property
-    def hosts_gone(self) -> set[str]:
+    def removed_hosts(self) -> set[str]:
         """Removed hosts that may still run jobs."""
         running = {host for job in self._running(lambda _: True) for host in (job.host, *job.hosts)}
         return (running | self._reruns.hosts()).difference(self.machine.hosts)
@@ -76,12 +76,12 @@ class Gateway:
     @property
     def queued(self) -> int:
         """Number of held and waiting jobs."""
-        return sum(job.state in (State.HELD, State.WAITING) for job in self._jobs.values())
+        return sum(job.state in (LiveJobState.HELD, LiveJobState.WAITING) for job in self._jobs.values())
 
     @property
     def running(self) -> int:
         """Number of running jobs."""
-        return sum(job.state is State.RUNNING for job in self._jobs.values())
+        return sum(job.state is LiveJobState.RUNNING for job in self._jobs.values())
 
     def job(self, number: int) -> LiveJob | None:
         """Job of an open submission."""
@@ -97,133 +97,139 @@ class Gateway:
 
     def nodes(self) -> list[dict[str, Any]]:
         """Nodes as JSON values."""
-        return told_nodes(self.machine, self._free, self._running(lambda _: True), self.drained, self.hearing.silent)
+        return nodes_as_json(
+            self.machine, self._free, self._running(lambda _: True), self.drained, self.liveness.unreachable
+        )
 
-    def why_waits(self, job: LiveJob) -> str:
+    def wait_reason(self, job: LiveJob) -> str:
         """Why a waiting job does not start; empty: not waiting."""
-        if job.state is not State.WAITING:
+        if job.state is not LiveJobState.WAITING:
             return ""
-        if refusing := ", ".join(sorted(self.hearing.refusing)):
+        if refusing := ", ".join(sorted(self.liveness.refusing)):
             return f"nothing starts: {refusing} was led by another service"
-        one = self._open.get(job.of.first)
+        one = self._open.get(job.submission.first)
         is_behind = one is not None and one.is_full and not self._admission.has(job)
         if is_behind:
             return "waits for others of its array"
         return "waits for nodes" + (": all are drained" if len(self.drained) == len(self.machine.names) else "")
 
     @property
-    def goes_on(self) -> bool:
+    def has_steps_or_orphans(self) -> bool:
         """Whether reachable hosts run job steps or orphaned runs."""
-        return any(map(self.hearing.is_heard, self._strays.hosts() | {part.host for part in self.parts.going()}))
+        return any(
+            map(self.liveness.is_reachable, self._strays.hosts() | {part.host for part in self.steps.live_steps()})
+        )
 
     # Events.
 
-    def submit(self, submission: Submission, how: Callable[[int], list[State]]) -> None:
+    def submit(self, submission: Submission, how: Callable[[int], list[LiveJobState]]) -> None:
         """Accept a submission. Raises InputError for an impossible request or dependency.
 
         `how` returns end states of a finished job or array; []: unknown.
         """
-        if refusal := self.machine.refusal(submission.asked):
+        if refusal := self.machine.refusal(submission.request):
             raise InputError("submit", refusal, "no more than the machine has (dardis nodes)")
-        one = Open(submission, new_jobs(submission), left=submission.count)
-        self._dependencies.see(one, how)
+        one = OpenSubmission(submission, new_jobs(submission), unfinished_count=submission.count)
+        self._dependencies.add(one, how)
         self._open[submission.first] = self._changed[submission.first] = one
         self._jobs.update((job.number, job) for job in one.jobs)
-        self._admission.may_begin(one.jobs)
+        self._admission.add_startable(one.jobs)
 
     def cancel(self, job: LiveJob, now_ms: int) -> None:
         """Cancel a job."""
-        if job.state is State.RUNNING:
+        if job.state is LiveJobState.RUNNING:
             if not job.cancelled:
                 job.cancelled = True
                 self._dirty[job.number] = job
             self._orders.append(EndRun(job.run, job.host))
-            self.parts.cancel(job)
+            self.steps.cancel(job)
         elif not job.state.is_over:
-            self._end(job, State.CANCELLED, "cancelled before it began", now_ms)
+            self._end(job, LiveJobState.CANCELLED, "cancelled before it began", now_ms)
 
     def hold(self, job: LiveJob) -> bool:
         """Hold a job. Return whether held."""
-        if job.state is not State.WAITING:
-            return job.state is State.HELD
+        if job.state is not LiveJobState.WAITING:
+            return job.state is LiveJobState.HELD
         self._admission.withdraw(job)
-        self._become(job, State.HELD, "held by its asker")
+        self._set_state(job, LiveJobState.HELD, "held by its asker")
         return True
 
     def release(self, job: LiveJob) -> bool:
         """Release a held job or requeue an unknown job. Return whether possible."""
-        if job.state is State.UNKNOWN:
-            one = self._open[job.of.first]
-            if one.left == 0:  # the journal records the end, or soon will
-                self._changed[job.of.first] = one
-            one.left += 1
-        elif job.state is not State.HELD:
+        if job.state is LiveJobState.UNKNOWN:
+            one = self._open[job.submission.first]
+            if one.unfinished_count == 0:  # the journal records the end, or soon will
+                self._changed[job.submission.first] = one
+            one.unfinished_count += 1
+        elif job.state is not LiveJobState.HELD:
             return False
-        self._wait_again(job)
+        self._requeue(job)
         return True
 
     def drain(self, name: str, why: str) -> None:
         """Close a node to new jobs."""
         self.drained[name] = self._drains[name] = why or "drained"
-        self._admission.close()
+        self._admission.on_closed_nodes_change()
 
     def resume(self, name: str) -> None:
         """Reopen a drained node."""
         self.drained.pop(name, None)
         self._drains[name] = ""
-        self._admission.close()
+        self._admission.on_closed_nodes_change()
 
-    def start_nothing(self) -> None:
+    def disable_starts(self) -> None:
         """Start no more jobs."""
         self._stops = True
-        self._admission.close()
+        self._admission.on_closed_nodes_change()
 
-    def began(self, run: str, started_ms: int) -> None:
+    def on_run_start(self, run: str, started_ms: int) -> None:
         """Record the start of a run."""
-        if (job := self.running_as(run)) is not None:
+        if (job := self.job_of_run(run)) is not None:
             job.started_ms = started_ms
 
-    def told(self, record: Mapping[str, Any], now_ms: int, host: str) -> None:
+    def on_run_record(self, record: Mapping[str, Any], now_ms: int, host: str) -> None:
         """Handle a run record of a reachable host, perhaps not the ordered host."""
         run, state = record["run"], record["state"]
-        marks = self.hearing.marks[host]
-        if is_part(run) and (job := self._has_part(run, marks)) is not None:
-            self.parts.told(record, job, host, marks[-1])
+        marks = self.liveness.incarnations[host]
+        if is_step(run) and (job := self._job_of_step(run, marks)) is not None:
+            self.steps.on_step_record(record, job, host, marks[-1])
             return
-        job = self.running_as(run)
-        if job is None or job.mark not in marks:
+        job = self.job_of_run(run)
+        if job is None or job.incarnation not in marks:
             of = self._jobs.get(job_and_attempt(run)[0])
-            self._orders.append(self._strays.told(run, host, of, over=state != "running"))
-            self._admission.close()
+            self._orders.append(self._strays.on_run_record(run, host, of, over=state != "running"))
+            self._admission.on_closed_nodes_change()
             return
         moved = job.host != host
-        if (job.host, job.mark) != (host, marks[-1]):
+        if (job.host, job.incarnation) != (host, marks[-1]):
             led = job.hosts.pop(job.host)
-            job.host, job.hosts[host] = host, Led(marks[-1], led.leased)
+            job.host, job.hosts[host] = host, HostIncarnation(marks[-1], led.leased)
             if moved:
-                self._admission.close()
+                self._admission.on_closed_nodes_change()
             self._dirty[job.number] = job
         if state == "running":
-            self.began(run, record["started_ms"] or now_ms)
+            self.on_run_start(run, record["started_ms"] or now_ms)
             if job.cancelled:
                 self._orders.append(EndRun(run, host))
             return
         self._orders.append(ForgetRun(run, host))
         job.started_ms = record["started_ms"] or job.started_ms
         job.code, job.signal = record["code"], record["signal"]
-        self._leave(job)
+        self._release_resources(job)
         why = record["why"]
         if moved and (state == "unknown" or why == NEVER_BEGUN):  # the folder may be a copy
-            self._end(job, State.UNKNOWN, why, record["ended_ms"] or now_ms)
+            self._end(job, LiveJobState.UNKNOWN, why, record["ended_ms"] or now_ms)
         elif state == "unknown":
             self._end_unknown(job, why, record["ended_ms"] or now_ms)
         elif (why == NEVER_BEGUN or (why == LEASE and job.leased)) and not job.cancelled:
-            self._wait_again(job)
+            self._requeue(job)
         else:
-            how = job.ended_how(why, lacked_memory="memory" in record)
+            how = job.end_state(why, lacked_memory="memory" in record)
             self._end(job, *how, record["ended_ms"] or now_ms)
 
-    def heard(self, records: Iterable[Mapping[str, Any]], now_ms: int, host: str, marks: Sequence[str]) -> None:
+    def on_host_report(
+        self, records: Iterable[Mapping[str, Any]], now_ms: int, host: str, marks: Sequence[str]
+    ) -> None:
         """Handle the first report of a host: all runs and incarnations known to its supervisor.
 
         Missing runs ordered on this host and incarnation never start: their jobs wait again. Other missing runs, e.g.
@@ -231,55 +237,57 @@ class Gateway:
         """
         told = list(records)
         runs = {record["run"] for record in told}
-        self.hearing.knows(host, marks)
-        self._reruns.heard(host)
+        self.liveness.set_incarnations(host, marks)
+        self._reruns.on_host_back(host)
         self._strays.drop(lambda there, _: there == host)
-        self.parts.heard(host, runs, marks, FORGOTTEN)  # first, so a step not started is not taken for orphaned
+        self.steps.on_host_report(
+            host, runs, marks, FORGOTTEN
+        )  # first, so a step not started is not taken for orphaned
         for record in told:
-            self.told(record, now_ms, host)
+            self.on_run_record(record, now_ms, host)
         self._follow(host, marks)
-        for job in self._running(lambda job: job.host == host or job.mark in marks):
-            if job.mark in marks and job.run in runs:
+        for job in self._running(lambda job: job.host == host or job.incarnation in marks):
+            if job.incarnation in marks and job.run in runs:
                 continue
-            is_its = job.mark in marks and job.host == host  # a copied folder lacks orders for another host
-            self._leave(job)
+            is_its = job.incarnation in marks and job.host == host  # a copied folder lacks orders for another host
+            self._release_resources(job)
             if not is_its:
-                self._end(job, State.UNKNOWN, FORGOTTEN, now_ms)
+                self._end(job, LiveJobState.UNKNOWN, FORGOTTEN, now_ms)
             elif job.cancelled:
-                self._end(job, State.CANCELLED, "cancelled before it began", now_ms)
+                self._end(job, LiveJobState.CANCELLED, "cancelled before it began", now_ms)
             else:
-                self._wait_again(job)
-        self.hearing.is_back(host)
-        self._admission.begin_anew()
+                self._requeue(job)
+        self.liveness.on_host_back(host)
+        self._admission.discard_decider()
 
     def _follow(self, host: str, marks: Sequence[str]) -> None:
         for job in [*self._running(lambda _: True), *self._reruns.waiting()]:
             for there, led in [*job.hosts.items()]:
-                runs_there = job.state is State.RUNNING and there == job.host
-                if led.mark in marks and (there, led.mark) != (host, marks[-1]) and not runs_there:
+                runs_there = job.state is LiveJobState.RUNNING and there == job.host
+                if led.incarnation in marks and (there, led.incarnation) != (host, marks[-1]) and not runs_there:
                     del job.hosts[there]
-                    job.hosts[host] = Led(marks[-1], led.leased)
+                    job.hosts[host] = HostIncarnation(marks[-1], led.leased)
                     self._dirty[job.number] = job
 
-    def fell_silent(self, host: str) -> None:
+    def on_host_lost(self, host: str) -> None:
         """Mark a host as unreachable."""
-        if self.hearing.falls_silent(host):
-            self._admission.begin_anew()
+        if self.liveness.on_host_lost(host):
+            self._admission.discard_decider()
 
-    def led_otherwise(self, host: str) -> None:
+    def on_epoch_refused(self, host: str) -> None:
         """Handle a refusal: the supervisor accepted a higher epoch, so jobs may run elsewhere.
 
         Nothing starts until this host reports or is given up.
         """
-        if self.hearing.refuses(host):
-            self._admission.close()
+        if self.liveness.on_epoch_refused(host):
+            self._admission.on_closed_nodes_change()
 
     def give_up(self, name: str, now_ms: int) -> int:
         """Give up an unreachable host or node. Return the number of affected jobs.
 
         Jobs there end as unknown and rerun only on request. Other jobs lose their steps there; reruns stop waiting.
         """
-        is_heard = self.hearing.is_heard
+        is_heard = self.liveness.is_reachable
         is_lost = not is_heard(self.machine.host(name) or name)
 
         def is_meant(host: str, nodes: Iterable[str]) -> bool:
@@ -287,234 +295,241 @@ class Gateway:
 
         lost = self._running(lambda job: is_meant(job.host, (share.node for share in job.shares)))
         for job in lost:
-            self._leave(job)
-            self._end(job, State.UNKNOWN, UNKNOWN + f"{name} was given up", now_ms)
+            self._release_resources(job)
+            self._end(job, LiveJobState.UNKNOWN, UNKNOWN + f"{name} was given up", now_ms)
         without = 0
         for job in [*self._running(lambda _: True), *self._reruns.waiting()]:
             nodes = {host: [share.node for share in job.shares if self.machine.host(share.node) == host]
                      for host in job.hosts if host != job.host}  # fmt: skip
             gone = [host for host, there in nodes.items() if is_meant(host, there)]
             for host in gone:
-                self.parts.give_up(job, host, UNKNOWN + f"{name} was given up")
+                self.steps.give_up(job, host, UNKNOWN + f"{name} was given up")
                 del job.hosts[host]
                 self._dirty[job.number] = job
             without += bool(gone)
         self._strays.drop(is_meant)
-        self.hearing.excuse(name)
-        self._admission.close()
+        self.liveness.ignore_refusal(name)
+        self._admission.on_closed_nodes_change()
         return len(lost) + without
 
-    def lease_is_over(self, host: str) -> int:
+    def on_leases_expired(self, host: str) -> int:
         """Handle the end of all leases on an unreachable host. Return the number of requeued jobs."""
-        if self.hearing.is_heard(host):
+        if self.liveness.is_reachable(host):
             return 0
-        self._reruns.leases_are_over(host)
+        self._reruns.on_leases_expired(host)
         again = self._running(lambda job: job.host == host and job.leased and not job.cancelled)
         for job in again:
-            self._leave(job)
-            self._wait_again(job)
+            self._release_resources(job)
+            self._requeue(job)
         return len(again)
 
     def _running(self, is_meant: Callable[[LiveJob], bool]) -> list[LiveJob]:
-        return [job for job in self._jobs.values() if job.state is State.RUNNING and is_meant(job)]
+        return [job for job in self._jobs.values() if job.state is LiveJobState.RUNNING and is_meant(job)]
 
-    def running_as(self, run: str) -> LiveJob | None:
+    def job_of_run(self, run: str) -> LiveJob | None:
         """Running job of a run."""
         job = self._jobs.get(job_and_attempt(run)[0])
-        return job if job is not None and job.run == run and job.state is State.RUNNING else None
+        return job if job is not None and job.run == run and job.state is LiveJobState.RUNNING else None
 
-    def _has_part(self, run: str, marks: Sequence[str]) -> LiveJob | None:
-        job = self.running_as(job_run(run))
-        return job if job is not None and any(led.mark in marks for led in job.hosts.values()) else None
+    def _job_of_step(self, run: str, marks: Sequence[str]) -> LiveJob | None:
+        job = self.job_of_run(job_run(run))
+        return job if job is not None and any(led.incarnation in marks for led in job.hosts.values()) else None
 
-    def begin_part(self, job: LiveJob, run: str, host: str, mark: str | None) -> Part | None:
+    def start_step(self, job: LiveJob, run: str, host: str, mark: str | None) -> JobStep | None:
         """Start a step of a running job on a reachable host. Raises InputError.
 
         `mark` is the incarnation of an earlier request. None: unknown step, after loss of the host or its supervisor.
         """
-        marks = self.hearing.marks[host]
-        if host not in job.hosts or {job.hosts[host].mark, mark or marks[-1]}.difference(marks):
+        marks = self.liveness.incarnations[host]
+        if host not in job.hosts or {job.hosts[host].incarnation, mark or marks[-1]}.difference(marks):
             return None
-        return self.parts.begin(job, run, host, marks[-1])
+        return self.steps.add(job, run, host, marks[-1])
 
-    def end_parts_alone(self, now_s: float) -> None:
+    def end_unattended_steps(self, now_s: float) -> None:
         """End steps without clients, if all hosts of the job are reachable."""
 
-        def may_follow(part: Part) -> bool:
-            job = self.running_as(job_run(part.run))
-            return job is not None and all(map(self.hearing.is_heard, job.hosts))
+        def may_follow(part: JobStep) -> bool:
+            job = self.job_of_run(job_run(part.run))
+            return job is not None and all(map(self.liveness.is_reachable, job.hosts))
 
-        self.parts.end_alone(now_s, may_follow)
+        self.steps.end_unattended(now_s, may_follow)
 
     # ------------------------------------------------------------------------------------------------------------------
 
-    def _become(self, job: LiveJob, state: State, why: str) -> None:
+    def _set_state(self, job: LiveJob, state: LiveJobState, why: str) -> None:
         job.state, job.why = state, why
         self._dirty[job.number] = job
 
-    def _wait_again(self, job: LiveJob) -> None:
+    def _requeue(self, job: LiveJob) -> None:
         job.host, job.shares, job.cancelled = "", (), False
         job.started_ms, job.ended_ms, job.code, job.signal = None, None, None, None
-        self._become(job, State.WAITING, "")
+        self._set_state(job, LiveJobState.WAITING, "")
         self._reruns.add(job)
 
     def _end_unknown(self, job: LiveJob, why: str, now_ms: int) -> None:
-        if job.of.asked.requeue and not job.cancelled:
-            self._wait_again(job)
+        if job.submission.request.requeue and not job.cancelled:
+            self._requeue(job)
         else:
-            self._end(job, State.UNKNOWN, why, now_ms)
+            self._end(job, LiveJobState.UNKNOWN, why, now_ms)
 
-    def _end(self, job: LiveJob, state: State, why: str, now_ms: int) -> None:
+    def _end(self, job: LiveJob, state: LiveJobState, why: str, now_ms: int) -> None:
         """End a job and jobs that depend in vain. A loop, because chains may be long."""
-        met = deque(self._over(job, state, why, now_ms))
+        met = deque(self._end_one(job, state, why, now_ms))
         while met:
             number = met.popleft()
-            in_vain, free = self._dependencies.met(number)
-            self._admission.may_begin(free)
+            in_vain, free = self._dependencies.on_dependency_end(number)
+            self._admission.add_startable(free)
             for vain in in_vain:
                 first = self._open.get(number)
                 what = "job" if first is None or first.submission.indices is None else "array"
                 why = f"depends on {what} {number}, which ended otherwise"
-                met.extend(self._over(vain, State.CANCELLED, why, now_ms))
+                met.extend(self._end_one(vain, LiveJobState.CANCELLED, why, now_ms))
 
-    def _over(self, job: LiveJob, state: State, why: str, now_ms: int) -> list[int]:
-        if job.state is State.WAITING:
+    def _end_one(self, job: LiveJob, state: LiveJobState, why: str, now_ms: int) -> list[int]:
+        if job.state is LiveJobState.WAITING:
             self._admission.withdraw(job)
         job.ended_ms, job.hosts = now_ms, {}
-        self._become(job, state, why)
-        one = self._open[job.of.first]
-        one.left -= 1
-        if one.left == 0:
-            self._changed[job.of.first] = one
-        return self._dependencies.met_by(job)
+        self._set_state(job, state, why)
+        one = self._open[job.submission.first]
+        one.unfinished_count -= 1
+        if one.unfinished_count == 0:
+            self._changed[job.submission.first] = one
+        return self._dependencies.ended_dependencies(job)
 
-    def _leave(self, job: LiveJob) -> None:
-        if self.parts.leave(job):
-            self._admission.close()
+    def _release_resources(self, job: LiveJob) -> None:
+        if self.steps.orphan_steps(job):
+            self._admission.on_closed_nodes_change()
         for share in job.shares:
-            self._free.give_back(share)
+            self._free.release(share)
         if job.number in self._strange:
             self._strange.discard(job.number)
-            self._admission.leave(job)
-            self._admission.close()
+            self._admission.remove(job)
+            self._admission.on_closed_nodes_change()
         else:
-            self._admission.ended(job)
+            self._admission.on_run_end(job)
 
     # ------------------------------------------------------------------------------------------------------------------
 
     def wake(self) -> int:
         """Next decision without an event, Unix s (FOREVER: never)."""
-        return FOREVER if self.hearing.all_silent else self._admission.wake()
+        return FOREVER if self.liveness.are_all_unreachable else self._admission.wake()
 
     def decide(self, now: int) -> None:
         """Pass events to the decider and order starts. `now` in Unix s.
 
         Hosts without an answer become unreachable. Raises HostDownError if none is left.
         """
-        while not self.hearing.all_silent:
+        while not self.liveness.are_all_unreachable:
             try:
                 return self._decide(now)
             except HostDownError as down:
-                if not (missed := self.hearing.missed(down.hosts)):
+                if not (missed := self.liveness.unresponsive_hosts(down.hosts)):
                     raise
                 for host in missed:
-                    self.fell_silent(host)
+                    self.on_host_lost(host)
         return None
 
     def _decide(self, now: int) -> None:
-        self._look_at_reruns(now * 1000)
-        running = (job for job in self._jobs.values() if job.state is State.RUNNING and job.number not in self._strange)
-        decided = self._admission.decide(now, self._closed, running, self.hearing.silent_numbers)
+        self._check_reruns(now * 1000)
+        running = (
+            job for job in self._jobs.values() if job.state is LiveJobState.RUNNING and job.number not in self._strange
+        )
+        decided = self._admission.decide(now, self._closed_nodes, running, self.liveness.unreachable_ids)
         if decided is None:
             return
         self._instants.append(decided.text)
         for start in decided.starts:
             self._order(self._jobs[start.job], start.nodes)
         for number, why in decided.refused.items():
-            self._admission.leave(self._jobs[number])  # accepted on a larger machine
-            self._become(self._jobs[number], State.HELD, why)
+            self._admission.remove(self._jobs[number])  # accepted on a larger machine
+            self._set_state(self._jobs[number], LiveJobState.HELD, why)
 
-    def _look_at_reruns(self, now_ms: int) -> None:
-        for job, why in self._reruns.looked_at():
+    def _check_reruns(self, now_ms: int) -> None:
+        for job, why in self._reruns.check_jobs():
             if why == FORGOTTEN:
-                self._end(job, State.UNKNOWN, why, now_ms)
+                self._end(job, LiveJobState.UNKNOWN, why, now_ms)
             elif why != job.why:
-                self._become(job, State.WAITING, why)
+                self._set_state(job, LiveJobState.WAITING, why)
             if not why:
                 job.hosts = {}
                 self._dirty[job.number] = job
-                self._admission.may_begin([job])
+                self._admission.add_startable([job])
 
-    def _closed(self) -> tuple[int, ...]:
-        if self._stops or self.hearing.refusing:
+    def _closed_nodes(self) -> tuple[int, ...]:
+        if self._stops or self.liveness.refusing:
             return tuple(range(len(self.machine.names)))
-        beside = self._strays.nodes.union(*(self._beside(self._jobs[number]) for number in self._strange))
+        beside = self._strays.nodes.union(*(self._possible_nodes(self._jobs[number]) for number in self._strange))
         return tuple(
             node for node, name in enumerate(self.machine.names)
-            if name in self.drained or name in beside or self.machine.host(name) in self.hearing.silent
+            if name in self.drained or name in beside or self.machine.host(name) in self.liveness.unreachable
         )  # fmt: skip
 
-    def _beside(self, job: LiveJob) -> set[str]:
+    def _possible_nodes(self, job: LiveJob) -> set[str]:
         """Possible nodes of a job on removed nodes; a renamed host may have renamed nodes."""
         nodes = {share.node for share in job.shares}
         hosts = job.hosts.keys() & set(self.machine.hosts) if not nodes.issubset(self.machine.names) else ()
         return nodes.union(*map(self.machine.nodes, hosts))
 
     def _order(self, job: LiveJob, nodes: tuple[int, ...]) -> None:
-        asked = job.of.asked
+        asked = job.submission.request
         job.attempt = self._strays.next_attempt(job)
         names = self.machine.names
         job.shares = tuple(self._free.take(names[node], asked.cpus, asked.gpus) for node in nodes)
         hosts = [host for share in job.shares if (host := self.machine.host(share.node)) is not None]
         job.host = hosts[0]
-        job.hosts = {host: Led(self.hearing.marks[host][-1], asked.requeue and host in self._leased) for host in hosts}
-        self._become(job, State.RUNNING, "")
+        job.hosts = {
+            host: HostIncarnation(self.liveness.incarnations[host][-1], asked.requeue and host in self._leased)
+            for host in hosts
+        }
+        self._set_state(job, LiveJobState.RUNNING, "")
         self._orders.append(StartRun(job, job.host, job.run))
 
     # ------------------------------------------------------------------------------------------------------------------
 
-    def take(self) -> Taken:
+    def take_output(self) -> GatewayOutput:
         """New batches and orders. The last result must be in the journal.
 
         Submissions that end here stay known until the next call.
         """
         for first in self._closing:
-            if (one := self._open[first]).left == 0:
+            if (one := self._open[first]).unfinished_count == 0:
                 del self._open[first]
                 for job in one.jobs:
                     del self._jobs[job.number]
         batch = Batch(instants=self._instants, drains=self._drains)
-        batch.submissions = [one.submission.row(over=one.left == 0) for _, one in sorted(self._changed.items())]
+        batch.submissions = [
+            one.submission.row(over=one.unfinished_count == 0) for _, one in sorted(self._changed.items())
+        ]
         batch.jobs.extend((job.number, job.text()) for job in self._dirty.values())
-        self._closing = [first for first, one in self._changed.items() if one.left == 0]
-        orders = [order for order in self._orders if self._stands(order)]
+        self._closing = [first for first, one in self._changed.items() if one.unfinished_count == 0]
+        orders = [order for order in self._orders if self._is_sendable(order)]
         over = [job for job in self._dirty.values() if job.state.is_over]
-        taken = Taken(batch, orders, over, self.parts.news.copy())
-        self.parts.news.clear()
+        taken = GatewayOutput(batch, orders, over, self.steps.changed.copy())
+        self.steps.changed.clear()
         self._changed, self._dirty, self._instants, self._drains = {}, {}, [], {}
         self._orders.clear()
         return taken
 
-    def _stands(self, order: Order) -> bool:
+    def _is_sendable(self, order: Order) -> bool:
         """Whether to send an order. Unreachable hosts report first."""
-        stale = isinstance(order, StartRun) and self.running_as(order.run) is None
-        return self.hearing.is_heard(order.host) and not stale
+        stale = isinstance(order, StartRun) and self.job_of_run(order.run) is None
+        return self.liveness.is_reachable(order.host) and not stale
 
     def reopen(self, submission: Submission, become: Mapping[int, str]) -> None:
         """Reopen a finished submission."""
-        self._recall(submission, become)
+        self._restore(submission, become)
         self._changed[submission.first] = self._open[submission.first]
 
-    def _recall(self, submission: Submission, become: Mapping[int, str]) -> None:
-        one = Open(submission, jobs_of(submission, become))
+    def _restore(self, submission: Submission, become: Mapping[int, str]) -> None:
+        one = OpenSubmission(submission, jobs_of(submission, become))
         self._open[submission.first] = one
         for job in one.jobs:
             self._jobs[job.number] = job
-            if job.state is State.RUNNING:
+            if job.state is LiveJobState.RUNNING:
                 for share in job.shares:
-                    self._free.hold(share)
-            elif job.rests:
+                    self._free.reserve(share)
+            elif job.is_pending_rerun:
                 self._reruns.add(job)
-        one.left = sum(not job.state.is_over for job in one.jobs)
-        self._dependencies.recall(one)
-        self._admission.may_begin(job for job in one.jobs if job.state is State.WAITING)
+        one.unfinished_count = sum(not job.state.is_over for job in one.jobs)
+        self._dependencies.restore(one)
+        self._admission.add_startable(job for job in one.jobs if job.state is LiveJobState.WAITING)

@@ -38,10 +38,10 @@ Order = StartRun | EndRun | ForgetRun
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
+class GatewayOutput:
     """A batch, the orders after its write, and finished jobs."""
 
     batch: Batch
     orders: list[Order]
-    jobs: list[LiveJob]
-    parts: set[str]
+    finished_jobs: list[LiveJob]
+    changed_steps: set[str]

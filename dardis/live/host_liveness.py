@@ -8,18 +8,18 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from dardis.live.live_jobs import LiveJob, State
+from dardis.live.live_jobs import LiveJob, LiveJobState
 from dardis.live.machine import HostFacts
 from dardis.model.addresses import FIRST_HOST, HostId
 from dardis.model.errors import InputError
 
 
-class Hearing:
+class HostLiveness:
     """Liveness, refusals and incarnations of hosts."""
 
     def __init__(self, hosts: Sequence[str]) -> None:
         self._hosts = hosts
-        self.silent = set(hosts)
+        self.unreachable = set(hosts)
         """Nothing starts on their nodes."""
         self._refusing: set[str] = set()
         self._excused: set[str] = set()
@@ -29,7 +29,7 @@ class Hearing:
     # ------------------------------------------------------------------------------------------------------------------
 
     @property
-    def marks(self) -> Mapping[str, Sequence[str]]:
+    def incarnations(self) -> Mapping[str, Sequence[str]]:
         """Incarnations of supervisors, old and new."""
         return self._marks
 
@@ -39,60 +39,60 @@ class Hearing:
         return frozenset(self._refusing)
 
     @property
-    def all_silent(self) -> bool:
+    def are_all_unreachable(self) -> bool:
         """Whether no host is reachable."""
-        return len(self.silent) == len(self._hosts)
+        return len(self.unreachable) == len(self._hosts)
 
     @property
-    def silent_numbers(self) -> set[HostId]:
+    def unreachable_ids(self) -> set[HostId]:
         """Numbers of unreachable hosts."""
-        return {HostId(number) for number, host in enumerate(self._hosts) if host in self.silent}
+        return {HostId(number) for number, host in enumerate(self._hosts) if host in self.unreachable}
 
-    def is_heard(self, host: str) -> bool:
+    def is_reachable(self, host: str) -> bool:
         """Whether a host is part of the machine and reachable."""
-        return host in self._hosts and host not in self.silent
+        return host in self._hosts and host not in self.unreachable
 
-    def twin(self, marks: Sequence[str]) -> str | None:
+    def find_copied_host(self, marks: Sequence[str]) -> str | None:
         """Reachable host with a common incarnation: a copied folder."""
-        heard = (host for host in self._marks if self.is_heard(host))
+        heard = (host for host in self._marks if self.is_reachable(host))
         return next((host for host in heard if not set(marks).isdisjoint(self._marks[host])), None)
 
-    def missed(self, down: Sequence[HostId]) -> set[str]:
+    def unresponsive_hosts(self, down: Sequence[HostId]) -> set[str]:
         """Hosts without an answer. If `down` names only unreachable hosts: all but the first."""
         hosts = self._hosts
-        return {hosts[host] for host in down} - self.silent or set(hosts[FIRST_HOST + 1 :]) - self.silent
+        return {hosts[host] for host in down} - self.unreachable or set(hosts[FIRST_HOST + 1 :]) - self.unreachable
 
-    def why_lost(self, job: LiveJob) -> str:
+    def lost_reason(self, job: LiveJob) -> str:
         """Why a running job is lost; empty if reachable."""
-        if job.state is not State.RUNNING or self.is_heard(job.host):
+        if job.state is not LiveJobState.RUNNING or self.is_reachable(job.host):
             return ""
-        return f"its host {job.host} " + ("is silent" if job.host in self.silent else "is not there any more")
+        return f"its host {job.host} " + ("is silent" if job.host in self.unreachable else "is not there any more")
 
     # ------------------------------------------------------------------------------------------------------------------
 
-    def knows(self, host: str, marks: Sequence[str]) -> None:
+    def set_incarnations(self, host: str, marks: Sequence[str]) -> None:
         """Set the incarnations of a host."""
         self._marks[host] = marks
 
-    def is_back(self, host: str) -> None:
+    def on_host_back(self, host: str) -> None:
         """Mark a host as reachable."""
-        self.silent.discard(host)
+        self.unreachable.discard(host)
         self._refusing.discard(host)
         self._excused.discard(host)
 
-    def falls_silent(self, host: str) -> bool:
+    def on_host_lost(self, host: str) -> bool:
         """Mark a host as unreachable; return whether new."""
-        is_new = host not in self.silent
-        self.silent.add(host)
+        is_new = host not in self.unreachable
+        self.unreachable.add(host)
         return is_new
 
-    def refuses(self, host: str) -> bool:
+    def on_epoch_refused(self, host: str) -> bool:
         """Record a refusal; return whether the host blocks starts."""
         if host not in self._excused:
             self._refusing.add(host)
         return host in self._refusing
 
-    def excuse(self, host: str) -> None:
+    def ignore_refusal(self, host: str) -> None:
         """Let a refusing host block nothing."""
         if host in self._refusing:
             self._excused.add(host)
@@ -100,7 +100,7 @@ class Hearing:
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class RankInfo:
     """Data of a rank."""
 
     version: str
@@ -120,21 +120,21 @@ class Said:
         ]  # fmt: skip
 
     @classmethod
-    def from_list(cls, told: Sequence[Any]) -> Said:
+    def from_list(cls, told: Sequence[Any]) -> RankInfo:
         """Convert from JSON values."""
         version, boot, folder, key, name, cores, memory_mib, gpus = told
         return cls(version, boot, HostFacts(name, tuple(cores), memory_mib, gpus), folder, key)
 
 
 @dataclass(frozen=True, slots=True)
-class Seat:
+class RankPlacement:
     """Host of a rank."""
 
     facts: HostFacts
     folder: Path
 
 
-def seats_of(said: Sequence[Said], *, bound: bool) -> list[Seat]:
+def rank_placements(said: Sequence[RankInfo], *, bound: bool) -> list[RankPlacement]:
     """Hosts of all ranks. Raises InputError.
 
     Ranks on a machine share memory evenly, and processors if `bound`. The first rank gets all GPUs.
@@ -159,16 +159,16 @@ def seats_of(said: Sequence[Said], *, bound: bool) -> list[Seat]:
         folder = Path(first.folder)
         if place > 0:
             facts = replace(facts, name=f"{one.facts.name}-{place}", gpus=0)
-            folder /= further(place)
-        seats.append(Seat(facts, folder))
+            folder /= further_host_folder(place)
+        seats.append(RankPlacement(facts, folder))
     return seats
 
 
-def further(place: int) -> str:
+def further_host_folder(place: int) -> str:
     """Folder name of a further host on a machine."""
     return f"host-{place}"
 
 
-def on_one_machine(said: Sequence[Said]) -> bool:
+def are_on_one_machine(said: Sequence[RankInfo]) -> bool:
     """Whether all ranks share a machine."""
     return len({one.boot for one in said}) == 1

@@ -15,7 +15,7 @@ from pathlib import Path
 from shlex import quote
 from typing import Any, Final
 
-from dardis.live.live_jobs import Asker, LiveJob
+from dardis.live.live_jobs import JobUser, LiveJob
 
 REMOTE_SHELL: Final = "remote-shell"
 _WITHIN_REACH = 0o711
@@ -45,7 +45,7 @@ class SmallFile:
         return cls(path, text, mode, None if owner is None else (owner[0], owner[1]))
 
 
-def script_file(script: str, asker: Asker) -> SmallFile:
+def script_file(script: str, asker: JobUser) -> SmallFile:
     """Script of a job, private to its user."""
     return SmallFile(f"scripts/{asker.uid}/{_name(script)}", script, 0o500, (asker.uid, asker.gid))
 
@@ -88,7 +88,7 @@ def put_files(folder: Path, files: Iterable[SmallFile]) -> dict[str, str]:
     return amiss
 
 
-def _holds(path: Path, data: bytes) -> bool:
+def _has_content(path: Path, data: bytes) -> bool:
     """Whether a file has this content. Never blocks."""
     try:
         file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -100,7 +100,7 @@ def _holds(path: Path, data: bytes) -> bool:
 
 def _put(folder: Path, file: SmallFile) -> None:
     path, data = folder / file.path, file.text.encode()
-    if _holds(path, data):
+    if _has_content(path, data):
         return
     for place in [*reversed(Path(file.path).parents)][1:]:
         (folder / place).mkdir(exist_ok=True)

@@ -25,8 +25,8 @@ MOST_WALLTIME_S: Final = 3660 * 86400
 MOST_AFTER: Final = 1000
 LARGEST_ID: Final = 1 << 53
 """JSON numbers are exact up to this."""
-USUAL_WALLTIME_S: Final = 3600
-USUAL_GRACE_S: Final = 10
+DEFAULT_WALLTIME_S: Final = 3600
+DEFAULT_GRACE_S: Final = 10
 
 KINDS: Final = ("ok", "any", "fail")
 ALL, NONE = "all", "none"
@@ -72,7 +72,7 @@ class Array:
 
 
 @dataclass(frozen=True, slots=True)
-class After:
+class Dependency:
     """Dependency on any end, success (`ok`) or failure (`fail`) of a job or array."""
 
     kind: str
@@ -83,7 +83,7 @@ class After:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class JobAsked:
+class JobRequest:
     """Request of a job, with resources per node. Raises InputError naming the option."""
 
     argv: tuple[str, ...]
@@ -91,12 +91,12 @@ class JobAsked:
     name: str = ""
     """Empty: last part of the first word."""
     array: Array | None = None
-    walltime_s: int = USUAL_WALLTIME_S
+    walltime_s: int = DEFAULT_WALLTIME_S
     nodes: int = 1
     cpus: int = 1
     memory_mib: int | None = None
     gpus: int = 0
-    after: tuple[After, ...] = ()
+    after: tuple[Dependency, ...] = ()
     export: tuple[str, ...] | Literal["all", "none"] = "all"
     """Exported variables."""
     chdir: str | None = None
@@ -152,7 +152,7 @@ class JobAsked:
     @property
     def grace(self) -> int:
         """Time from SIGTERM to SIGKILL, s."""
-        return USUAL_GRACE_S if self.grace_s is None else self.grace_s
+        return DEFAULT_GRACE_S if self.grace_s is None else self.grace_s
 
     def as_dict(self) -> dict[str, Any]:
         """Convert to JSON values."""
@@ -164,7 +164,7 @@ class JobAsked:
         return value
 
     @classmethod
-    def from_dict(cls, value: object, place: str = "jobs") -> JobAsked:
+    def from_dict(cls, value: object, place: str = "jobs") -> JobRequest:
         """Convert from JSON values. Raises InputError."""
         given = dict(_object(value, _FIELDS, place))
         for key, kinds in _KINDS_OF.items():
@@ -179,7 +179,7 @@ class JobAsked:
         return cls(**given)
 
 
-_FIELDS: Final = tuple(field.name for field in fields(JobAsked))
+_FIELDS: Final = tuple(field.name for field in fields(JobRequest))
 _KIND_WORDS: Final = {
     int: "a whole number", str: "a text", bool: "true or false", list: "a list", type(None): "null",
 }  # fmt: skip
@@ -252,9 +252,9 @@ def read_array(text: str, place: str) -> Array:
     return array
 
 
-def read_after(text: str, place: str) -> tuple[After, ...]:
+def read_after(text: str, place: str) -> tuple[Dependency, ...]:
     """Dependencies, in the format of `AFTERS`: `ok:1:3-4` is `ok:1,ok:3,ok:4`. Raises InputError."""
-    found: list[After] = []
+    found: list[Dependency] = []
     for part in text.split(","):
         kind, *ids = part.split(":")
         try:
@@ -262,7 +262,7 @@ def read_after(text: str, place: str) -> tuple[After, ...]:
                 first, dash, last = one.partition("-")
                 low = whole_number(first, 1, LARGEST_ID)
                 high = whole_number(last, low, min(low + MOST_AFTER, LARGEST_ID)) if dash else low
-                found += [After(kind, number) for number in range(low, high + 1)]
+                found += [Dependency(kind, number) for number in range(low, high + 1)]
         except ValueError:
             raise InputError(place, repr(text), AFTERS) from None
         if kind not in KINDS or not ids:
@@ -297,7 +297,7 @@ def check_pattern(place: str, pattern: str) -> None:
         raise InputError(place, repr(pattern), PATTERNS)
 
 
-def filled_in(pattern: str, job: int, first: int | None, index: int | None, name: str, user: str) -> str:
+def fill_pattern(pattern: str, job: int, first: int | None, index: int | None, name: str, user: str) -> str:
     """Fill in a path pattern; `first` is the first job of the array.
 
     A number after % is the least number of digits. A single job has itself as first job and index 0.
@@ -313,13 +313,14 @@ def filled_in(pattern: str, job: int, first: int | None, index: int | None, name
     return _PATTERN.sub(value, pattern)
 
 
-def paths_of(
-    asked: JobAsked, job: int, first: int | None, index: int | None, user: str, cwd: str
+def job_paths(
+    asked: JobRequest, job: int, first: int | None, index: int | None, user: str, cwd: str
 ) -> tuple[str, str, str]:
     """Absolute paths of working directory, output and error output."""
     chdir = PurePath(cwd, asked.chdir or "")
     output, error = (
-        str(chdir / filled_in(pattern, job, first, index, asked.name, user)) for pattern in (asked.output, asked.error)
+        str(chdir / fill_pattern(pattern, job, first, index, asked.name, user))
+        for pattern in (asked.output, asked.error)
     )
     return str(chdir), output, error
 
@@ -333,7 +334,7 @@ def is_utf8(text: str) -> bool:
     return True
 
 
-def check_surroundings(cwd: object, environment: object) -> None:
+def check_environment(cwd: object, environment: object) -> None:
     """Check a working directory and an environment. Raises InputError."""
     check_text("cwd", cwd)
     if not str(cwd).startswith("/"):
@@ -382,7 +383,7 @@ def _span_text(span: range) -> str:
     return f"{span.start}-{span.stop - 1}" + ("" if span.step == 1 else f":{span.step}")
 
 
-def _check_after(place: str, after: After) -> None:
+def _check_after(place: str, after: Dependency) -> None:
     if after.kind not in KINDS or not 1 <= after.id <= LARGEST_ID:
         raise InputError(place, repr(str(after)), AFTERS)
 
@@ -407,8 +408,8 @@ def _texts(value: list[object], place: str) -> tuple[str, ...]:
     return tuple(str(one) for one in value)
 
 
-def _after_of(value: object, place: str) -> After:
+def _after_of(value: object, place: str) -> Dependency:
     given = _object(value, ("kind", "id"), place)
     if not isinstance(given.get("kind"), str) or type(given.get("id")) is not int:
         raise InputError(place, repr(value), 'objects such as {"kind": "ok", "id": 12}')
-    return After(given["kind"], given["id"])
+    return Dependency(given["kind"], given["id"])

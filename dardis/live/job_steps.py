@@ -17,18 +17,18 @@ from typing import Any, Final
 
 from dardis.live.gateway_orders import EndRun, ForgetRun, Order
 from dardis.live.job_files import SmallFile
-from dardis.live.live_jobs import Asker, LiveJob
-from dardis.live.orphaned_runs import Strays, is_part, job_run
+from dardis.live.live_jobs import JobUser, LiveJob
+from dardis.live.orphaned_runs import OrphanedRuns, is_step, job_run
 from dardis.model.errors import InputError
 
-ALONE_S: Final = 60.0
+UNATTENDED_S: Final = 60.0
 """Longest life without a client, s."""
-MOST_PARTS: Final = 100_000
+MOST_STEPS: Final = 100_000
 """Most steps of a run."""
 
 
 @dataclass(frozen=True, slots=True)
-class PartAsked:
+class StepCommand:
     """Command of a step."""
 
     argv: Sequence[str]
@@ -37,87 +37,89 @@ class PartAsked:
 
 
 @dataclass(slots=True, eq=False)
-class Part:
+class JobStep:
     """A job step."""
 
     run: str
     host: str
-    mark: str
-    gone: bool = False
+    incarnation: str
+    is_started: bool = False
     """Start ordered or reported."""
     record: Mapping[str, Any] | None = None
     """Exit record; None: not over."""
-    lost: bool = False
+    is_lost: bool = False
     """The host was given up."""
     clients: int = 0
-    unwanted: bool = False
+    is_unwanted: bool = False
     """Not needed by the client."""
-    alone_s: float | None = None
+    unattended_since_s: float | None = None
     """First time without client, monotonic s."""
-    told_to_end: bool = False
+    is_end_ordered: bool = False
 
 
-class Parts:
+class JobSteps:
     """Steps of all running jobs."""
 
-    def __init__(self, strays: Strays, order: Callable[[Order], None]) -> None:
+    def __init__(self, strays: OrphanedRuns, order: Callable[[Order], None]) -> None:
         """`strays` receives steps of ended jobs, `order` receives orders."""
         self._strays, self._order = strays, order
-        self._of: dict[str, dict[str, Part]] = {}
+        self._of: dict[str, dict[str, JobStep]] = {}
         self._done: dict[str, set[str]] = {}
         """Finished steps, which must not start again."""
-        self.news: set[str] = set()
+        self.changed: set[str] = set()
 
-    def get(self, run: str) -> Part | None:
+    def get(self, run: str) -> JobStep | None:
         """Step by name."""
         return self._of.get(job_run(run), {}).get(run)
 
-    def going(self) -> Iterator[Part]:
+    def live_steps(self) -> Iterator[JobStep]:
         """Yield live steps."""
-        return (part for parts in self._of.values() for part in parts.values() if part.gone and part.record is None)
+        return (
+            part for parts in self._of.values() for part in parts.values() if part.is_started and part.record is None
+        )
 
-    def begin(self, job: LiveJob, run: str, host: str, mark: str) -> Part:
+    def add(self, job: LiveJob, run: str, host: str, mark: str) -> JobStep:
         """Add a step. Raises InputError for a finished step, or too many."""
         done = self._done.get(job.run, set())
         if run in done:
             raise InputError("number", f"{run} has been", "another one")
-        if len(self._of.get(job.run, ())) + len(done) >= MOST_PARTS:
-            raise InputError("exec", f"job {job.number} has begun {MOST_PARTS} processes this way", "no more")
-        part = self._of.setdefault(job.run, {})[run] = Part(run, host, mark)
+        if len(self._of.get(job.run, ())) + len(done) >= MOST_STEPS:
+            raise InputError("exec", f"job {job.number} has begun {MOST_STEPS} processes this way", "no more")
+        part = self._of.setdefault(job.run, {})[run] = JobStep(run, host, mark)
         return part
 
-    def go(self, part: Part) -> bool:
+    def mark_started(self, part: JobStep) -> bool:
         """Mark a step as started; return whether to start."""
         if self.get(part.run) is part:
-            part.gone = True
-        return part.gone
+            part.is_started = True
+        return part.is_started
 
-    def told(self, record: Mapping[str, Any], job: LiveJob, host: str, mark: str) -> None:
+    def on_step_record(self, record: Mapping[str, Any], job: LiveJob, host: str, mark: str) -> None:
         """Handle a report about a step."""
         run = record["run"]
-        part = self._of.setdefault(job.run, {}).setdefault(run, Part(run, host, mark))
-        part.host, part.mark, part.gone = host, mark, True
+        part = self._of.setdefault(job.run, {}).setdefault(run, JobStep(run, host, mark))
+        part.host, part.incarnation, part.is_started = host, mark, True
         if record["state"] != "running":
             self._end(part, record)
-        elif job.cancelled or part.unwanted:
+        elif job.cancelled or part.is_unwanted:
             self._order(EndRun(run, host))
 
-    def heard(self, host: str, told: Container[str], marks: Container[str], why: str) -> None:
+    def on_host_report(self, host: str, told: Container[str], marks: Container[str], why: str) -> None:
         """Handle a complete report of a host. `why`: reason for missing steps."""
         for part in [part for parts in self._of.values() for part in parts.values() if part.host == host]:
             if part.run in told or part.record is not None:
                 continue
-            if part.mark in marks:  # not started; a new request may start the step
+            if part.incarnation in marks:  # not started; a new request may start the step
                 self._drop(part)
             else:
-                self._end(part, unknown(part.run, why))
+                self._end(part, unknown_record(part.run, why))
 
-    def wanted_no_more(self, part: Part) -> None:
+    def discard(self, part: JobStep) -> None:
         """End or forget an unwanted step."""
-        part.unwanted = True
+        part.is_unwanted = True
         if part.record is not None:
             self._forget(part)
-        elif part.gone:
+        elif part.is_started:
             self._order(EndRun(part.run, part.host))
         else:
             self._forget(part)
@@ -125,17 +127,17 @@ class Parts:
     def cancel(self, job: LiveJob) -> None:
         """End all steps of a job."""
         for part in self._of.get(job.run, {}).values():
-            if part.gone and part.record is None:
+            if part.is_started and part.record is None:
                 self._order(EndRun(part.run, part.host))
 
-    def leave(self, job: LiveJob) -> bool:
+    def orphan_steps(self, job: LiveJob) -> bool:
         """Turn steps of an ended run into orphaned runs. Return whether any live."""
         goes_on = False
         for part in self._of.pop(job.run, {}).values():
-            self.news.add(part.run)
-            if part.gone:
+            self.changed.add(part.run)
+            if part.is_started:
                 goes_on |= part.record is None
-                self._order(self._strays.told(part.run, part.host, job, over=part.record is not None))
+                self._order(self._strays.on_run_record(part.run, part.host, job, over=part.record is not None))
         self._done.pop(job.run, None)
         return goes_on
 
@@ -143,37 +145,37 @@ class Parts:
         """End the steps of a job on a host as unknown."""
         for part in [*self._of.get(job.run, {}).values()]:
             if part.host == host:
-                part.lost = True
-                self._end(part, part.record or unknown(part.run, why))
+                part.is_lost = True
+                self._end(part, part.record or unknown_record(part.run, why))
 
-    def end_alone(self, now_s: float, may_follow: Callable[[Part], bool]) -> None:
+    def end_unattended(self, now_s: float, may_follow: Callable[[JobStep], bool]) -> None:
         """End steps without clients. `now_s` is monotonic."""
-        for part in self.going():
+        for part in self.live_steps():
             if part.clients or not may_follow(part):
-                part.alone_s, part.told_to_end = None, False
-            elif part.alone_s is None:
-                part.alone_s = now_s
-            elif now_s - part.alone_s >= ALONE_S and not part.told_to_end:
-                part.told_to_end = True
+                part.unattended_since_s, part.is_end_ordered = None, False
+            elif part.unattended_since_s is None:
+                part.unattended_since_s = now_s
+            elif now_s - part.unattended_since_s >= UNATTENDED_S and not part.is_end_ordered:
+                part.is_end_ordered = True
                 self._order(EndRun(part.run, part.host))
 
-    def _end(self, part: Part, record: Mapping[str, Any]) -> None:
+    def _end(self, part: JobStep, record: Mapping[str, Any]) -> None:
         part.record = record
-        self.news.add(part.run)
-        if part.unwanted:
+        self.changed.add(part.run)
+        if part.is_unwanted:
             self._forget(part)
 
-    def _forget(self, part: Part) -> None:
+    def _forget(self, part: JobStep) -> None:
         self._drop(part)
         self._done.setdefault(job_run(part.run), set()).add(part.run)
         self._order(ForgetRun(part.run, part.host))
 
-    def _drop(self, part: Part) -> None:
-        self.news.add(part.run)
+    def _drop(self, part: JobStep) -> None:
+        self.changed.add(part.run)
         self._of[job_run(part.run)].pop(part.run, None)
 
 
-def unknown(run: str, why: str) -> Mapping[str, Any]:
+def unknown_record(run: str, why: str) -> Mapping[str, Any]:
     """Exit record for an unknown end."""
     return {"run": run, "state": "unknown", "code": None, "signal": None, "why": why}
 
@@ -183,19 +185,19 @@ FOLDER: Final = "parts"
 MOST_PIECE: Final = 1 << 16
 
 
-def part_files(run: str, asker: Asker) -> list[SmallFile]:
+def step_files(run: str, asker: JobUser) -> list[SmallFile]:
     """Output files of a step, empty, for the user only."""
-    return [SmallFile(part_path(run, stream), "", 0o600, (asker.uid, asker.gid)) for stream in STREAMS]
+    return [SmallFile(step_output_path(run, stream), "", 0o600, (asker.uid, asker.gid)) for stream in STREAMS]
 
 
-def part_path(run: str, stream: str) -> str:
+def step_output_path(run: str, stream: str) -> str:
     """Path of a stream in the folder of the host."""
     return f"{FOLDER}/{run}.{stream}"
 
 
 def read_pieces(folder: Path, run: str, offsets: Mapping[str, int]) -> dict[str, str]:
     """New output in base64, by stream."""
-    pieces = {stream: _piece(folder / part_path(run, stream), offsets[stream]) for stream in STREAMS}
+    pieces = {stream: _piece(folder / step_output_path(run, stream), offsets[stream]) for stream in STREAMS}
     return {stream: b64encode(piece).decode() for stream, piece in pieces.items() if piece}
 
 
@@ -210,15 +212,15 @@ def _piece(path: Path, offset: int) -> bytes:
     return b""
 
 
-def remove_parts(folder: Path, runs: Iterable[str]) -> None:
+def remove_step_output(folder: Path, runs: Iterable[str]) -> None:
     """Remove the output of steps."""
-    for run in filter(is_part, runs):
+    for run in filter(is_step, runs):
         for stream in STREAMS:
             with suppress(OSError):
-                (folder / part_path(run, stream)).unlink()
+                (folder / step_output_path(run, stream)).unlink()
 
 
-def keep_parts(folder: Path, runs: Container[str]) -> None:
+def prune_step_output(folder: Path, runs: Container[str]) -> None:
     """Remove the output of all other steps."""
     for path in (folder / FOLDER).glob("*"):
         if path.stem not in runs:

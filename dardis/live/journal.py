@@ -62,7 +62,7 @@ class SubmissionRow:
     value: str
 
 
-in_order: Final = attrgetter("first", "count", "asker", "key", "over", "value")
+row_values: Final = attrgetter("first", "count", "asker", "key", "over", "value")
 
 
 @dataclass(slots=True)
@@ -90,7 +90,7 @@ class Journal:
         Raises InputError for damage, another version or a network file system.
         """
         self._path = folder / FILE
-        see_local(folder)
+        check_local(folder)
         with ExitStack() as opened:
             try:
                 self._db = opened.enter_context(
@@ -115,7 +115,7 @@ class Journal:
         if version == 0 and not db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
             db.executescript(f"BEGIN IMMEDIATE; {_TABLES} PRAGMA user_version={VERSION}; COMMIT;")
         else:
-            _see_version(db, self._path)
+            _check_version(db, self._path)
         if (found := db.execute("PRAGMA quick_check(1)").fetchone()[0]) != "ok":
             raise sqlite3.DatabaseError(found)
 
@@ -143,14 +143,14 @@ class Journal:
             self._put(batch)
             numbered = enumerate(batch.instants, self._instants + 1)
             self._db.executemany("INSERT INTO instants VALUES (?, ?)", numbered)
-            self._agree(batch)
+            self._before_commit(batch)
         self._instants += len(batch.instants)
 
-    def settle(self) -> bool:
+    def resolve_pending_write(self) -> bool:
         """Whether more was stored than `write` reported. Raises JournalError."""
         return False
 
-    def _agree(self, batch: Batch) -> None:
+    def _before_commit(self, batch: Batch) -> None:
         """Hook before the commit."""
 
     @contextmanager
@@ -177,14 +177,14 @@ class Journal:
         db = self._db
         db.executemany(
             "INSERT INTO submissions VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (first) DO UPDATE SET over = excluded.over",
-            map(in_order, batch.submissions),
+            map(row_values, batch.submissions),
         )
         db.executemany("INSERT INTO jobs VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value", batch.jobs)
         db.executemany(
             "INSERT INTO drains VALUES (?, ?) ON CONFLICT DO UPDATE SET why = excluded.why", batch.drains.items()
         )
 
-    def certain_s(self) -> float:
+    def last_led_s(self) -> float:
         """Last time this service surely led, monotonic s: now, as the folder is locked."""
         return monotonic_s()
 
@@ -202,13 +202,13 @@ class Journal:
     def unfinished(self) -> Iterator[tuple[SubmissionRow, dict[int, str]]]:
         """Yield unfinished submissions with job states."""
         for row in self._submissions("WHERE over = 0 ORDER BY first"):
-            yield row, self.become(row.first, row.count)
+            yield row, self.job_states(row.first, row.count)
 
-    def holder(self, job: int) -> tuple[SubmissionRow, str | None] | None:
+    def find_job(self, job: int) -> tuple[SubmissionRow, str | None] | None:
         """Submission and state of a job."""
         for row in self._submissions("WHERE first <= ? ORDER BY first DESC LIMIT 1", job):
             if job < row.first + row.count:
-                return row, self.become(job, 1).get(job)
+                return row, self.job_states(job, 1).get(job)
         return None
 
     def history(
@@ -230,7 +230,7 @@ class Journal:
         told = []
         for row in rows:
             first, behind = max(row.first, begin), min(row.first + row.count, end)
-            told.append((row, _become(self._reads, first, behind - first, since_ms)))
+            told.append((row, _job_states(self._reads, first, behind - first, since_ms)))
         return told, begin
 
     def drains(self) -> dict[str, str]:
@@ -241,14 +241,14 @@ class Journal:
         rows = self._reads.execute(f"{_SUBMISSIONS} {where}", values).fetchall()
         return [SubmissionRow(*row) for row in rows]
 
-    def become(self, first: int, count: int) -> dict[int, str]:
+    def job_states(self, first: int, count: int) -> dict[int, str]:
         """Known states of the jobs [first, first + count)."""
-        return _become(self._reads, first, count)
+        return _job_states(self._reads, first, count)
 
     # ------------------------------------------------------------------------------------------------------------------
     # Pruning, in the thread of `write`.
 
-    def over_after(self, first: int) -> SubmissionRow | None:
+    def next_finished(self, first: int) -> SubmissionRow | None:
         """Next finished submission after `first`, except the last. Raises JournalError.
 
         The last submission fixes the next job number.
@@ -258,10 +258,10 @@ class Journal:
             row = self._db.execute(f"{_SUBMISSIONS} {where}", (first,)).fetchone()
         return None if row is None else SubmissionRow(*row)
 
-    def become_over(self, row: SubmissionRow) -> dict[int, str]:
+    def finished_job_states(self, row: SubmissionRow) -> dict[int, str]:
         """Job states of a submission. Raises JournalError."""
         with self._reading():
-            return _become(self._db, row.first, row.count)
+            return _job_states(self._db, row.first, row.count)
 
     def first_instants(self, most: int) -> list[tuple[int, str]]:
         """First `most` instants with numbers. Raises JournalError."""
@@ -291,7 +291,7 @@ class Journal:
         self._db.close()
 
 
-def _become(db: sqlite3.Connection, first: int, count: int, since_ms: int | None = None) -> dict[int, str]:
+def _job_states(db: sqlite3.Connection, first: int, count: int, since_ms: int | None = None) -> dict[int, str]:
     some, values = "SELECT id, value FROM jobs WHERE id >= ? AND id < ?", [first, first + count]
     if since_ms is not None:
         some, values = f"{some} AND json_extract(value, '$[7]') >= ?", [*values, since_ms]
@@ -299,7 +299,7 @@ def _become(db: sqlite3.Connection, first: int, count: int, since_ms: int | None
     return dict(rows)
 
 
-def see_local(folder: Path) -> None:
+def check_local(folder: Path) -> None:
     """Raise InputError for a network file system."""
     if kind := network_file_system(folder):
         raise InputError(folder, f"is on a file system of another machine ({kind})", "a folder on a local disk")
@@ -321,21 +321,21 @@ def network_file_system(folder: Path) -> str:
     return kind if kind in _NETWORK else ""
 
 
-def _see_version(db: sqlite3.Connection, path: Path) -> None:
+def _check_version(db: sqlite3.Connection, path: Path) -> None:
     (version,) = db.execute("PRAGMA user_version").fetchone()
     if version != VERSION:
         wants = f"one of version {VERSION}: what began under another dardis is to end under that"
         raise InputError(path, f"is a journal of version {version}", wants)
 
 
-def told_instants(folder: Path) -> Iterator[str]:
+def read_instants(folder: Path) -> Iterator[str]:
     """Yield the instants of a journal. Raises InputError."""
     path = folder / FILE
     if not path.is_file():
         raise InputError(path, "is not there", "the folder of a service (dardis serve)")
     try:
         with closing(sqlite3.connect(f"file:{quote(str(path))}?mode=ro", uri=True, timeout=10)) as db:
-            _see_version(db, path)
+            _check_version(db, path)
             yield from (value for (value,) in db.execute("SELECT value FROM instants ORDER BY number"))
     except sqlite3.DatabaseError as error:
         raise InputError(path, f"can't be read ({error})", "a journal of dardis") from None

@@ -16,12 +16,12 @@ from typing import Any, Final
 
 from dardis.engine.clock import monotonic_s
 from dardis.live.job_files import SmallFile, old_files, put_files, remove_files
-from dardis.live.job_steps import keep_parts, read_pieces, remove_parts
+from dardis.live.job_steps import prune_step_output, read_pieces, remove_step_output
 from dardis.live.keeper import PROTOCOL
 from dardis.live.random_keys import fresh_key
 from dardis.model.errors import DardisError
 
-KEEPER: Final = "keeper"
+SUPERVISOR_FOLDER: Final = "keeper"
 PATIENCE_S: Final = 10.0
 """Longest start, s."""
 ANSWER_S: Final = 30.0
@@ -34,32 +34,32 @@ PAUSE_S: Final = (0.005, 0.25)
 """First and longest pause between reads, s."""
 
 GONE: Final = "the keeper is gone"
-LED_OTHERWISE: Final = "epoch"
+EPOCH_REFUSED: Final = "epoch"
 """Error text for a low epoch."""
 
 
-class KeeperError(DardisError):
+class SupervisorError(DardisError):
     """The supervisor is unreachable or refuses."""
 
 
-class LedOtherwiseError(KeeperError):
+class HigherEpochError(SupervisorError):
     """The supervisor has accepted a higher epoch."""
 
     def __init__(self, highest: int, epoch: int | None) -> None:
         """`epoch` of the request; None: the service led until now."""
-        super().__init__(_led_otherwise(highest, epoch))
+        super().__init__(_epoch_refusal(highest, epoch))
         self.highest = highest
 
 
-Heard = Callable[[Mapping[str, Any] | None], None]
+OnRecord = Callable[[Mapping[str, Any] | None], None]
 """Called with each exit record, and with None at the end."""
-Connect = Callable[[Heard], Awaitable["Keeper"]]
+Connect = Callable[[OnRecord], Awaitable["Keeper"]]
 
 
-class Keeper(ABC):
-    """Connection to a job supervisor. Refusals and timeouts raise KeeperError."""
+class SupervisorClient(ABC):
+    """Connection to a job supervisor. Refusals and timeouts raise SupervisorError."""
 
-    def __init__(self, heard: Heard) -> None:
+    def __init__(self, heard: OnRecord) -> None:
         self._heard = heard
         self._asked: dict[int, asyncio.Future[dict[str, Any]]] = {}
         self._last = 0
@@ -67,13 +67,13 @@ class Keeper(ABC):
         self.why = ""
         self.now_ms = 0
         """Last clock value, ms of CLOCK_BOOTTIME."""
-        self.told_s = 0.0
+        self.received_s = 0.0
         """Arrival of `now_ms`, monotonic s."""
 
-    async def ask(self, do: str, **more: Any) -> dict[str, Any]:  # noqa: ANN401 (plain values)
+    async def request(self, do: str, **more: Any) -> dict[str, Any]:  # noqa: ANN401 (plain values)
         """Send a request and return the answer."""
         if self.lost.is_set():
-            raise KeeperError(GONE)
+            raise SupervisorError(GONE)
         self._last += 1
         waiting = self._asked[self._last] = asyncio.get_running_loop().create_future()
         self._send({"id": self._last, "do": do, **more})
@@ -82,21 +82,21 @@ class Keeper(ABC):
                 told: dict[str, Any] = await waiting
         except TimeoutError:
             self.close()
-            raise KeeperError("the keeper does not answer") from None
-        if told.get("error") == LED_OTHERWISE:
-            raise LedOtherwiseError(told["highest"], more.get("epoch"))
+            raise SupervisorError("the keeper does not answer") from None
+        if told.get("error") == EPOCH_REFUSED:
+            raise HigherEpochError(told["highest"], more.get("epoch"))
         if "error" in told:
-            raise KeeperError(f"the keeper refuses to {do}: {told['error']}")
+            raise SupervisorError(f"the keeper refuses to {do}: {told['error']}")
         return told
 
     async def hello(self, epoch: int) -> tuple[Sequence[Mapping[str, Any]], Sequence[str]]:
         """Begin to lead. Return all run records, and incarnations.
 
-        Raises KeeperError, also for another protocol version.
+        Raises SupervisorError, also for another protocol version.
         """
-        told = await self.ask("hello", epoch=epoch, mark=fresh_key())
+        told = await self.request("hello", epoch=epoch, mark=fresh_key())
         if (protocol := told.get("protocol", 1)) != PROTOCOL:
-            raise KeeperError(
+            raise SupervisorError(
                 f"the keeper (process {told['pid']}) is of another version (protocol {protocol}, not {PROTOCOL}): end "
                 f"it once its jobs are over, or kill it: the next one takes them up"
             )
@@ -113,20 +113,20 @@ class Keeper(ABC):
 
     async def old_files(self, before_ms: int) -> Sequence[str]:
         """Small files older than `before_ms` (Unix ms)."""
-        paths: Sequence[str] = (await self.ask("old files", before_ms=before_ms))["files"]
+        paths: Sequence[str] = (await self.request("old files", before_ms=before_ms))["files"]
         return paths
 
     async def remove_files(self, paths: Sequence[str]) -> None:
         """Remove files before any later request."""
-        await self.ask("remove files", paths=paths)
+        await self.request("remove files", paths=paths)
 
     @abstractmethod
     async def read(self, run: str, offsets: Mapping[str, int], wait_s: float) -> Mapping[str, str]:
         """Output of a step beyond the offsets, see `job_steps.read_pieces`. Waits up to `wait_s`."""
 
-    async def go(self, runs: Sequence[str]) -> Mapping[str, str]:
+    async def start_runs(self, runs: Sequence[str]) -> Mapping[str, str]:
         """Start announced runs. Return reasons of refused runs."""
-        refused: Mapping[str, str] = (await self.ask("go", runs=runs)).get("refused", {})
+        refused: Mapping[str, str] = (await self.request("go", runs=runs)).get("refused", {})
         return refused
 
     def close(self, why: str = GONE) -> None:
@@ -139,12 +139,12 @@ class Keeper(ABC):
         self._heard(None)
         for waiting in self._asked.values():
             if not waiting.done():
-                waiting.set_exception(KeeperError(why))
+                waiting.set_exception(SupervisorError(why))
         self._asked.clear()
 
-    def _take(self, told: dict[str, Any]) -> None:
+    def _on_message(self, told: dict[str, Any]) -> None:
         if "now" in told:
-            self.now_ms, self.told_s = told["now"], monotonic_s()
+            self.now_ms, self.received_s = told["now"], monotonic_s()
         if "id" not in told:
             self._heard(told["record"])
         elif (waiting := self._asked.pop(told["id"], None)) is not None and not waiting.done():
@@ -159,53 +159,55 @@ class Keeper(ABC):
         """Release resources."""
 
 
-class KeeperClient(Keeper):
+class LocalSupervisorClient(SupervisorClient):
     """Connection to a local supervisor."""
 
-    def __init__(self, folder: Path, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, heard: Heard) -> None:
+    def __init__(
+        self, folder: Path, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, heard: OnRecord
+    ) -> None:
         super().__init__(heard)
         self._folder, self._reader, self._writer = folder, reader, writer
         self._listening = asyncio.create_task(self._listen())
 
     @classmethod
-    async def connect(cls, folder: Path, heard: Heard, *, apart: bool = False) -> KeeperClient:
-        """Connect to a local supervisor. Raises KeeperError.
+    async def connect(cls, folder: Path, heard: OnRecord, *, apart: bool = False) -> LocalSupervisorClient:
+        """Connect to a local supervisor. Raises SupervisorError.
 
         Starts a missing supervisor, unless `apart`.
         """
         with suppress(OSError):
-            return await cls._connected(folder, heard)
+            return await cls._open(folder, heard)
         if apart:
-            raise KeeperError(f"{folder}: its keeper, which is started apart, does not listen")
-        process = start_keeper(folder / KEEPER)
+            raise SupervisorError(f"{folder}: its keeper, which is started apart, does not listen")
+        process = start_supervisor(folder / SUPERVISOR_FOLDER)
         loop = asyncio.get_running_loop()
         until = loop.time() + PATIENCE_S
         while process.poll() is None and loop.time() < until:  # noqa: ASYNC110 (no event)
             await asyncio.sleep(0.02)  # ends once the supervisor listens or fails
         with suppress(OSError):
-            return await cls._connected(folder, heard)
-        raise KeeperError(f"{folder}: its keeper does not start{_said(folder / KEEPER)}")
+            return await cls._open(folder, heard)
+        raise SupervisorError(f"{folder}: its keeper does not start{_last_output_line(folder / SUPERVISOR_FOLDER)}")
 
     @classmethod
-    async def _connected(cls, folder: Path, heard: Heard) -> KeeperClient:
-        path = str(folder / KEEPER / "keeper.sock")
+    async def _open(cls, folder: Path, heard: OnRecord) -> LocalSupervisorClient:
+        path = str(folder / SUPERVISOR_FOLDER / "keeper.sock")
         reader, writer = await asyncio.open_unix_connection(path, limit=LONGEST_LINE)
         return cls(folder, reader, writer, heard)
 
     async def _listen(self) -> None:
         with suppress(OSError, ValueError):
             while line := await self._reader.readline():
-                self._take(json.loads(line))
+                self._on_message(json.loads(line))
         self.close()
 
     async def intend(
         self, runs: Sequence[Mapping[str, Any]], files: Sequence[SmallFile], lease: Mapping[str, int]
     ) -> Mapping[str, str]:
-        """See `Keeper.intend`."""
+        """See `SupervisorClient.intend`."""
         try:
             amiss = put_files(self._folder, files)
         except OSError as error:
-            raise KeeperError(f"its host has no room for more: {error.strerror}") from None
+            raise SupervisorError(f"its host has no room for more: {error.strerror}") from None
         refused, good = {}, []
         for run in runs:
             needs, rest = run["files"], {name: value for name, value in run.items() if name != "files"}
@@ -213,29 +215,29 @@ class KeeperClient(Keeper):
                 refused[run["run"]] = amiss[bad]
             else:
                 good.append(rest)
-        told = await self.ask("intend", runs=good, **lease) if good else {}
+        told = await self.request("intend", runs=good, **lease) if good else {}
         refused.update(told.get("refused", {}))
         return refused
 
     async def old_files(self, before_ms: int) -> Sequence[str]:
-        """See `Keeper.old_files`."""
+        """See `SupervisorClient.old_files`."""
         return await asyncio.to_thread(old_files, self._folder, before_ms)
 
     async def remove_files(self, paths: Sequence[str]) -> None:
-        """See `Keeper.remove_files`."""
+        """See `SupervisorClient.remove_files`."""
         remove_files(self._folder, paths)
 
-    async def ask(self, do: str, **more: Any) -> dict[str, Any]:  # noqa: ANN401 (plain values)
-        """See `Keeper.ask`. Removes outdated step output."""
+    async def request(self, do: str, **more: Any) -> dict[str, Any]:  # noqa: ANN401 (plain values)
+        """See `SupervisorClient.ask`. Removes outdated step output."""
         told = await super().ask(do, **more)
         if do == "forget":
-            remove_parts(self._folder, more["runs"])
+            remove_step_output(self._folder, more["runs"])
         elif do == "hello":
-            keep_parts(self._folder, {record["run"] for record in told["runs"]})
+            prune_step_output(self._folder, {record["run"] for record in told["runs"]})
         return told
 
     async def read(self, run: str, offsets: Mapping[str, int], wait_s: float) -> Mapping[str, str]:
-        """See `Keeper.read`."""
+        """See `SupervisorClient.read`."""
         until, pause_s = monotonic_s() + wait_s, PAUSE_S[0]
         while not (pieces := read_pieces(self._folder, run, offsets)) and monotonic_s() < until:
             await asyncio.sleep(pause_s)
@@ -250,7 +252,7 @@ class KeeperClient(Keeper):
         self._writer.close()
 
 
-def start_keeper(folder: Path) -> subprocess.Popen[bytes]:
+def start_supervisor(folder: Path) -> subprocess.Popen[bytes]:
     """Start a supervisor as an independent process."""
     folder.mkdir(mode=0o700, exist_ok=True)
     words = ["/bin/sh", "-c", f'ulimit -S -n {OPEN_FILES} && exec "$@"', "sh"]  # code in a fork may deadlock
@@ -262,7 +264,7 @@ def start_keeper(folder: Path) -> subprocess.Popen[bytes]:
         )  # fmt: skip
 
 
-def _led_otherwise(highest: int, epoch: int | None) -> str:
+def _epoch_refusal(highest: int, epoch: int | None) -> str:
     if epoch is None:
         return f"the keeper is led by another service now (of epoch {highest})"
     return (
@@ -276,7 +278,7 @@ def _path() -> str:
     return os.pathsep.join(str(Path(place).absolute()) for place in sys.path)
 
 
-def _said(folder: Path) -> str:
+def _last_output_line(folder: Path) -> str:
     try:
         lines = (folder / "keeper.out").read_text(errors="replace").strip().splitlines()
     except OSError:

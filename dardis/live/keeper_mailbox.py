@@ -14,14 +14,14 @@ from dardis.engine.clock import monotonic_s, unix_ms
 from dardis.live.client import STARTING
 from dardis.live.gateway import Gateway
 from dardis.live.job_files import SmallFile
-from dardis.live.job_steps import Part, PartAsked
+from dardis.live.job_steps import JobStep, StepCommand
 from dardis.live.journal import Journal
-from dardis.live.keeper.log_records import FAILED, KNOWN
-from dardis.live.keeper_client import Connect, Keeper, KeeperError, LedOtherwiseError
-from dardis.live.launch_requests import files_of, part_files_of, part_of, run_of
+from dardis.live.keeper.log_records import ALREADY_KNOWN, FAILED
+from dardis.live.keeper_client import Connect, HigherEpochError, SupervisorClient, SupervisorError
+from dardis.live.launch_requests import files_of, start_request, step_files_of, step_start_request
 from dardis.live.live_jobs import LiveJob
 
-AGAIN_S: Final = 1.0
+RETRY_S: Final = 1.0
 """Pause before a reconnection, s."""
 MOST_PAUSE_S: Final = 60.0
 """Longest pause after repeated failures, s."""
@@ -47,7 +47,7 @@ LOOK_S: Final = 1.0
 
 
 @dataclass(frozen=True, slots=True)
-class Home:
+class SupervisedHost:
     """A host with a job supervisor."""
 
     name: str
@@ -57,18 +57,18 @@ class Home:
     """Whether runs that may rerun have a lease."""
 
 
-class Intended(NamedTuple):
+class IntendedRuns(NamedTuple):
     """Announced runs of a connection, perhaps lost by now."""
 
-    keeper: Keeper
+    supervisor: SupervisorClient
     runs: Sequence[str]
 
 
-class Post:
+class Mailbox:
     """Mailbox of a host."""
 
     def __init__(
-        self, home: Home, gateway: Gateway, journal: Journal, due: Callable[[], None], *, as_root: bool
+        self, home: SupervisedHost, gateway: Gateway, journal: Journal, due: Callable[[], None], *, as_root: bool
     ) -> None:  # fmt: skip
         """`due` is called after each event."""
         self._home, self._gateway, self._journal, self._due, self._as_root = home, gateway, journal, due, as_root
@@ -76,36 +76,36 @@ class Post:
         """Why the host is unreachable; empty: reachable."""
         self.tried = asyncio.Event()
         """Set after the first answer or failure."""
-        self._keeper: Keeper | None = None
+        self._keeper: SupervisorClient | None = None
         self._records: list[Mapping[str, Any]] = []
         self._refused: set[str] = set()
         """Refused runs with a pending start order."""
         self._asking: set[asyncio.Task[None]] = set()
-        self._over_s = leases_over_s()
+        self._over_s = leases_end_s()
         """End of all leases, monotonic s; inf: the gateway knows."""
-        self._pause_s = AGAIN_S
-        self._tasks = [asyncio.create_task(self._keep()), asyncio.create_task(self._see_to_leases())]
+        self._pause_s = RETRY_S
+        self._tasks = [asyncio.create_task(self._keep()), asyncio.create_task(self._watch_leases())]
 
     async def _keep(self) -> None:
         while True:
             try:
                 await self._listen()
-            except (KeeperError, OSError) as error:
+            except (SupervisorError, OSError) as error:
                 self.trouble = str(error)
-                if isinstance(error, LedOtherwiseError):
-                    self._gateway.led_otherwise(self._home.name)
+                if isinstance(error, HigherEpochError):
+                    self._gateway.on_epoch_refused(self._home.name)
             self.tried.set()
             self._due()
             await asyncio.sleep(self._pause_s)
 
     async def _listen(self) -> None:
         self._records = []
-        keeper = await self._home.connect(self._hear)
+        keeper = await self._home.connect(self._on_record)
         try:
             records, marks = await keeper.hello(self._journal.epoch)
-            if (other := self._gateway.hearing.twin(marks)) is not None:
-                raise KeeperError(f"its keeper's folder is a copy of that of {other}, or the other way round")
-            self._gateway.heard(records, unix_ms(), self._home.name, marks)
+            if (other := self._gateway.liveness.find_copied_host(marks)) is not None:
+                raise SupervisorError(f"its keeper's folder is a copy of that of {other}, or the other way round")
+            self._gateway.on_host_report(records, unix_ms(), self._home.name, marks)
             self._keeper, self.trouble = keeper, ""
             self._renew(keeper)
             self.tried.set()
@@ -114,15 +114,15 @@ class Post:
                 async with asyncio.timeout(STEADY_S):
                     await keeper.lost.wait()
             if not keeper.lost.is_set():
-                self._pause_s = AGAIN_S
+                self._pause_s = RETRY_S
                 await keeper.lost.wait()
-            raise KeeperError(keeper.why)
+            raise SupervisorError(keeper.why)
         finally:
             keeper.close()
             self._keeper = None
-            self._gateway.fell_silent(self._home.name)
+            self._gateway.on_host_lost(self._home.name)
 
-    def _hear(self, record: Mapping[str, Any] | None) -> None:
+    def _on_record(self, record: Mapping[str, Any] | None) -> None:
         if record is not None:
             self._records.append(record)
         self._due()
@@ -130,133 +130,133 @@ class Post:
     # ------------------------------------------------------------------------------------------------------------------
 
     @property
-    def keeper(self) -> Keeper | None:
+    def supervisor(self) -> SupervisorClient | None:
         """Current connection; None: unreachable."""
         return self._keeper
 
     @property
-    def has_news(self) -> bool:
+    def has_records(self) -> bool:
         """Whether records wait for the gateway."""
         return bool(self._records) and self._keeper is not None
 
-    def tell(self, now_ms: int) -> None:
+    def deliver_records(self, now_ms: int) -> None:
         """Pass records to the gateway, after the first report."""
-        if not self.has_news:
+        if not self.has_records:
             return
         heard, self._records = self._records, []
         for record in heard:
-            self._gateway.told(record, now_ms, self._home.name)
+            self._gateway.on_run_record(record, now_ms, self._home.name)
 
     def drop(self) -> None:
         """Drop the connection, as node managers do not answer. Repeated drops lengthen the pause."""
         if self._keeper is not None:
-            self._rest()
+            self._lengthen_pause()
             self._keeper.close("it does not say where jobs could start")
 
-    def _rest(self) -> None:
+    def _lengthen_pause(self) -> None:
         self._pause_s = min(2 * self._pause_s, MOST_PAUSE_S)
 
-    def intend(self, jobs: Iterable[LiveJob]) -> Intended | None:
+    def intend(self, jobs: Iterable[LiveJob]) -> IntendedRuns | None:
         """Announce starts without waiting. None: connection lost."""
         if (keeper := self._keeper) is None:
             return None
         names: list[str] = []
-        for some in messages(jobs):
+        for some in split_starts(jobs):
             machine, folder = self._gateway.machine, self._home.folder
-            told = self._told_lease(keeper) if any(job.leased for job in some) else {}
+            told = self._lease_fields(keeper) if any(job.leased for job in some) else {}
             if told is None:
                 keeper.close(NOT_CERTAIN)
                 return None
-            runs = [run_of(job, machine, folder, as_root=self._as_root) for job in some]
+            runs = [start_request(job, machine, folder, as_root=self._as_root) for job in some]
             files = {file.path: file for job in some for file in files_of(job)}
             names += [job.run for job in some]
-            self._ask(self._intended(keeper, keeper.intend(runs, list(files.values()), told)))
-        return Intended(keeper, names)
+            self._create_task(self._send_intents(keeper, keeper.intend(runs, list(files.values()), told)))
+        return IntendedRuns(keeper, names)
 
-    def go(self, intended: Intended) -> None:
+    def start_runs(self, intended: IntendedRuns) -> None:
         """Start announced runs that are still wanted."""
-        runs = [run for run in intended.runs if self._gateway.running_as(run) is not None]
+        runs = [run for run in intended.runs if self._gateway.job_of_run(run) is not None]
         if runs:
-            self._ask(self._begun(intended.keeper, runs))
+            self._create_task(self._send_starts(intended.supervisor, runs))
 
-    async def _intended(self, keeper: Keeper, talk: Awaitable[Mapping[str, str]]) -> None:
-        with self._losing(keeper):
+    async def _send_intents(self, keeper: SupervisorClient, talk: Awaitable[Mapping[str, str]]) -> None:
+        with self._close_on_error(keeper):
             refused = await talk
-            if KNOWN in refused.values():
-                raise KeeperError(KNOWN)
+            if ALREADY_KNOWN in refused.values():
+                raise SupervisorError(ALREADY_KNOWN)
             now_ms = unix_ms()
-            self._records += [_not_started(run, why, now_ms) for run, why in refused.items()]
+            self._records += [_failure_record(run, why, now_ms) for run, why in refused.items()]
             self._refused.update(refused)
             if refused:
                 self._due()
 
-    async def _begun(self, keeper: Keeper, runs: Sequence[str]) -> None:
-        with self._losing(keeper):
-            refused, now_ms = await keeper.go(runs), unix_ms()
+    async def _send_starts(self, keeper: SupervisorClient, runs: Sequence[str]) -> None:
+        with self._close_on_error(keeper):
+            refused, now_ms = await keeper.start_runs(runs), unix_ms()
             for run in runs:
                 if run not in refused:
-                    self._gateway.began(run, now_ms)
+                    self._gateway.on_run_start(run, now_ms)
             if not self._refused.issuperset(refused):
-                raise KeeperError("a run was not intended")
+                raise SupervisorError("a run was not intended")
             self._refused.difference_update(refused)
 
-    def begin_part(self, part: Part, job: LiveJob, node: str, asked: PartAsked) -> None:
+    def start_step(self, part: JobStep, job: LiveJob, node: str, asked: StepCommand) -> None:
         """Start a job step."""
         if (keeper := self._keeper) is not None:
             home, machine = self._home, self._gateway.machine
-            run = part_of(part.run, job, node, asked, machine, home.folder, as_root=self._as_root)
+            run = step_start_request(part.run, job, node, asked, machine, home.folder, as_root=self._as_root)
             run["lease"] = job.hosts[home.name].leased
-            self._ask(self._part_begun(keeper, part, run, part_files_of(part.run, job)))
+            self._create_task(self._send_step(keeper, part, run, step_files_of(part.run, job)))
 
-    async def _part_begun(
-        self, keeper: Keeper, part: Part, run: Mapping[str, Any], files: Sequence[SmallFile]
+    async def _send_step(
+        self, keeper: SupervisorClient, part: JobStep, run: Mapping[str, Any], files: Sequence[SmallFile]
     ) -> None:  # fmt: skip
         """Start after the intent is durable, unless the job ended."""
-        with self._losing(keeper):
-            lease = self._told_lease(keeper) if run["lease"] else {}
+        with self._close_on_error(keeper):
+            lease = self._lease_fields(keeper) if run["lease"] else {}
             if lease is None:
                 return keeper.close(NOT_CERTAIN)
             refused = await keeper.intend([run], files, lease)
-            if KNOWN in refused.values():
-                raise KeeperError(KNOWN)
+            if ALREADY_KNOWN in refused.values():
+                raise SupervisorError(ALREADY_KNOWN)
             if refused:
-                self._hear(_not_started(part.run, refused[part.run], unix_ms()))
-            elif self._gateway.parts.go(part):
+                self._on_record(_failure_record(part.run, refused[part.run], unix_ms()))
+            elif self._gateway.steps.mark_started(part):
                 self._due()  # from now on, a step without clients is ended
-                if await keeper.go([part.run]):
-                    raise KeeperError("a part was not intended")
+                if await keeper.start_runs([part.run]):
+                    raise SupervisorError("a part was not intended")
         return None
 
     async def read(self, run: str, offsets: Mapping[str, int], wait_s: float) -> Mapping[str, str]:
-        """Output of a step. Raises KeeperError if unreachable."""
+        """Output of a step. Raises SupervisorError if unreachable."""
         if self._keeper is None:
-            raise KeeperError(self.trouble)
+            raise SupervisorError(self.trouble)
         return await self._keeper.read(run, offsets, wait_s)
 
     def order(self, do: str, runs: list[str], **more: str) -> None:
         """Send `end` or `forget` for runs, without waiting."""
         if runs and self._keeper is not None:
-            self._ask(self._told(self._keeper, do, runs=runs, **more))
+            self._create_task(self._send_request(self._keeper, do, runs=runs, **more))
 
-    async def _told(self, keeper: Keeper, do: str, **more: Any) -> None:  # noqa: ANN401 (plain values)
-        with self._losing(keeper):
-            await keeper.ask(do, **more)
+    async def _send_request(self, keeper: SupervisorClient, do: str, **more: Any) -> None:  # noqa: ANN401 (plain values)
+        with self._close_on_error(keeper):
+            await keeper.request(do, **more)
 
     @contextmanager
-    def _losing(self, keeper: Keeper) -> Iterator[None]:
+    def _close_on_error(self, keeper: SupervisorClient) -> Iterator[None]:
         try:
             yield
-        except KeeperError as error:
+        except SupervisorError as error:
             if not keeper.lost.is_set():
-                self._rest()
+                self._lengthen_pause()
                 keeper.close(str(error))
 
-    def _ask(self, talk: Coroutine[Any, Any, None]) -> None:
+    def _create_task(self, talk: Coroutine[Any, Any, None]) -> None:
         task = asyncio.create_task(talk)
         self._asking.add(task)
-        task.add_done_callback(self._asked)
+        task.add_done_callback(self._on_task_done)
 
-    def _asked(self, task: asyncio.Task[None]) -> None:
+    def _on_task_done(self, task: asyncio.Task[None]) -> None:
         self._asking.discard(task)
         if not task.cancelled() and task.exception() is not None:
             self._tasks.append(task)
@@ -265,21 +265,21 @@ class Post:
     # ------------------------------------------------------------------------------------------------------------------
     # Leases.
 
-    def _lease(self, keeper: Keeper) -> dict[str, int] | None:
+    def _lease(self, keeper: SupervisorClient) -> dict[str, int] | None:
         """New lease; None: another service may lead.
 
         Starts at an earlier clock value of the supervisor, so the lease ends there before `_over_s` here.
         """
-        if monotonic_s() - self._journal.certain_s() > CERTAIN_S:
+        if monotonic_s() - self._journal.last_led_s() > CERTAIN_S:
             return None
-        self._over_s = max(0.0 if isinf(self._over_s) else self._over_s, keeper.told_s + LEASE_S + MARGIN_S)
+        self._over_s = max(0.0 if isinf(self._over_s) else self._over_s, keeper.received_s + LEASE_S + MARGIN_S)
         return {"from": keeper.now_ms, "ms": LEASE_S * 1000}
 
-    def _told_lease(self, keeper: Keeper) -> dict[str, int] | None:
+    def _lease_fields(self, keeper: SupervisorClient) -> dict[str, int] | None:
         lease = self._lease(keeper)
         return None if lease is None else {f"lease_{name}": value for name, value in lease.items()}
 
-    async def _see_to_leases(self) -> None:
+    async def _watch_leases(self) -> None:
         renewed_s = 0.0
         while True:
             await asyncio.sleep(LOOK_S)
@@ -287,17 +287,17 @@ class Post:
             if (keeper := self._keeper) is None:
                 if now_s >= self._over_s:
                     self._over_s = inf
-                    self._gateway.lease_is_over(self._home.name)
+                    self._gateway.on_leases_expired(self._home.name)
                     self._due()
             elif now_s >= renewed_s + RENEW_S:
                 renewed_s = now_s
                 self._renew(keeper)
 
-    def _renew(self, keeper: Keeper) -> None:
+    def _renew(self, keeper: SupervisorClient) -> None:
         if (lease := self._lease(keeper)) is not None:
-            self._ask(self._told(keeper, "lease", **lease))
+            self._create_task(self._send_request(keeper, "lease", **lease))
 
-    def see(self) -> None:
+    def raise_errors(self) -> None:
         """Raise unexpected errors of tasks."""
         for task in self._tasks:
             if task.done():
@@ -306,34 +306,34 @@ class Post:
     async def end(self, *, stop: bool) -> None:
         """Disconnect. With `stop`, also stop an idle supervisor."""
         if stop and self._keeper is not None:
-            with suppress(KeeperError, TimeoutError):
+            with suppress(SupervisorError, TimeoutError):
                 async with asyncio.timeout(STOP_S):
-                    await self._keeper.ask("stop")
+                    await self._keeper.request("stop")
         for task in self._tasks:
             task.cancel()
         await asyncio.wait(self._tasks)
 
 
-def leases_over_s() -> float:
+def leases_end_s() -> float:
     """End of all leases given so far, monotonic s."""
     return monotonic_s() + CERTAIN_S + LEASE_S + MARGIN_S
 
 
-def messages(starts: Iterable[LiveJob]) -> Iterator[list[LiveJob]]:
+def split_starts(starts: Iterable[LiveJob]) -> Iterator[list[LiveJob]]:
     """Split starts into messages of limited size."""
     some: list[LiveJob] = []
     size = 0
     for job in starts:
-        if some and (len(some) == MOST_STARTS or size + job.of.size > MOST_TEXT):
+        if some and (len(some) == MOST_STARTS or size + job.submission.size > MOST_TEXT):
             yield some
             some, size = [], 0
         some.append(job)
-        size += job.of.size
+        size += job.submission.size
     if some:
         yield some
 
 
-def _not_started(run: str, why: str, now_ms: int) -> Mapping[str, Any]:
+def _failure_record(run: str, why: str, now_ms: int) -> Mapping[str, Any]:
     return {
         "run": run, "state": "over", "pid": None, "started_ms": None, "ended_ms": now_ms, "code": None,
         "signal": None, "why": FAILED + why,

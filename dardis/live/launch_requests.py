@@ -7,84 +7,84 @@ from pathlib import Path
 from typing import Any
 
 from dardis.live.job_files import REMOTE_SHELL, SmallFile, host_file, launcher_file, script_file
-from dardis.live.job_request import paths_of
-from dardis.live.job_steps import PartAsked, part_files, part_path
-from dardis.live.live_jobs import LiveJob, Share
-from dardis.live.machine import Machine
+from dardis.live.job_request import job_paths
+from dardis.live.job_steps import StepCommand, step_files, step_output_path
+from dardis.live.live_jobs import LiveJob, NodeShare
+from dardis.live.machine import LiveMachine
 
 BASE_PATH = "/usr/local/bin:/usr/bin:/bin"
 
 
 def files_of(job: LiveJob) -> list[SmallFile]:
     """Files of a job."""
-    script = job.of.script
-    return [*_host_files(job), *([script_file(script, job.of.asker)] if script else [])]
+    script = job.submission.script
+    return [*_host_files(job), *([script_file(script, job.submission.user)] if script else [])]
 
 
-def part_files_of(run: str, job: LiveJob) -> list[SmallFile]:
+def step_files_of(run: str, job: LiveJob) -> list[SmallFile]:
     """Files of a job step."""
-    return [*_host_files(job), *part_files(run, job.of.asker)]
+    return [*_host_files(job), *step_files(run, job.submission.user)]
 
 
 def _host_files(job: LiveJob) -> list[SmallFile]:
     return [host_file(job), *([launcher_file(job)] if len(job.shares) > 1 else [])]
 
 
-def run_of(job: LiveJob, machine: Machine, folder: Path, *, as_root: bool) -> dict[str, Any]:
+def start_request(job: LiveJob, machine: LiveMachine, folder: Path, *, as_root: bool) -> dict[str, Any]:
     """Start request for the first host of a job, with the folder of the host."""
-    submission, asked = job.of, job.of.asked
-    asker = submission.asker
+    submission, asked = job.submission, job.submission.request
+    asker = submission.user
     script = [str(folder / script_file(submission.script, asker).path)] if submission.script else []
     array = None if job.index is None else submission.first
-    chdir, output, error = paths_of(asked, job.number, array, job.index, asker.name, submission.cwd)
+    chdir, output, error = job_paths(asked, job.number, array, job.index, asker.name, submission.cwd)
     environment = {"PATH": BASE_PATH, **_for_mpi(job, folder), **submission.environment}
     return {
         "run": job.run, "files": [file.path for file in files_of(job)], "argv": [*script, *asked.argv],
-        "env": environment | _given(job, job.shares[0], folder), "chdir": chdir, "output": output, "error": error,
+        "env": environment | _job_environment(job, job.shares[0], folder), "chdir": chdir, "output": output, "error": error,
         "append": job.attempt > 1, "lease": job.leased, **_limits(job, job.shares[0], machine, as_root=as_root),
     }  # fmt: skip
 
 
-def part_of(
-    run: str, job: LiveJob, node: str, asked: PartAsked, machine: Machine, folder: Path, *, as_root: bool
+def step_start_request(
+    run: str, job: LiveJob, node: str, asked: StepCommand, machine: LiveMachine, folder: Path, *, as_root: bool
 ) -> dict[str, Any]:  # fmt: skip
     """Start request for a job step on `node`, with the folder of its host.
 
     The time limit is that of the job. The end of the job also ends the step.
     """
     share = next(share for share in job.shares if share.node == node)
-    output, error = (str(folder / part_path(run, stream)) for stream in ("out", "err"))
+    output, error = (str(folder / step_output_path(run, stream)) for stream in ("out", "err"))
     return {
-        "run": run, "files": [file.path for file in part_files_of(run, job)], "argv": list(asked.argv),
-        "env": {**asked.environment, **_given(job, share, folder)}, "chdir": asked.cwd, "output": output,
+        "run": run, "files": [file.path for file in step_files_of(run, job)], "argv": list(asked.argv),
+        "env": {**asked.environment, **_job_environment(job, share, folder)}, "chdir": asked.cwd, "output": output,
         "error": error, "append": True, **_limits(job, share, machine, as_root=as_root),
     }  # fmt: skip
 
 
-def _limits(job: LiveJob, share: Share, machine: Machine, *, as_root: bool) -> dict[str, Any]:
-    asker, asked = job.of.asker, job.of.asked
+def _limits(job: LiveJob, share: NodeShare, machine: LiveMachine, *, as_root: bool) -> dict[str, Any]:
+    asker, asked = job.submission.user, job.submission.request
     return {
-        "cores": _bound(share, machine), "memory_bytes": None if asked.memory_mib is None else asked.memory_mib << 20,
+        "cores": _bound_cores(share, machine), "memory_bytes": None if asked.memory_mib is None else asked.memory_mib << 20,
         "walltime_ms": asked.walltime_s * 1000, "grace_ms": asked.grace * 1000,
         "user": {"uid": asker.uid, "gid": asker.gid, "groups": list(asker.groups)} if as_root else None,
     }  # fmt: skip
 
 
-def _bound(share: Share, machine: Machine) -> Iterable[int] | None:
+def _bound_cores(share: NodeShare, machine: LiveMachine) -> Iterable[int] | None:
     return share.cores if machine.cores else None
 
 
-def _given(job: LiveJob, share: Share, folder: Path) -> dict[str, str]:
+def _job_environment(job: LiveJob, share: NodeShare, folder: Path) -> dict[str, str]:
     environment = {
         "DARDIS_JOB_ID": str(job.number),
-        "DARDIS_JOB_NAME": job.of.asked.name,
+        "DARDIS_JOB_NAME": job.submission.request.name,
         "DARDIS_FOLDER": str(folder),
         "DARDIS_NODES": ",".join(share.node for share in job.shares),
-        "DARDIS_CPUS": str(job.of.asked.cpus),
+        "DARDIS_CPUS": str(job.submission.request.cpus),
         "DARDIS_HOSTFILE": str(folder / host_file(job).path),
     }
     if job.index is not None:
-        environment["DARDIS_ARRAY_JOB_ID"] = str(job.of.first)
+        environment["DARDIS_ARRAY_JOB_ID"] = str(job.submission.first)
         environment["DARDIS_ARRAY_INDEX"] = str(job.index)
     if share.gpus:
         environment["CUDA_VISIBLE_DEVICES"] = ",".join(map(str, share.gpus))

@@ -1,6 +1,6 @@
 """Start decisions for live jobs, and replay. Pure.
 
-Equal `Happened` values in equal order give equal starts.
+Equal `InstantEvents` values in equal order give equal starts.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ OVERRUN_S: Final = 30
 
 
 @dataclass(frozen=True, slots=True)
-class Asks:
+class SchedulingRequest:
     """Request of a job: `request` per node by kind, `walltime` in s."""
 
     job: JobId
@@ -49,16 +49,16 @@ class Asks:
 
 
 @dataclass(frozen=True, slots=True)
-class Runs:
+class RunningJob:
     """A running job with `left` remaining seconds."""
 
-    asks: Asks
+    request: SchedulingRequest
     nodes: tuple[int, ...]
-    left: int
+    remaining_s: int
 
 
 @dataclass(frozen=True, slots=True)
-class Happened:
+class InstantEvents:
     """Events of an instant."""
 
     at: int
@@ -67,15 +67,15 @@ class Happened:
     withdrawn: tuple[JobId, ...] = ()
     closed: tuple[int, ...] | None = None
     """Nodes closed from now on; None: unchanged."""
-    runs: tuple[Runs, ...] = ()
-    submitted: tuple[Asks, ...] = ()
-    anew: bool = False
+    runs: tuple[RunningJob, ...] = ()
+    submitted: tuple[SchedulingRequest, ...] = ()
+    is_new_decider: bool = False
     """Whether the decider starts without a state."""
 
     def as_dict(self) -> dict[str, Any]:
         """Convert to JSON values."""
         told: dict[str, Any] = {"at": self.at}
-        if self.anew:
+        if self.is_new_decider:
             told["anew"] = True
         if self.ended:
             told["ended"] = self.ended
@@ -84,34 +84,34 @@ class Happened:
         if self.closed is not None:
             told["closed"] = self.closed
         if self.runs:
-            told["runs"] = [[*_asks_row(run.asks), run.nodes, run.left] for run in self.runs]
+            told["runs"] = [[*_request_row(run.request), run.nodes, run.remaining_s] for run in self.runs]
         if self.submitted:
-            told["submitted"] = [_asks_row(asks) for asks in self.submitted]
+            told["submitted"] = [_request_row(asks) for asks in self.submitted]
         return told
 
     @classmethod
-    def from_dict(cls, told: Mapping[str, Any]) -> Happened:
+    def from_dict(cls, told: Mapping[str, Any]) -> InstantEvents:
         """Convert from JSON values."""
         closed = told.get("closed")
         return cls(
             told["at"], tuple(told.get("ended", ())), tuple(told.get("withdrawn", ())),
             None if closed is None else tuple(closed),
-            tuple(Runs(_asks(row[:5]), tuple(row[5]), row[6]) for row in told.get("runs", ())),
-            tuple(map(_asks, told.get("submitted", ()))), told.get("anew", False),
+            tuple(RunningJob(_request_from_row(row[:5]), tuple(row[5]), row[6]) for row in told.get("runs", ())),
+            tuple(map(_request_from_row, told.get("submitted", ()))), told.get("anew", False),
         )  # fmt: skip
 
 
-def _asks_row(asks: Asks) -> list[Any]:
+def _request_row(asks: SchedulingRequest) -> list[Any]:
     return [asks.job, asks.submit, asks.walltime, asks.nodes, asks.request]
 
 
-def _asks(row: Iterable[Any]) -> Asks:
+def _request_from_row(row: Iterable[Any]) -> SchedulingRequest:
     number, submit, walltime, nodes, request = row
-    return Asks(JobId(number), submit, walltime, nodes, tuple(request))
+    return SchedulingRequest(JobId(number), submit, walltime, nodes, tuple(request))
 
 
 @dataclass(frozen=True, slots=True)
-class Start:
+class JobStart:
     """Start of a job on nodes, ascending."""
 
     job: JobId
@@ -122,15 +122,15 @@ class Start:
 class Instant:
     """Events and starts; for a new decider also the machine."""
 
-    happened: Happened
-    starts: tuple[Start, ...]
+    events: InstantEvents
+    starts: tuple[JobStart, ...]
     machine: Platform | None = None
     bounds: tuple[int, ...] = ()
     """Host h has the nodes [bounds[h], bounds[h+1])."""
 
     def text(self) -> str:
         """Convert to text for the journal."""
-        told = self.happened.as_dict() | {"starts": [[start.job, start.nodes] for start in self.starts]}
+        told = self.events.as_dict() | {"starts": [[start.job, start.nodes] for start in self.starts]}
         if self.machine is not None:
             told |= {"machine": platform_to_dict(self.machine), "bounds": self.bounds}
         return json.dumps(told)
@@ -139,9 +139,9 @@ class Instant:
     def from_text(cls, text: str) -> Instant:
         """Convert from `text`."""
         told = json.loads(text)
-        starts = tuple(Start(JobId(job), tuple(nodes)) for job, nodes in told["starts"])
+        starts = tuple(JobStart(JobId(job), tuple(nodes)) for job, nodes in told["starts"])
         machine = platform_from_dict(told["machine"]) if "machine" in told else None
-        return cls(Happened.from_dict(told), starts, machine, tuple(told.get("bounds", ())))
+        return cls(InstantEvents.from_dict(told), starts, machine, tuple(told.get("bounds", ())))
 
 
 def warm() -> None:
@@ -160,14 +160,14 @@ def host_of_plan(plan: dict[str, Any], host: HostId) -> RelayingHost:
     return host_from_plan(plan, host, find_dispatcher(DISPATCHER).with_settings(SETTINGS).pool)
 
 
-def hosts_here(platform: Platform, bounds: tuple[int, ...]) -> Hosts:
+def local_hosts(platform: Platform, bounds: tuple[int, ...]) -> Hosts:
     """All hosts, in this process."""
     plan = plan_of_hosts(platform, bounds)
     hosts = [host_of_plan(plan, host) for host in all_hosts(len(bounds) - 1)]
     return LocalHosts(hosts) if len(hosts) > 1 else LocalPool(hosts[0].pool)
 
 
-class Decider:
+class LiveDecider:
     """Decides starts of jobs on a machine."""
 
     def __init__(self, platform: Platform, bounds: tuple[int, ...], hosts: Hosts) -> None:
@@ -185,7 +185,7 @@ class Decider:
         self._closed: tuple[int, ...] = ()
         self._waiting: dict[JobId, Job] = {}
         self._running: dict[JobId, tuple[Job, tuple[int, ...], int]] = {}
-        self._starts: list[Start] = []
+        self._starts: list[JobStart] = []
         self._refused: dict[JobId, str] = {}
         self._last = 0
 
@@ -195,7 +195,7 @@ class Decider:
         wake = self._turns.wake() if self._waiting else FOREVER
         return min(wake if wake < NOBODY_KNOWS else FOREVER, ends if self._waiting else FOREVER)
 
-    def decide(self, happened: Happened) -> tuple[list[Start], dict[JobId, str]]:
+    def decide(self, happened: InstantEvents) -> tuple[list[JobStart], dict[JobId, str]]:
         """Starts, and reasons of refused jobs. Time never decreases here.
 
         Raises HostDownError; then discard the decider.
@@ -210,7 +210,7 @@ class Decider:
         left = {node for job in happened.ended for node in self._running.pop(job)[1]}
         self._withdraw(happened.withdrawn, now)
         for run in happened.runs:
-            self._adopt(self._job(run.asks), run.nodes, run.left, now)
+            self._adopt(self._job(run.request), run.nodes, run.remaining_s, now)
         self._extend(now)
         if happened.closed is not None or not left.isdisjoint(self._closed):
             self._close(self._closed if happened.closed is None else happened.closed, now)
@@ -256,7 +256,7 @@ class Decider:
         for turn in turns:
             self._lockstep.run_turn(turn.dialogue, now)
 
-    def _job(self, asks: Asks) -> Job:
+    def _job(self, asks: SchedulingRequest) -> Job:
         """Job submitted by now, even if clocks differ."""
         submit = min(asks.submit, self._last)
         return Job(asks.job, submit, submit, None, asks.walltime, asks.nodes, asks.request, self._platform.all_groups)
@@ -267,23 +267,23 @@ class Decider:
             case Placed(job=number, nodes=placed) if number in self._waiting:
                 job, nodes = self._waiting.pop(number), tuple(sorted(placed.tolist()))
                 self._running[number] = job, nodes, now + job.walltime
-                self._starts.append(Start(number, nodes))
+                self._starts.append(JobStart(number, nodes))
             case Rejected(job=number, reason=reason):
                 self._waiting.pop(number, None)
                 self._refused[number] = reason
 
 
 @dataclass(frozen=True, slots=True)
-class Replayed:
-    """Result of a replay. `differs`: first difference."""
+class ReplayResult:
+    """Result of a replay. `difference`: first difference."""
 
     instants: int
     starts: int
     services: int
-    differs: str = ""
+    difference: str = ""
 
 
-def replay(texts: Iterable[str]) -> Replayed:
+def replay(texts: Iterable[str]) -> ReplayResult:
     """Replay a journal from the first start of a service."""
     decider = None
     instants = starts = services = 0
@@ -293,12 +293,12 @@ def replay(texts: Iterable[str]) -> Replayed:
             continue  # the initial state was pruned
         instants += 1
         if instant.machine is not None:
-            here = hosts_here(instant.machine, instant.bounds)
-            decider, services = Decider(instant.machine, instant.bounds, here), services + 1
+            here = local_hosts(instant.machine, instant.bounds)
+            decider, services = LiveDecider(instant.machine, instant.bounds, here), services + 1
         assert decider is not None
-        again, _ = decider.decide(instant.happened)
+        again, _ = decider.decide(instant.events)
         starts += len(again)
         if tuple(again) != instant.starts:
-            found = f"instant {instants} (second {instant.happened.at}): {again} instead of {list(instant.starts)}"
-            return Replayed(instants, starts, services, found)
-    return Replayed(instants, starts, services)
+            found = f"instant {instants} (second {instant.events.at}): {again} instead of {list(instant.starts)}"
+            return ReplayResult(instants, starts, services, found)
+    return ReplayResult(instants, starts, services)

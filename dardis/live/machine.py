@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
 
-from dardis.live.job_request import JobAsked
-from dardis.live.live_jobs import LiveJob, Share, State
+from dardis.live.job_request import JobRequest
+from dardis.live.live_jobs import LiveJob, LiveJobState, NodeShare
 from dardis.model.addresses import FIRST_HOST, JobId
 from dardis.model.capacity import could_hold
 from dardis.model.errors import InputError
@@ -34,7 +34,7 @@ class HostFacts:
 
 
 @dataclass(frozen=True)
-class Machine:
+class LiveMachine:
     """A platform with real hosts.
 
     `cores`: processors of each node; empty: only counted, not bound.
@@ -70,12 +70,12 @@ class Machine:
         number = self.hosts.index(host)
         return self.names[self.bounds[number] : self.bounds[number + 1]]
 
-    def request(self, asked: JobAsked) -> tuple[int, ...]:
+    def request(self, asked: JobRequest) -> tuple[int, ...]:
         """Request per node, by kind."""
         needs = {CORES: asked.cpus, MEMORY: asked.memory_mib or 0, GPU: asked.gpus}
         return tuple(needs.get(kind, 0) for kind in self.platform.kinds)
 
-    def refusal(self, asked: JobAsked) -> str:
+    def refusal(self, asked: JobRequest) -> str:
         """Why the machine can never run a job; empty: possible."""
         platform = self.platform
         for kind, need in ((GPU, asked.gpus), (MEMORY, asked.memory_mib or 0)):
@@ -90,35 +90,35 @@ class Machine:
         return f"asks for {job.units} node{'s' if job.units > 1 else ''} with {each}; the machine has {could} such"
 
 
-def machine_of(hosts: Sequence[HostFacts]) -> Machine:
+def machine_of(hosts: Sequence[HostFacts]) -> LiveMachine:
     """Machine with a node for each host."""
     alike: list[list[HostFacts]] = []
     for host in hosts:
-        if alike and _holds(alike[-1][0]) == _holds(host):
+        if alike and _host_capacity(alike[-1][0]) == _host_capacity(host):
             alike[-1].append(host)
         else:
             alike.append([host])
     names = tuple(host.name for host in hosts)
-    groups = tuple(NodeGroup(some[0].name, len(some), _holds(some[0])) for some in alike)
+    groups = tuple(NodeGroup(some[0].name, len(some), _host_capacity(some[0])) for some in alike)
     cores = tuple(host.cores for host in hosts)
-    return Machine(Platform(names[FIRST_HOST], groups), names, cores, names, tuple(range(len(hosts) + 1)))
+    return LiveMachine(Platform(names[FIRST_HOST], groups), names, cores, names, tuple(range(len(hosts) + 1)))
 
 
-def _holds(host: HostFacts) -> dict[str, int]:
+def _host_capacity(host: HostFacts) -> dict[str, int]:
     holds = {CORES: len(host.cores), MEMORY: host.memory_mib}
     return holds | {GPU: host.gpus} if host.gpus else holds
 
 
-def many_nodes(platform: Platform, hosts: Sequence[str] = ("localhost",)) -> Machine:
+def machine_of_platform(platform: Platform, hosts: Sequence[str] = ("localhost",)) -> LiveMachine:
     """Machine that shares nodes between hosts; cores are only counted."""
     names = tuple(platform.node_name(node) for node in range(platform.node_count))
-    return Machine(platform, names, (), tuple(hosts), even_bounds(platform.node_count, len(hosts)))
+    return LiveMachine(platform, names, (), tuple(hosts), even_bounds(platform.node_count, len(hosts)))
 
 
-class Free:
+class FreeResources:
     """Free cores and GPUs of each node."""
 
-    def __init__(self, machine: Machine) -> None:
+    def __init__(self, machine: LiveMachine) -> None:
         capacity = machine.platform.capacity.tolist()
         kinds = machine.platform.kinds
         gpu = kinds.index(GPU) if GPU in kinds else None
@@ -129,26 +129,26 @@ class Free:
         self._gpus = {machine.names[n]: set(range(row[gpu])) if gpu is not None else set() for n, row in nodes}
         self._all = {name: (frozenset(cores), frozenset(self._gpus[name])) for name, cores in self._cores.items()}
 
-    def take(self, node: str, cores: int, gpus: int) -> Share:
+    def take(self, node: str, cores: int, gpus: int) -> NodeShare:
         """Take the lowest free numbers of a node."""
-        taken = Share(node, _lowest(self._cores[node], cores), _lowest(self._gpus[node], gpus))
-        self.hold(taken)
+        taken = NodeShare(node, _lowest(self._cores[node], cores), _lowest(self._gpus[node], gpus))
+        self.reserve(taken)
         return taken
 
-    def hold(self, share: Share) -> None:
+    def reserve(self, share: NodeShare) -> None:
         """Take a share, as far as present."""
         if share.node in self._all:
             self._cores[share.node].difference_update(share.cores)
             self._gpus[share.node].difference_update(share.gpus)
 
-    def give_back(self, share: Share) -> None:
+    def release(self, share: NodeShare) -> None:
         """Free a share."""
         if share.node in self._all:
             cores, gpus = self._all[share.node]
             self._cores[share.node].update(cores.intersection(share.cores))
             self._gpus[share.node].update(gpus.intersection(share.gpus))
 
-    def has(self, share: Share) -> bool:
+    def has(self, share: NodeShare) -> bool:
         """Whether the machine has a share."""
         if share.node not in self._all:
             return False
@@ -166,8 +166,12 @@ def _lowest(free: set[int], count: int) -> tuple[int, ...]:
     return chosen
 
 
-def told_nodes(
-    machine: Machine, free: Free, running: Iterable[LiveJob], drained: Mapping[str, str], silent: Container[str | None]
+def nodes_as_json(
+    machine: LiveMachine,
+    free: FreeResources,
+    running: Iterable[LiveJob],
+    drained: Mapping[str, str],
+    silent: Container[str | None],
 ) -> list[dict[str, Any]]:
     """Nodes as JSON values. `drained`: reasons by node. `silent`: unreachable hosts."""
     jobs: dict[str, list[int]] = {}
@@ -190,13 +194,13 @@ def told_nodes(
     return told
 
 
-def strangers(machine: Machine, free: Free, jobs: Iterable[LiveJob]) -> set[JobId]:
+def jobs_on_removed_nodes(machine: LiveMachine, free: FreeResources, jobs: Iterable[LiveJob]) -> set[JobId]:
     """Running jobs on more than the machine has now."""
     left, found = dict(zip(machine.names, machine.platform.capacity.tolist(), strict=True)), set()
     for job in jobs:
-        if job.state is not State.RUNNING:
+        if job.state is not LiveJobState.RUNNING:
             continue
-        request = machine.request(job.of.asked)
+        request = machine.request(job.submission.request)
         if all(
             free.has(share) and all(need <= has for need, has in zip(request, left[share.node], strict=True))
             for share in job.shares

@@ -6,14 +6,14 @@ from collections.abc import Callable, Iterable
 
 from dardis.live.gateway_orders import EndRun, ForgetRun, Order
 from dardis.live.live_jobs import LiveJob
-from dardis.live.machine import Machine
+from dardis.live.machine import LiveMachine
 from dardis.model.addresses import JobId
 
 
-class Strays:
+class OrphanedRuns:
     """Live orphaned runs, and used attempt numbers."""
 
-    def __init__(self, machine: Machine) -> None:
+    def __init__(self, machine: LiveMachine) -> None:
         self._machine = machine
         self._leaving: dict[str, tuple[str, tuple[str, ...]]] = {}
         """Hosts and possible nodes of live orphaned runs."""
@@ -33,7 +33,7 @@ class Strays:
         """Hosts with orphaned runs."""
         return {host for host, _ in self._leaving.values()}
 
-    def told(self, run: str, host: str, job: LiveJob | None, *, over: bool) -> Order:
+    def on_run_record(self, run: str, host: str, job: LiveJob | None, *, over: bool) -> Order:
         """Handle a report about an orphaned run. Return the order."""
         number, attempt = job_and_attempt(run)
         if job is None or job.attempt < attempt:
@@ -70,6 +70,6 @@ def job_run(run: str) -> str:
     return ".".join(run.split(".")[:2])
 
 
-def is_part(run: str) -> bool:
+def is_step(run: str) -> bool:
     """Whether a run is a job step."""
     return run.count(".") > 1

@@ -9,24 +9,24 @@ from time import sleep
 from typing import Any, BinaryIO, Final
 
 from dardis.live.client import Client, is_over
-from dardis.live.job_request import filled_in
+from dardis.live.job_request import fill_pattern
 from dardis.model.errors import DardisError
 
 _BLOCK: Final = 1 << 16
 _PAUSE_S: Final = 0.2
-_LOOKS_A_QUESTION: Final = 5
+_READS_PER_REQUEST: Final = 5
 """Reads between requests to the service."""
 
 
-def path_of(job: Mapping[str, Any], *, error: bool) -> Path:
+def output_path(job: Mapping[str, Any], *, error: bool) -> Path:
     """Path of the output or error file. Raises DardisError if hidden."""
     if not (said := job["error" if error else "output"]):
         raise DardisError(f"job {job['id']} is {job['user']}'s: where it writes is told to nobody else")
-    pattern = filled_in(said, job["id"], job["array"], job["index"], job["name"], job["user"])
+    pattern = fill_pattern(said, job["id"], job["array"], job["index"], job["name"], job["user"])
     return Path(job.get("cwd") or "/", job["chdir"] or "", pattern)
 
 
-def copied(service: Client, job: dict[str, Any], path: Path, *, follow: bool) -> Iterator[bytes]:
+def read_output(service: Client, job: dict[str, Any], path: Path, *, follow: bool) -> Iterator[bytes]:
     """Yield the content; with `follow`, until the job is over. Raises DardisError without a file."""
     looks = 0
     file: BinaryIO | None = None
@@ -45,5 +45,5 @@ def copied(service: Client, job: dict[str, Any], path: Path, *, follow: bool) ->
                 return
             sleep(_PAUSE_S)
             looks += 1
-            if looks % _LOOKS_A_QUESTION == 0:
+            if looks % _READS_PER_REQUEST == 0:
                 job = service.job(job["id"])

@@ -17,7 +17,7 @@ from time import sleep
 from types import FrameType
 from typing import Any, Final
 
-from dardis.live.client import Client, here, place_of
+from dardis.live.client import Client, current_folder, service_folder
 from dardis.live.job_request import is_utf8
 from dardis.live.random_keys import fresh_number
 from dardis.model.errors import DardisError, InputError
@@ -47,12 +47,12 @@ def run_on(service: Client, node: str, argv: Sequence[str]) -> int:
     number = fresh_number()
     environment = {name: value for name, value in os.environ.items() if is_utf8(name + value)}
     asked = {
-        "attempt": attempt, "number": number, "node": node, "argv": list(argv), "cwd": here(),
+        "attempt": attempt, "number": number, "node": node, "argv": list(argv), "cwd": current_folder(),
         "environment": environment, "out": 0, "err": 0,
     }  # fmt: skip
     try:
-        with _signals_raised():
-            end = _followed(service, f"/jobs/{job}/parts", asked)
+        with _raise_signals():
+            end = _follow(service, f"/jobs/{job}/parts", asked)
     except _Signalled as told:
         return 128 + told.number
     finally:
@@ -70,7 +70,7 @@ class NotRunError(DardisError):
     exit_status = FAILED
 
 
-def _followed(service: Client, path: str, asked: dict[str, Any]) -> Mapping[str, Any]:
+def _follow(service: Client, path: str, asked: dict[str, Any]) -> Mapping[str, Any]:
     """Copy the output of a command; return the exit record. Retries without a service."""
     streams = {"out": sys.stdout.buffer, "err": sys.stderr.buffer}
     pause_s = _PAUSE_S[0]
@@ -100,7 +100,7 @@ def _lines(service: Client, path: str, asked: Mapping[str, Any]) -> Iterator[dic
 
 
 @contextmanager
-def _signals_raised() -> Iterator[None]:
+def _raise_signals() -> Iterator[None]:
 
     def tell(number: int, _: FrameType | None) -> None:
         for one in _SIGNALS:
@@ -137,7 +137,7 @@ def main(words: Sequence[str] | None = None) -> int:
     """Run as remote shell; return the exit status."""
     try:
         node, command = node_and_command(sys.argv[1:] if words is None else words)
-        return run_on(Client(place_of(None)), node, ["/bin/sh", "-c", command])
+        return run_on(Client(service_folder(None)), node, ["/bin/sh", "-c", command])
     except (DardisError, BrokenPipeError) as error:
         sys.stderr.write(f"dardis: {error}\n")
         return FAILED

@@ -13,10 +13,10 @@ from typing import Final
 from dardis.engine.clock import unix_ms
 from dardis.live.client import STARTING
 from dardis.live.journal import Journal, JournalError
-from dardis.live.keeper_client import KeeperError
+from dardis.live.keeper_client import SupervisorError
 from dardis.live.launch_requests import files_of
 from dardis.live.live_decisions import Instant
-from dardis.live.live_jobs import LiveJob, State, Submission
+from dardis.live.live_jobs import LiveJob, LiveJobState, Submission
 from dardis.live.service import Service
 
 DAY_MS: Final = 86_400_000
@@ -46,12 +46,12 @@ async def _prune_journal(service: Service, before_ms: int) -> None:
 async def _prune_files(service: Service, before_ms: int) -> None:
     while service.trouble == STARTING:  # noqa: ASYNC110 (no event)
         await asyncio.sleep(BREATH_S)
-    for keeper in service.keepers:
-        with suppress(KeeperError):
+    for keeper in service.supervisors:
+        with suppress(SupervisorError):
             paths = await keeper.old_files(before_ms)
             for at in range(0, len(paths), MOST):
                 # No await in between: nothing new can start first.
-                await keeper.remove_files(unneeded(paths[at : at + MOST], service.gateway.jobs()))
+                await keeper.remove_files(unneeded_files(paths[at : at + MOST], service.gateway.jobs()))
                 await asyncio.sleep(BREATH_S)
 
 
@@ -62,24 +62,24 @@ def prune(journal: Journal, after: int, before_ms: int) -> int | None:
     """
     gone, looked, left = [], 0, True
     while left and looked < MOST:
-        row = journal.over_after(after)
+        row = journal.next_finished(after)
         if row is None or Submission.from_row(row).submitted_ms >= before_ms:
             left = False  # later submissions are newer
             continue
         after = row.first
         looked += row.count
-        ends = [LiveJob.end_in(text) for text in journal.become_over(row).values()]
+        ends = [LiveJob.end_from_text(text) for text in journal.finished_job_states(row).values()]
         if len(ends) == row.count and all(end is not None and end < before_ms for end in ends):
             gone.append(row)
     told = journal.first_instants(MOST)
     old = 0
-    while old < len(told) and Instant.from_text(told[old][1]).happened.at * 1000 < before_ms:
+    while old < len(told) and Instant.from_text(told[old][1]).events.at * 1000 < before_ms:
         old += 1
     journal.remove(gone, told[old - 1][0] if old else 0)
     return after if left or old == MOST else None
 
 
-def unneeded(paths: Iterable[str], jobs: Iterable[LiveJob]) -> list[str]:
+def unneeded_files(paths: Iterable[str], jobs: Iterable[LiveJob]) -> list[str]:
     """Small files without a running job."""
-    needed = {file.path for job in jobs if job.state is State.RUNNING for file in files_of(job)}
+    needed = {file.path for job in jobs if job.state is LiveJobState.RUNNING for file in files_of(job)}
     return [path for path in paths if path not in needed]

@@ -16,42 +16,42 @@ from pathlib import Path
 
 from dardis.config.platform_file import load_platform
 from dardis.live.api import Api
-from dardis.live.client import socket_of
-from dardis.live.etcd import Place
+from dardis.live.client import socket_path
+from dardis.live.etcd import EtcdAddress
 from dardis.live.etcd_journal import EtcdJournal, open_journal
-from dardis.live.host_liveness import further
+from dardis.live.host_liveness import further_host_folder
 from dardis.live.job_files import put_files, remote_shell
-from dardis.live.keeper.runs import open_files
-from dardis.live.keeper_client import KEEPER, KeeperClient
-from dardis.live.keeper_mailbox import Home
+from dardis.live.keeper.runs import raise_open_files_limit
+from dardis.live.keeper_client import SUPERVISOR_FOLDER, LocalSupervisorClient
+from dardis.live.keeper_mailbox import SupervisedHost
 from dardis.live.live_decisions import warm
-from dardis.live.machine import HostFacts, machine_of, many_nodes
-from dardis.live.remote_socket_server import FarDoors
+from dardis.live.machine import HostFacts, machine_of, machine_of_platform
+from dardis.live.remote_socket_server import ForwardedConnections
 from dardis.live.retention import keep_pruning
 from dardis.live.service import Service
-from dardis.live.socket_server import listening
+from dardis.live.socket_server import open_listener
 from dardis.model.errors import InputError
 from dardis.model.out_folder import locked
 
 
 @dataclass(frozen=True, slots=True)
-class Serving:
+class ServiceSettings:
     """Settings of a service."""
 
     folder: Path
     platform: Path | None
     """Shared between the hosts; None: a node per host."""
-    etcd: Callable[[], Place] | None
+    etcd: Callable[[], EtcdAddress] | None
     """Returns the journal address; None: the folder."""
     users: bool
     user_jobs: int
     keep_days: int | None
     """Time to keep finished jobs; None: for ever."""
     epoch: int
-    keepers_apart: bool
+    has_external_supervisors: bool
     address: str | None
     """Address of the first rank; None: host name."""
-    begun: Callable[[Service], None]
+    on_start: Callable[[Service], None]
 
 
 def prepare_folder(folder: Path, *, users: bool) -> Path:
@@ -74,77 +74,83 @@ def prepare_folder(folder: Path, *, users: bool) -> Path:
         folder.chmod(mode)
     if not os.access(folder, os.W_OK | os.X_OK):
         raise InputError(folder, "can't be written", "a folder that you may write")
-    socket_of(folder / KEEPER)  # the longer path
+    socket_path(folder / SUPERVISOR_FOLDER)  # the longer path
     for path, why in put_files(folder, [remote_shell()]).items():
         raise InputError(folder / path, f"can't be written ({why})", "a folder with some room")
     return folder
 
 
-def see_no_others(folder: Path, hosts: int) -> None:
+def check_former_hosts(folder: Path, hosts: int) -> None:
     """Raise InputError if a former host of this machine has runs on shared processors.
 
     `hosts`: hosts on this machine now.
     """
     for place in count(max(hosts, 1)):
-        runs = folder / further(place) / KEEPER / "runs"
+        runs = folder / further_host_folder(place) / SUPERVISOR_FOLDER / "runs"
         if not runs.parent.parent.exists():
             return
         if runs.exists() and any(runs.iterdir()):
             raise InputError(
-                folder / further(place), f"its keeper has runs, and this machine is {hosts} hosts now",
+                folder / further_host_folder(place), f"its keeper has runs, and this machine is {hosts} hosts now",
                 f"a service of {place + 1} hosts of this machine at least, until these are over",
             )  # fmt: skip
 
 
-def this_host() -> HostFacts:
+def local_host_facts() -> HostFacts:
     """This host: usable processors, memory and NVIDIA GPUs."""
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") >> 20
     gpus = sum(1 for _ in Path("/dev").glob("nvidia[0-9]*"))
     return HostFacts(socket.gethostname(), tuple(sorted(os.sched_getaffinity(0))), memory, gpus)
 
 
-def home_here(folder: Path, name: str, asked: Serving) -> Home:
+def local_supervised_host(folder: Path, name: str, asked: ServiceSettings) -> SupervisedHost:
     """Local host. Runs have leases if the journal is in etcd."""
-    connect = partial(KeeperClient.connect, folder, apart=asked.keepers_apart)
-    return Home(name, folder, connect, leased=asked.etcd is not None)
+    connect = partial(LocalSupervisorClient.connect, folder, apart=asked.has_external_supervisors)
+    return SupervisedHost(name, folder, connect, leased=asked.etcd is not None)
 
 
-def serve_here(asked: Serving) -> None:
+def serve_locally(asked: ServiceSettings) -> None:
     """Serve with this machine until stopped. Raises InputError.
 
     With a platform, all nodes are local; cores are only counted.
     """
-    host = this_host()
-    machine = machine_of([host]) if asked.platform is None else many_nodes(load_platform(asked.platform), [host.name])
+    host = local_host_facts()
+    machine = (
+        machine_of([host])
+        if asked.platform is None
+        else machine_of_platform(load_platform(asked.platform), [host.name])
+    )
     folder = prepare_folder(asked.folder, users=asked.users)
     if asked.platform is None:
-        see_no_others(folder, 1)
+        check_former_hosts(folder, 1)
     warm()
-    open_files()
+    raise_open_files_limit()
     before = os.umask(0o077)  # protects the lock; public files get their mode explicitly
     try:
         with (
             locked(folder, folder, "service.lock"),
             closing(open_journal(folder, asked.etcd and asked.etcd(), asked.epoch)) as journal,
         ):
-            homes = [home_here(folder, host.name, asked)]
+            homes = [local_supervised_host(folder, host.name, asked)]
             service = Service(folder, machine, homes, journal, users=asked.users)
-            asyncio.run(serving(service, asked))
+            asyncio.run(serve_until_stopped(service, asked))
     finally:
         os.umask(before)
 
 
-async def serving(service: Service, asked: Serving, doors: FarDoors | None = None) -> None:
+async def serve_until_stopped(
+    service: Service, asked: ServiceSettings, doors: ForwardedConnections | None = None
+) -> None:
     """Serve from a prepared, locked folder until stopped."""
     for which in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         asyncio.get_running_loop().add_signal_handler(which, service.stopping.set)
     api = Api(service, asked.user_jobs)
-    with listening(service.folder, users=service.users) as listener:
-        async with api.answering(listener, doors):
+    with open_listener(service.folder, users=service.users) as listener:
+        async with api.serve_connections(listener, doors):
             keep = asked.keep_days
             pruning = None if keep is None else asyncio.create_task(keep_pruning(service, keep))
             try:
-                asked.begun(service)
+                asked.on_start(service)
                 await _run(service)
             finally:
                 if pruning is not None:
@@ -154,7 +160,7 @@ async def serving(service: Service, asked: Serving, doors: FarDoors | None = Non
 async def _run(service: Service) -> None:
     both = [asyncio.create_task(service.run())]
     if isinstance(service.journal, EtcdJournal):
-        both.append(asyncio.create_task(service.journal.superseded()))
+        both.append(asyncio.create_task(service.journal.wait_for_takeover()))
     try:
         done, _ = await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
         for task in done:

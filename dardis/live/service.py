@@ -17,16 +17,16 @@ from pathlib import Path
 from typing import Final, TypeVar
 
 from dardis.engine.clock import monotonic_s, unix_ms, unix_now
-from dardis.live.admission import Reach
+from dardis.live.admission import HostConnector
 from dardis.live.client import STARTING
 from dardis.live.gateway import Gateway
-from dardis.live.gateway_orders import EndRun, ForgetRun, Order, StartRun, Taken
-from dardis.live.job_steps import Part
+from dardis.live.gateway_orders import EndRun, ForgetRun, GatewayOutput, Order, StartRun
+from dardis.live.job_steps import JobStep
 from dardis.live.journal import Journal, JournalError
-from dardis.live.keeper_client import Keeper
-from dardis.live.keeper_mailbox import LOOK_S, Home, Intended, Post, leases_over_s
-from dardis.live.live_jobs import LiveJob, State, Submission, job_of, jobs_of
-from dardis.live.machine import Machine
+from dardis.live.keeper_client import SupervisorClient
+from dardis.live.keeper_mailbox import LOOK_S, IntendedRuns, Mailbox, SupervisedHost, leases_end_s
+from dardis.live.live_jobs import LiveJob, LiveJobState, Submission, job_of, jobs_of
+from dardis.live.machine import LiveMachine
 
 _T = TypeVar("_T")
 
@@ -41,7 +41,7 @@ class Service:
     """Service of one or several hosts. A single thread, except for journal writes."""
 
     def __init__(
-        self, folder: Path, machine: Machine, homes: Sequence[Home], journal: Journal, reach: Reach | None = None,
+        self, folder: Path, machine: LiveMachine, homes: Sequence[SupervisedHost], journal: Journal, reach: HostConnector | None = None,
         *, users: bool = False,
     ) -> None:  # fmt: skip
         """Restore journal state.
@@ -50,7 +50,7 @@ class Service:
         """
         self.folder, self.machine, self.journal, self.users = folder, machine, journal, users
         self._homes, self._reach = homes, reach
-        self.gateway = self._recalled()
+        self.gateway = self._restored_gateway()
         self.trouble = STARTING
         """Why not ready; empty: ready."""
         self.stopping = asyncio.Event()
@@ -58,7 +58,7 @@ class Service:
         """Stopped by a client, not by a signal."""
         self._ending = False
         """Whether starts are disabled for good."""
-        self._posts: dict[str, Post] = {}
+        self._posts: dict[str, Mailbox] = {}
         self._writer = ThreadPoolExecutor(1, "journal")
         self._due = asyncio.Event()
         self._unwritten: list[asyncio.Future[None]] = []
@@ -68,10 +68,10 @@ class Service:
         self._waiting: dict[int, list[asyncio.Future[LiveJob]]] = {}
         self._following: dict[str, list[asyncio.Event]] = {}
         self._next = journal.next_job()
-        self._gone_s = leases_over_s()
+        self._gone_s = leases_end_s()
         """End of leases on removed hosts, monotonic s; inf: handled."""
 
-    def _recalled(self) -> Gateway:
+    def _restored_gateway(self) -> Gateway:
         rows = [(Submission.from_row(row), become) for row, become in self.journal.unfinished()]
         leased = {home.name for home in self._homes if home.leased}
         return Gateway(self.machine, rows, self.journal.drains(), self._reach, leased)
@@ -84,67 +84,67 @@ class Service:
 
         Raises InputError, errors of `may` for new jobs, and JournalError.
         """
-        named = None if submission.key is None else (submission.asker.uid, submission.key)
+        named = None if submission.key is None else (submission.user.uid, submission.key)
         if named is not None:
             if named in self._keys:
                 numbers = self._keys[named]
-                await self.written()
+                await self.wait_until_written()
                 return numbers
             if found := self.journal.find(*named):
                 return range(found[0], found[0] + found[1])
-        self.see_ready()
+        self.check_ready()
         may()
         submission = replace(submission, first=self._next)
-        self.gateway.submit(submission, self._how_ended)
+        self.gateway.submit(submission, self._end_states)
         self._next += submission.count
         numbers = range(submission.first, self._next)
         if named is not None:
             self._keys[named] = numbers
-        await self.written()
+        await self.wait_until_written()
         return numbers
 
-    async def written(self) -> None:
+    async def wait_until_written(self) -> None:
         """Wait until all requests are in the journal. Raises JournalError."""
-        self.see_ready()
+        self.check_ready()
         waiting: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._unwritten.append(waiting)
         self._due.set()
         await waiting
 
-    def see_ready(self) -> None:
+    def check_ready(self) -> None:
         """Raise JournalError unless ready."""
         if self.trouble:
             raise JournalError(self.trouble)
 
     @property
-    def silent(self) -> dict[str, str]:
+    def unreachable_hosts(self) -> dict[str, str]:
         """Unreachable hosts, with reasons."""
         return {host: post.trouble for host, post in self._posts.items() if post.trouble}
 
     @property
-    def keepers(self) -> list[Keeper]:
+    def supervisors(self) -> list[SupervisorClient]:
         """Connections to reachable hosts."""
-        return [post.keeper for post in self._posts.values() if post.keeper is not None]
+        return [post.supervisor for post in self._posts.values() if post.supervisor is not None]
 
     def find(self, number: int) -> LiveJob | None:
         """Job, unfinished or finished."""
-        if (job := self.gateway.job(number)) is not None or (found := self.journal.holder(number)) is None:
+        if (job := self.gateway.job(number)) is not None or (found := self.journal.find_job(number)) is None:
             return job
         return job_of(Submission.from_row(found[0]), number, found[1])
 
-    def _over(self, number: int) -> list[LiveJob]:
-        found = self.journal.holder(number)
+    def _finished_jobs(self, number: int) -> list[LiveJob]:
+        found = self.journal.find_job(number)
         if found is None:
             return []
         submission = Submission.from_row(found[0])
-        return jobs_of(submission, self.journal.become(submission.first, submission.count))
+        return jobs_of(submission, self.journal.job_states(submission.first, submission.count))
 
     def array(self, first: int) -> list[LiveJob]:
         """Jobs of a submission, by its first job."""
-        return self.gateway.array(first) or self._over(first)
+        return self.gateway.array(first) or self._finished_jobs(first)
 
-    def _how_ended(self, number: int) -> list[State]:
-        jobs = self._over(number)
+    def _end_states(self, number: int) -> list[LiveJobState]:
+        jobs = self._finished_jobs(number)
         states = [job.state for job in jobs]
         return states if jobs and jobs[0].number == number else [job.state for job in jobs if job.number == number]
 
@@ -167,17 +167,17 @@ class Service:
     def release(self, job: LiveJob) -> bool:
         """Release a held job or requeue an unknown job. Return whether possible."""
         mine = self.gateway.job(job.number)
-        if mine is None and job.state is State.UNKNOWN:
-            self.gateway.reopen(job.of, self.journal.become(job.of.first, job.of.count))
+        if mine is None and job.state is LiveJobState.UNKNOWN:
+            self.gateway.reopen(job.submission, self.journal.job_states(job.submission.first, job.submission.count))
             mine = self.gateway.job(job.number)
         return mine is not None and self.gateway.release(mine)
 
-    async def ended(self, number: int, patience_s: float | None) -> LiveJob | None:
+    async def wait_for_end(self, number: int, patience_s: float | None) -> LiveJob | None:
         """Wait for a durable end, up to `patience_s`. None: no such job."""
         job = self.find(number)
         if job is None or job.state.is_over:
             if job is not None and self.gateway.job(number) is not None:
-                await self.written()
+                await self.wait_until_written()
             return job
         waiting: asyncio.Future[LiveJob] = asyncio.get_running_loop().create_future()
         self._waiting.setdefault(number, []).append(waiting)
@@ -192,12 +192,12 @@ class Service:
                 if not others:
                     del self._waiting[number]
 
-    def post(self, host: str) -> Post | None:
+    def mailbox(self, host: str) -> Mailbox | None:
         """Mailbox of a host, or None."""
         return self._posts.get(host)
 
     @contextmanager
-    def following(self, run: str) -> Iterator[asyncio.Event]:
+    def subscribe_step(self, run: str) -> Iterator[asyncio.Event]:
         """Event set by news of a job step."""
         news = asyncio.Event()
         self._following.setdefault(run, []).append(news)
@@ -208,9 +208,9 @@ class Service:
             if not others:
                 del self._following[run]
 
-    def leave_part(self, part: Part) -> None:
+    def release_step(self, part: JobStep) -> None:
         """Release a job step no longer needed."""
-        self.gateway.parts.wanted_no_more(part)
+        self.gateway.steps.discard(part)
         self._due.set()
 
     # ------------------------------------------------------------------------------------------------------------------
@@ -231,13 +231,13 @@ class Service:
                 stopping.cancel()
                 assert error is not None
                 raise error
-            await self._end_posts(stop=False)
+            await self._close_mailboxes(stop=False)
             self._fail(error)
             await asyncio.wait([stopping], timeout=AGAIN_S)
         await self._close()
 
-    def _post(self, home: Home) -> Post:
-        return Post(home, self.gateway, self.journal, self._due.set, as_root=self.users)
+    def _new_mailbox(self, home: SupervisedHost) -> Mailbox:
+        return Mailbox(home, self.gateway, self.journal, self._due.set, as_root=self.users)
 
     def _fail(self, error: JournalError) -> None:
         """Refuse all requests and restore the state of the journal."""
@@ -247,37 +247,37 @@ class Service:
                 waiting.set_exception(JournalError(str(error)))
         self._unwritten = []
         self._keys = {}
-        self._recall()
+        self._restore()
 
-    def _recall(self) -> None:
-        self.gateway, self._gone_s = self._recalled(), leases_over_s()
+    def _restore(self) -> None:
+        self.gateway, self._gone_s = self._restored_gateway(), leases_end_s()
         if self._ending:
-            self.gateway.start_nothing()
+            self.gateway.disable_starts()
         # Clients may have seen unwritten numbers; never reuse these.
         self._next = max(self._next, self.journal.next_job())
 
     async def _serve(self) -> None:
-        if await self.between_writes(self.journal.settle):
-            self._recall()
-        self._posts = {home.name: self._post(home) for home in self._homes}
+        if await self.between_writes(self.journal.resolve_pending_write):
+            self._restore()
+        self._posts = {home.name: self._new_mailbox(home) for home in self._homes}
         await self._gather()
         self.trouble = ""
         while True:
             now_ms = unix_ms()
             for post in self._posts.values():
-                post.see()
-                post.tell(now_ms)
+                post.raise_errors()
+                post.deliver_records(now_ms)
             if monotonic_s() >= self._gone_s:
                 self._gone_s = inf
-                for host in self.gateway.hosts_gone:
-                    self.gateway.lease_is_over(host)
-            self.gateway.end_parts_alone(monotonic_s())
+                for host in self.gateway.removed_hosts:
+                    self.gateway.on_leases_expired(host)
+            self.gateway.end_unattended_steps(monotonic_s())
             self.gateway.decide(now_ms // 1000)
-            for host in self.gateway.hearing.silent:
+            for host in self.gateway.liveness.unreachable:
                 self._posts[host].drop()
-            taken = self.gateway.take()
+            taken = self.gateway.take_output()
             unwritten, self._unwritten = self._unwritten, []
-            intended: list[tuple[Post, Intended]] = []
+            intended: list[tuple[Mailbox, IntendedRuns]] = []
             try:
                 if taken.batch:
                     writing = self.between_writes(self.journal.write, taken.batch)
@@ -288,7 +288,7 @@ class Service:
                 raise
             self._acknowledge(taken, unwritten)
             self._order(taken.orders, intended)
-            if not (self._due.is_set() or any(post.has_news for post in self._posts.values())):
+            if not (self._due.is_set() or any(post.has_records for post in self._posts.values())):
                 await self._sleep()
             self._due.clear()
 
@@ -301,28 +301,28 @@ class Service:
                 task.cancel()
 
     async def _sleep(self) -> None:
-        longest = LOOK_S if any(self.gateway.parts.going()) else LONGEST_SLEEP_S
+        longest = LOOK_S if any(self.gateway.steps.live_steps()) else LONGEST_SLEEP_S
         patience = min(self.gateway.wake() - unix_now(), self._gone_s - monotonic_s(), longest)
         with suppress(TimeoutError):
             async with asyncio.timeout(max(patience, 0.0)):  # `wait_for` may miss a cancellation
                 await self._due.wait()
 
-    def _acknowledge(self, taken: Taken, unwritten: list[asyncio.Future[None]]) -> None:
+    def _acknowledge(self, taken: GatewayOutput, unwritten: list[asyncio.Future[None]]) -> None:
         for waiting in unwritten:
             if not waiting.done():
                 waiting.set_result(None)
         for row in taken.batch.submissions:
             if row.key is not None:
                 self._keys.pop((row.asker, row.key), None)
-        for job in taken.jobs:
+        for job in taken.finished_jobs:
             for ends in self._waiting.pop(job.number, ()):
                 if not ends.done():
                     ends.set_result(job)
-        for run in taken.parts:
+        for run in taken.changed_steps:
             for news in self._following.get(run, ()):
                 news.set()
 
-    def _intend(self, orders: list[Order]) -> list[tuple[Post, Intended]]:
+    def _intend(self, orders: list[Order]) -> list[tuple[Mailbox, IntendedRuns]]:
         starts: dict[str, list[LiveJob]] = {}
         for order in orders:
             if isinstance(order, StartRun):
@@ -330,7 +330,7 @@ class Service:
         told = [(self._posts[host], self._posts[host].intend(jobs)) for host, jobs in starts.items()]
         return [(post, intended) for post, intended in told if intended is not None]
 
-    def _order(self, orders: list[Order], intended: list[tuple[Post, Intended]]) -> None:
+    def _order(self, orders: list[Order], intended: list[tuple[Mailbox, IntendedRuns]]) -> None:
         ends: dict[str, list[str]] = {}
         known: dict[str, list[str]] = {}
         for order in orders:
@@ -341,7 +341,7 @@ class Service:
         for host, runs in known.items():
             self._posts[host].order("forget", runs)
         for post, begin in intended:
-            post.go(begin)
+            post.start_runs(begin)
         for host, runs in ends.items():
             self._posts[host].order("end", runs, why="cancelled")
 
@@ -355,31 +355,31 @@ class Service:
         Ignores unreachable hosts. Raises JournalError if cancellations cannot be written.
         """
         if kill:
-            self.see_ready()
-            self.gateway.start_nothing()
-            running = [job for job in self.gateway.jobs() if job.state is State.RUNNING]
+            self.check_ready()
+            self.gateway.disable_starts()
+            running = [job for job in self.gateway.jobs() if job.state is LiveJobState.RUNNING]
             for job in running:
                 self.gateway.cancel(job, unix_ms())
-            await self.written()
+            await self.wait_until_written()
             self._ending = True
-            await asyncio.gather(*(self._over_or_lost(job.number) for job in running))
-            while self.trouble or self.gateway.goes_on:  # noqa: ASYNC110 (rare)
+            await asyncio.gather(*(self._wait_until_over_or_lost(job.number) for job in running))
+            while self.trouble or self.gateway.has_steps_or_orphans:  # noqa: ASYNC110 (rare)
                 await asyncio.sleep(AGAIN_S / 10)
         self.stopped = True
         self.stopping.set()
 
-    async def _over_or_lost(self, number: int) -> None:
-        while (job := self.gateway.job(number)) is not None and job.state is State.RUNNING:
-            if not self.trouble and self.gateway.hearing.why_lost(job):
+    async def _wait_until_over_or_lost(self, number: int) -> None:
+        while (job := self.gateway.job(number)) is not None and job.state is LiveJobState.RUNNING:
+            if not self.trouble and self.gateway.liveness.lost_reason(job):
                 return
             with suppress(JournalError):  # the cancellation is durable
-                await self.ended(number, LOOK_S)
+                await self.wait_for_end(number, LOOK_S)
 
-    async def _end_posts(self, *, stop: bool) -> None:
+    async def _close_mailboxes(self, *, stop: bool) -> None:
         posts, self._posts = self._posts, {}
         await asyncio.gather(*(post.end(stop=stop) for post in posts.values()))
 
     async def _close(self) -> None:
-        await self._end_posts(stop=True)
+        await self._close_mailboxes(stop=True)
         self._writer.shutdown()
         self.journal.close()

@@ -13,35 +13,35 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from dardis.live.client import socket_of
-from dardis.live.stream_forwarding import Tunnels
+from dardis.live.client import socket_path
+from dardis.live.stream_forwarding import StreamForwarder
 from dardis.model.errors import InputError
 
-MOST: Final = 128
+MOST_CONNECTIONS: Final = 128
 """Per user and host; more are closed."""
 BACKLOG: Final = 128
 AGAIN_S: Final = 1.0
 """Pause without room for a connection, s."""
 
 
-class Who(NamedTuple):
+class PeerUser(NamedTuple):
     """User of a connection."""
 
     uid: int
     gid: int
 
 
-def peer_of(connection: socket.socket) -> Who:
+def peer_user(connection: socket.socket) -> PeerUser:
     """User of a Unix socket connection, from the kernel."""
     told = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
     _, uid, gid = struct.unpack("3i", told)
-    return Who(uid, gid)
+    return PeerUser(uid, gid)
 
 
 @contextmanager
-def listening(folder: Path, *, users: bool) -> Iterator[socket.socket]:
+def open_listener(folder: Path, *, users: bool) -> Iterator[socket.socket]:
     """Listen in a locked folder, for its user or for all. Raises InputError."""
-    path = socket_of(folder)
+    path = socket_path(folder)
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
         listener.setblocking(False)
         before = os.umask(0o177)
@@ -61,35 +61,35 @@ def listening(folder: Path, *, users: bool) -> Iterator[socket.socket]:
             path.unlink(missing_ok=True)
 
 
-class Door:
+class SocketServer:
     """Forwards connections to the service."""
 
     def __init__(self, listener: socket.socket, say: Callable[[bytes], bool]) -> None:
         """`say` sends a message and returns whether a link exists."""
         self._listener, self._send = listener, say
-        self._tunnels = Tunnels(self._say)
+        self._tunnels = StreamForwarder(self._send_message)
         self._of = Counter[int]()
         self._last = 0
         self._taking = asyncio.create_task(self._take())
 
-    def hear(self, told: Mapping[str, Any]) -> None:
+    def on_message(self, told: Mapping[str, Any]) -> None:
         """Handle a message of the service."""
-        self._tunnels.hear(told)
+        self._tunnels.on_message(told)
 
-    def look(self) -> None:
+    def report_connections(self) -> None:
         """Report open connections; the service may have closed some."""
         if self._taking.done():
             self._taking.result()  # raises unexpected errors
-        if (numbers := self._tunnels.numbers) and not self._say({"door": 0, "open": numbers}):
-            self._tunnels.break_off()
+        if (numbers := self._tunnels.numbers) and not self._send_message({"door": 0, "open": numbers}):
+            self._tunnels.close_all()
 
     async def close(self) -> None:
         """Close all connections."""
         self._taking.cancel()
         await asyncio.wait([self._taking])
-        self._tunnels.break_off()
+        self._tunnels.close_all()
 
-    def _say(self, told: Mapping[str, Any]) -> bool:
+    def _send_message(self, told: Mapping[str, Any]) -> bool:
         return self._send(json.dumps(told).encode())
 
     async def _take(self) -> None:
@@ -100,10 +100,10 @@ class Door:
             except OSError:  # no room, or the client is gone
                 await asyncio.sleep(AGAIN_S)
             else:
-                self._carry(connection)
+                self._forward(connection)
 
-    def _carry(self, connection: socket.socket) -> None:
-        who = peer_of(connection)
+    def _forward(self, connection: socket.socket) -> None:
+        who = peer_user(connection)
         self._of[who.uid] += 1
 
         def leave(_: object = None) -> None:
@@ -111,7 +111,7 @@ class Door:
             self._of -= Counter([who.uid])
 
         self._last += 1
-        if self._of[who.uid] <= MOST and self._say({"door": self._last, "who": who}):
-            self._tunnels.begin(self._last, nullcontext(connection)).add_done_callback(leave)
+        if self._of[who.uid] <= MOST_CONNECTIONS and self._send_message({"door": self._last, "who": who}):
+            self._tunnels.forward(self._last, nullcontext(connection)).add_done_callback(leave)
         else:
             leave()

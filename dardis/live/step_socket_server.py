@@ -11,9 +11,9 @@ from typing import Any, Final
 
 from aiohttp import web
 
-from dardis.live.job_request import check_surroundings, check_text
-from dardis.live.job_steps import STREAMS, Part, PartAsked, unknown
-from dardis.live.keeper_client import KeeperError
+from dardis.live.job_request import check_environment, check_text
+from dardis.live.job_steps import STREAMS, JobStep, StepCommand, unknown_record
+from dardis.live.keeper_client import SupervisorError
 from dardis.live.keeper_mailbox import MOST_TEXT
 from dardis.live.live_jobs import LiveJob
 from dardis.live.service import Service
@@ -24,7 +24,7 @@ QUIET_S: Final = 5.0
 MOST_NUMBER: Final = 1 << 63
 
 
-class PartDoor:
+class StepApi:
     """Repeated requests start a step only once."""
 
     def __init__(
@@ -42,78 +42,80 @@ class PartDoor:
 
     async def _leave(self, request: web.Request) -> web.Response:
         job, told = self._owned(request), request.match_info
-        if (part := self._service.gateway.parts.get(f"{job.number}.{told['attempt']}.{told['number']}")) is not None:
-            self._service.leave_part(part)
+        if (part := self._service.gateway.steps.get(f"{job.number}.{told['attempt']}.{told['number']}")) is not None:
+            self._service.release_step(part)
         return web.json_response({})
 
     async def _follow(self, request: web.Request) -> web.StreamResponse:
         number, told = self._owned(request).number, await self._body(request)
-        run = f"{number}.{_whole(told, 'attempt')}.{_whole(told, 'number')}"
-        offsets = {stream: _whole(told, stream) for stream in STREAMS}
-        part = self._part(run, told)
+        run = f"{number}.{_integer_field(told, 'attempt')}.{_integer_field(told, 'number')}"
+        offsets = {stream: _integer_field(told, stream) for stream in STREAMS}
+        part = self._requested_step(run, told)
         del told  # may be long
         response = web.StreamResponse()
         await response.prepare(request)
         if part is None:
-            await _say(response, _end_of(unknown(run, "unknown: what its keeper knew of it is lost, or was given up")))
+            await _write_line(
+                response, _end_of(unknown_record(run, "unknown: what its keeper knew of it is lost, or was given up"))
+            )
             return response
         part.clients += 1
         try:
-            with suppress(KeeperError, ConnectionError):  # the client retries
-                await _say(response, {"mark": part.mark})
-                await self._tell(response, part, offsets)
+            with suppress(SupervisorError, ConnectionError):  # the client retries
+                await _write_line(response, {"mark": part.incarnation})
+                await self._stream_output(response, part, offsets)
         finally:
             part.clients -= 1
         return response
 
-    def _part(self, run: str, told: Mapping[str, Any]) -> Part | None:
+    def _requested_step(self, run: str, told: Mapping[str, Any]) -> JobStep | None:
         """Requested step; None: unknown end."""
         gateway = self._service.gateway
-        job = gateway.running_as(run.rpartition(".")[0])
+        job = gateway.job_of_run(run.rpartition(".")[0])
         if job is None:
             number, attempt, _ = run.split(".")
             raise web.HTTPConflict(text=f"job {number} does not run, or not for the {attempt}. time")
         if (node := told["node"]) not in (nodes := [share.node for share in job.shares]):
             raise InputError("NODE", repr(node), f"one of the job's: {', '.join(nodes)}")
-        asked = _asked(told)
-        part, host = gateway.parts.get(run), self._service.machine.host(node)
-        if part is not None and part.lost:
+        asked = _read_command(told)
+        part, host = gateway.steps.get(run), self._service.machine.host(node)
+        if part is not None and part.is_lost:
             return part
         if part is None and host is not None and host not in job.hosts:
             return None  # the host was given up
-        post = None if host is None else self._service.post(host)
-        if host is None or post is None or not gateway.hearing.is_heard(host):
+        post = None if host is None else self._service.mailbox(host)
+        if host is None or post is None or not gateway.liveness.is_reachable(host):
             raise web.HTTPServiceUnavailable(text=f"the host of {node} is silent")
         if part is not None:
             return part
         if job.cancelled:
             raise web.HTTPConflict(text=f"job {job.number} is to end")
         mark = told.get("mark")
-        if (part := gateway.begin_part(job, run, host, mark)) is not None:
-            post.begin_part(part, job, node, asked)
+        if (part := gateway.start_step(job, run, host, mark)) is not None:
+            post.start_step(part, job, node, asked)
         return part
 
-    async def _tell(self, response: web.StreamResponse, part: Part, offsets: dict[str, int]) -> None:
-        with self._service.following(part.run) as news:
-            while self._service.gateway.parts.get(part.run) is part:
+    async def _stream_output(self, response: web.StreamResponse, part: JobStep, offsets: dict[str, int]) -> None:
+        with self._service.subscribe_step(part.run) as news:
+            while self._service.gateway.steps.get(part.run) is part:
                 news.clear()
                 record = part.record  # read first: then all output is there
-                pieces = {} if part.lost else await self._more(part, offsets, news, over=record is not None)
+                pieces = {} if part.is_lost else await self._more(part, offsets, news, over=record is not None)
                 for stream, piece in pieces.items():
                     offsets[stream] += len(b64decode(piece))
                 if pieces or record is None:
-                    await _say(response, pieces)
+                    await _write_line(response, pieces)
                 else:
-                    await _say(response, _end_of(record))
+                    await _write_line(response, _end_of(record))
                     return
 
     async def _more(
-        self, part: Part, offsets: Mapping[str, int], news: asyncio.Event, *, over: bool
+        self, part: JobStep, offsets: Mapping[str, int], news: asyncio.Event, *, over: bool
     ) -> Mapping[str, str]:  # fmt: skip
-        """New output; unless `over`, wait for output or news. Raises KeeperError."""
-        post = self._service.post(part.host)
+        """New output; unless `over`, wait for output or news. Raises SupervisorError."""
+        post = self._service.mailbox(part.host)
         if post is None:
-            raise KeeperError("nobody talks with its keeper")
+            raise SupervisorError("nobody talks with its keeper")
         if over:
             return await post.read(part.run, offsets, 0.0)
         reading = asyncio.create_task(post.read(part.run, offsets, QUIET_S))
@@ -126,7 +128,7 @@ class PartDoor:
             hearing.cancel()
 
 
-async def _say(response: web.StreamResponse, told: Mapping[str, Any]) -> None:
+async def _write_line(response: web.StreamResponse, told: Mapping[str, Any]) -> None:
     await response.write(json.dumps(told).encode() + b"\n")
 
 
@@ -134,21 +136,21 @@ def _end_of(record: Mapping[str, Any]) -> dict[str, Any]:
     return {"end": {name: record[name] for name in ("state", "code", "signal", "why")}}
 
 
-def _whole(told: Mapping[str, Any], name: str) -> int:
+def _integer_field(told: Mapping[str, Any], name: str) -> int:
     value = told.get(name, 0 if name in STREAMS else None)
     if type(value) is not int or not 0 <= value < MOST_NUMBER:
         raise InputError(name, repr(value), "a whole number")
     return value
 
 
-def _asked(told: Mapping[str, Any]) -> PartAsked:
+def _read_command(told: Mapping[str, Any]) -> StepCommand:
     argv, environment, cwd = told.get("argv"), told.get("environment", {}), told.get("cwd")
     if not isinstance(argv, list) or not argv:
         raise InputError("argv", "there is no command", "its words")
     for word in argv:
         check_text("argv", word)
-    check_surroundings(cwd, environment)
+    check_environment(cwd, environment)
     size = sum(len(text.encode()) for text in [*argv, *environment, *environment.values()])
     if size > MOST_TEXT:
         raise InputError("exec", f"words and environment of {size} bytes", f"at most {MOST_TEXT}: no more")
-    return PartAsked(argv, environment, str(cwd))
+    return StepCommand(argv, environment, str(cwd))

@@ -17,13 +17,13 @@ PIECE: Final = 1 << 16
 PIECES: Final = 4
 """Most unacknowledged messages."""
 
-Say = Callable[[Mapping[str, Any]], object]
+Send = Callable[[Mapping[str, Any]], object]
 
 
-class Tunnels:
+class StreamForwarder:
     """Local ends of connections over a link."""
 
-    def __init__(self, say: Say) -> None:
+    def __init__(self, say: Send) -> None:
         self._say = say
         self._open: dict[int, tuple[_End, asyncio.Task[None]]] = {}
 
@@ -37,20 +37,20 @@ class Tunnels:
         """Tasks of open connections."""
         return [task for _, task in self._open.values()]
 
-    def begin(self, number: int, opened: AbstractAsyncContextManager[socket.socket]) -> asyncio.Task[None]:
+    def forward(self, number: int, opened: AbstractAsyncContextManager[socket.socket]) -> asyncio.Task[None]:
         """Forward a non-blocking socket until the returned task ends."""
         end = _End(lambda **told: self._say({"door": number, **told}))
-        task = asyncio.create_task(end.carry(opened))
+        task = asyncio.create_task(end.forward(opened))
         self._open[number] = end, task
         task.add_done_callback(lambda task: self._forget(number, task))
         return task
 
-    def hear(self, told: Mapping[str, Any]) -> None:
+    def on_message(self, told: Mapping[str, Any]) -> None:
         """Handle a message of the other end; ignore closed connections."""
         if told["door"] in self._open:
-            self._open[told["door"]][0].hear(told)
+            self._open[told["door"]][0].on_message(told)
 
-    def break_off(self) -> None:
+    def close_all(self) -> None:
         """Close all connections without notice."""
         for _, task in self._open.values():
             task.cancel()
@@ -77,7 +77,7 @@ class _End:
         """Pieces; empty: end of data; None: closed."""
         self._both_ways = 2
 
-    def hear(self, told: Mapping[str, Any]) -> None:
+    def on_message(self, told: Mapping[str, Any]) -> None:
         if "took" in told:
             self._free.release()
         elif told.get("piece") == self._heard:
@@ -86,7 +86,7 @@ class _End:
         else:  # closed there, or a piece is missing
             self._came.put_nowait(None)
 
-    async def carry(self, opened: AbstractAsyncContextManager[socket.socket]) -> None:
+    async def forward(self, opened: AbstractAsyncContextManager[socket.socket]) -> None:
         try:
             async with opened as here, asyncio.TaskGroup() as both:
                 both.create_task(self._send(here))
@@ -104,7 +104,7 @@ class _End:
             self._say(piece=self._sent, bytes=b64encode(data).decode())
             self._sent += 1
             if not data:
-                self._end_way()
+                self._end_direction()
                 return
 
     async def _take(self, here: socket.socket) -> None:
@@ -115,10 +115,10 @@ class _End:
                 self._say(took=True)
             else:
                 here.shutdown(socket.SHUT_WR)
-                self._end_way()
+                self._end_direction()
         raise _OverError
 
-    def _end_way(self) -> None:
+    def _end_direction(self) -> None:
         self._both_ways -= 1
         if not self._both_ways:
             raise _OverError

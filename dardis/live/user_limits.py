@@ -9,7 +9,7 @@ from typing import Final
 from dardis.live.live_jobs import LiveJob, Submission
 from dardis.model.errors import InputError
 
-USUAL_JOBS: Final = 10_000
+DEFAULT_JOBS: Final = 10_000
 """Default number of unfinished jobs."""
 MOST_BYTES: Final = 64 << 20
 """Bytes of texts of unfinished jobs."""
@@ -17,7 +17,7 @@ _BYTES_EACH: Final = 100
 """Approximate bytes per dependency."""
 
 
-class Limits:
+class UserLimits:
     """Usage per user, counted exactly only near a limit."""
 
     def __init__(self, most_jobs: int, open_jobs: Callable[[], Iterable[LiveJob]]) -> None:
@@ -27,9 +27,9 @@ class Limits:
         self._bytes: Counter[int] = Counter()
         self._counted: set[int] = set()
 
-    def see(self, submission: Submission) -> None:
+    def add(self, submission: Submission) -> None:
         """Add a submission. Raises InputError above a limit."""
-        user, more = submission.asker.uid, _bytes_of(submission)
+        user, more = submission.user.uid, _bytes_of(submission)
         if not (user in self._counted and self._fits(user, submission.count, more)):
             self._count(user)
             if not self._fits(user, submission.count, more):
@@ -43,14 +43,14 @@ class Limits:
         return self._jobs[user] + jobs <= self._most_jobs and self._bytes[user] + more <= MOST_BYTES
 
     def _count(self, user: int) -> None:
-        jobs = [job for job in self._open_jobs() if job.of.asker.uid == user]
+        jobs = [job for job in self._open_jobs() if job.submission.user.uid == user]
         self._counted.add(user)
         self._jobs[user] = len(jobs)
-        self._bytes[user] = sum(map(_bytes_of, {job.of.first: job.of for job in jobs}.values()))
+        self._bytes[user] = sum(map(_bytes_of, {job.submission.first: job.submission for job in jobs}.values()))
 
 
 def _bytes_of(submission: Submission) -> int:
-    asked = submission.asked
+    asked = submission.request
     export = () if isinstance(asked.export, str) else asked.export
     texts = (submission.cwd, asked.name, asked.output, asked.error, asked.chdir or "", *export)
     return submission.size + sum(len(text.encode()) for text in texts) + _BYTES_EACH * len(asked.after)

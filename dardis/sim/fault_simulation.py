@@ -121,7 +121,7 @@ class FaultSimulation:
         self.placed: dict[JobId, Placed] = {}
         """Last reservation of each job."""
         self.told: dict[JobId, list[ExecutorAction]] = {}
-        """`Done` and `Rejected` by job."""
+        """`JobFinished` and `Rejected` by job."""
         self.retaken: list[tuple[HostId, JobId, int]] = []
         """(host, job, attempt) of claims reserved after release."""
         self.placements = 0

@@ -109,7 +109,7 @@ class _Channel:
 
     def receive_all(self) -> Iterator[tuple[HostId, bool, bytes, bytes | None]]:
         for route, *parts in _receive_frames(self.socket):
-            host = HostId(int(str(parts[-1].get("User-Id"))))  # set by `_let_in` for the proved key
+            host = HostId(int(str(parts[-1].get("User-Id"))))  # set by `_authenticate_peers` for the proved key
             is_new = self.routes.get(host) != route.bytes
             self.routes[host] = route.bytes
             yield host, is_new, *_numbered(parts)

@@ -22,7 +22,7 @@ NO_SESSION = -1
 
 
 class RequestChannel(Protocol):
-    """Requests as in `Switchboard.ask`."""
+    """Requests as in `Switchboard.request`."""
 
     def request(self, payloads: Mapping[HostId, bytes], patience_s: float) -> dict[HostId, bytes]:
         """Return the hosts' answers. Raises HostDownError."""
@@ -104,7 +104,7 @@ class RemoteHost:
         self._machine: LocalHosts | None = None
 
     def answer(self, payload: bytes) -> bytes:
-        """Answer a payload of `FarHosts`. For an unknown session, return only the present session."""
+        """Answer a payload of `RemoteHosts`. For an unknown session, return only the present session."""
         session, plan, host, batch = unpack(payload)
         begun = cpu_ns()
         if plan:

@@ -95,7 +95,7 @@ class JointQuery:
 
 @value(frozen=True, slots=True)
 class JointOffers:
-    """Offers to a `JointAsk`; row i of `about` (horizon, last_end, down_until) is of round `rounds[i]`."""
+    """Offers to a `JointQuery`; row i of `about` (horizon, last_end, down_until) is of round `rounds[i]`."""
 
     rounds: Ints
     job: Ints

@@ -154,7 +154,7 @@ NOT_DONE = "ran in full, all its hosts lived, and the job was not done"
         (TwoPhaseClaims, "_demand", calls_off_what_is_committed(), PLAIN, NOT_DONE, 94),
         (Proposal, "demand", lets_forget_too_soon(), STALE, "after it had released it", 4),
         (negotiation, "confirms_of", takes_claims_for_final(), LATE, NOT_DONE, 63),
-        (TimedLateManager, "_ask_later", never_asks_again, LATE, "is lost", 1),
+        (TimedLateManager, "_retry_later", never_asks_again, LATE, "is lost", 1),
     ],
     ids=["new incarnation for the dead one", "called off for silence", "forgotten", "one phase", "never asks again"],
 )

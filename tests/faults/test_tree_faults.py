@@ -137,8 +137,8 @@ GO_ON, JOINED = RelayingHost._on_reminder, relay.join_answers
         (RelayingHost, "_on_reminder", asks_again_never, "is lost"),
         (RelayingHost, "_remind", lambda *_: Kill(-1, 0), "has not forgotten a question"),  # nobody runs that
         (questions, "living", lambda first, *_: first, "is lost"),
-        (RelayingHost, "_left_out", lambda *_: [], "is lost"),
-        (relay, "joined_answers", counts_an_answer_twice, "is lost"),
+        (RelayingHost, "_replaced_hosts", lambda *_: [], "is lost"),
+        (relay, "join_answers", counts_an_answer_twice, "is lost"),
     ],
     ids=["silent hosts", "never forgets", "the first host is always the root", "the dead", "an answer twice"],
 )

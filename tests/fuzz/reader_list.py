@@ -33,7 +33,7 @@ from dardis.config.toml_file import read_json
 from dardis.config.weather import read_weather
 from dardis.dispatch.cp.decision_problem import Problem
 from dardis.dispatch.cp.instance import read_instance
-from dardis.live.directives import asked_of, read_directives, read_script
+from dardis.live.directives import read_directives, read_script, submit_request
 from dardis.metrics.comparison_tables import read_found
 from dardis.metrics.jobs_csv import read_jobs, write_jobs
 from dardis.metrics.power import power_terms
@@ -350,7 +350,7 @@ def _read_login(path: Path) -> object:
 
 def _read_script(path: Path) -> object:
     directives = read_directives(read_script(path), path)
-    return asked_of(directives.under({}), [], path.name, {})
+    return submit_request(directives.merge_options({}), [], path.name, {})
 
 
 def _read_deadlines(path: Path) -> object:

@@ -11,7 +11,7 @@ import pytest
 from kit.slurm_cluster import free_ports
 from kit.waiting import until
 
-from dardis.live.etcd import Etcd, delete, journal_place
+from dardis.live.etcd import Etcd, delete, journal_address
 
 
 class Cluster:
@@ -58,7 +58,7 @@ class Cluster:
         return "etcd://" + ",".join(f"127.0.0.1:{port}" for port in ports or self.ports) + f"/{name}"
 
     def place(self, name="main", ports=None):
-        return journal_place(self.text(name, ports), None, None, None)()
+        return journal_address(self.text(name, ports), None, None, None)()
 
     def kill(self, at):
         self.members[at].kill()

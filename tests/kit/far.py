@@ -3,7 +3,15 @@
 import asyncio
 import random
 
-from dardis.live.live_decisions import Asks, Decider, Happened, Runs, host_of_plan, hosts_here, plan_of_hosts
+from dardis.live.live_decisions import (
+    InstantEvents,
+    LiveDecider,
+    RunningJob,
+    SchedulingRequest,
+    host_of_plan,
+    local_hosts,
+    plan_of_hosts,
+)
 from dardis.model.platform import NodeGroup, Platform
 from dardis.runs.hosts import even_bounds
 from dardis.transport.links import Link
@@ -26,14 +34,14 @@ class Site:
         return RemoteHost(host_of_plan)
 
     def local(self):
-        return hosts_here(self.platform, self.bounds)
+        return local_hosts(self.platform, self.bounds)
 
     def far(self, switchboard, here=(), session=1, patience_s=60.0):
         here = {host: self.machine(host) for host in here}
         return RemoteHosts(switchboard, self.plan, self.hosts, session, patience_s, here)
 
     def decider(self, hosts):
-        return Decider(self.platform, self.bounds, hosts)
+        return LiveDecider(self.platform, self.bounds, hosts)
 
 
 class Chance:
@@ -55,7 +63,7 @@ class Chance:
         submitted = tuple(self.asks() for _ in range(rng.choice((0, 1, 2, 6))))
         self.running = [job for job in self.running if job not in ended]
         self.waiting = [job for job in self.waiting if job not in withdrawn] + [asks.job for asks in submitted]
-        return Happened(self.now, ended, withdrawn, closed, runs, submitted)
+        return InstantEvents(self.now, ended, withdrawn, closed, runs, submitted)
 
     def runs(self):
         """What runs already when all begins."""
@@ -65,9 +73,13 @@ class Chance:
         while nodes:
             placed, nodes = tuple(nodes[:2]), nodes[2:]
             request = tuple(int(kind == "cores") for kind in self.kinds)
-            found.append(Runs(Asks(self.next, 900, 300, len(placed), request), placed, rng.choice((-5, 10, 200))))
+            found.append(
+                RunningJob(
+                    SchedulingRequest(self.next, 900, 300, len(placed), request), placed, rng.choice((-5, 10, 200))
+                )
+            )
             self.next += 1
-        self.running = [run.asks.job for run in found]
+        self.running = [run.request.job for run in found]
         return tuple(found)
 
     def asks(self):
@@ -80,7 +92,7 @@ class Chance:
         }
         if request["gpu"]:
             request["memory"] = 0
-        return Asks(
+        return SchedulingRequest(
             number, self.now, rng.choice((10, 60, 600)), rng.choice((1, 1, 1, 2, 4)),
             tuple(request[kind] for kind in self.kinds),
         )  # fmt: skip

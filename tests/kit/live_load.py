@@ -5,7 +5,7 @@ import threading
 import time
 from contextlib import contextmanager
 
-from dardis.live.journal import told_instants
+from dardis.live.journal import read_instants
 from dardis.live.live_decisions import replay
 from dardis.model.errors import DardisError
 
@@ -89,6 +89,6 @@ def judge_jobs(live, numbers, *, is_full=False):
             assert job["signal"] or job["code"] or could_not_begin, job
         if job["state"] == "unknown":
             unknown.append(job)
-    replayed = replay(told_instants(live.folder))
-    assert not replayed.differs
+    replayed = replay(read_instants(live.folder))
+    assert not replayed.difference
     return unknown

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from dardis.live import ranks
-from dardis.live.user_limits import USUAL_JOBS
+from dardis.live.user_limits import DEFAULT_JOBS
 
 
 class Meeting:
@@ -51,8 +51,8 @@ class Meeting:
 def main():
     rank, size, meeting, folder, platform, address = sys.argv[1:]
     ranks.finish = lambda: None  # there is no MPI to be over
-    asked = ranks.Serving(
-        Path(folder), Path(platform), None, False, USUAL_JOBS, None, 1, False, address, lambda _: None
+    asked = ranks.ServiceSettings(
+        Path(folder), Path(platform), None, False, DEFAULT_JOBS, None, 1, False, address, lambda _: None
     )
     return ranks.serve_ranks(Meeting(meeting, int(rank), int(size)), asked)
 

@@ -6,7 +6,7 @@ import random
 import pytest
 
 from dardis.kernels import job_queue as columns
-from dardis.live.live_decisions import Asks, Decider, Happened, hosts_here
+from dardis.live.live_decisions import InstantEvents, LiveDecider, SchedulingRequest, local_hosts
 from dardis.model.job import FOREVER
 from dardis.model.platform import NodeGroup, Platform
 
@@ -31,7 +31,7 @@ class Site:
     """Jobs that come and end at random, some of them early and some late."""
 
     def __init__(self, rng, bounds):
-        self.rng, self.decider = rng, Decider(PLATFORM, bounds, hosts_here(PLATFORM, bounds))
+        self.rng, self.decider = rng, LiveDecider(PLATFORM, bounds, local_hosts(PLATFORM, bounds))
         self.now, self.last, self.ends, self.waiting = 1000, 0, {}, set()
 
     def submitted(self):
@@ -39,7 +39,7 @@ class Site:
         for _ in range(rng.choice([0, 0, 1, 1, 2])):
             self.last += 1
             walltime, nodes = rng.choice([60, 300, 1000, 5000, 20_000]), rng.choice([1, 1, 1, 2, 3, 5])
-            some.append(Asks(self.last, self.now, walltime, nodes, (rng.randint(1, 4),)))
+            some.append(SchedulingRequest(self.last, self.now, walltime, nodes, (rng.randint(1, 4),)))
         return tuple(some)
 
     def step(self):
@@ -51,7 +51,7 @@ class Site:
         withdrawn = tuple(rng.sample(sorted(self.waiting), 1)) if self.waiting and rng.random() < 0.03 else ()
         closed = tuple(sorted(rng.sample(range(NODES), rng.randint(0, 2)))) if rng.random() < 0.03 else None
         submitted = self.submitted()
-        starts, refused = self.decider.decide(Happened(self.now, ended, withdrawn, closed, submitted=submitted))
+        starts, refused = self.decider.decide(InstantEvents(self.now, ended, withdrawn, closed, submitted=submitted))
         assert not refused
         for number in ended:
             del self.ends[number]

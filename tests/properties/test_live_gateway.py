@@ -7,13 +7,13 @@ import pytest
 
 from dardis.live.gateway import Gateway
 from dardis.live.gateway_orders import EndRun, ForgetRun, StartRun
-from dardis.live.job_request import After, Array, JobAsked
-from dardis.live.journal import Journal, told_instants
+from dardis.live.job_request import Array, Dependency, JobRequest
+from dardis.live.journal import Journal, read_instants
 from dardis.live.keeper.log_records import NEVER_BEGUN
-from dardis.live.live_decisions import hosts_here, replay
-from dardis.live.live_jobs import Asker, State, Submission, new_jobs
-from dardis.live.machine import HostFacts, machine_of, many_nodes
-from dardis.live.orphaned_runs import is_part, job_run
+from dardis.live.live_decisions import local_hosts, replay
+from dardis.live.live_jobs import JobUser, LiveJobState, Submission, new_jobs
+from dardis.live.machine import HostFacts, machine_of, machine_of_platform
+from dardis.live.orphaned_runs import is_step, job_run
 from dardis.model.errors import InputError
 from dardis.model.platform import NodeGroup, Platform
 from dardis.transport.base import HostDownError
@@ -30,7 +30,7 @@ OTHERS = [platform(2, 4), platform(5, 4), platform(3, 2), platform(4, 6)]
 HOSTS = 3
 NAMES = [f"{letter}{host}" for letter in "hx" for host in range(HOSTS + 1)]
 """Of all hosts that there may be: some are called otherwise at times."""
-ME = Asker(1000, 1000, "me")
+ME = JobUser(1000, 1000, "me")
 
 
 class Keeper:
@@ -46,7 +46,7 @@ class Keeper:
     def intend(self, order):
         """It may begin when it is told to, if the journal has it."""
         job = order.job
-        assert (job.state, job.run) == (State.RUNNING, order.run)
+        assert (job.state, job.run) == (LiveJobState.RUNNING, order.run)
         assert job.run not in self.intended
         assert job.run not in self.records, "a name is given again that is known"
         self.intended[job.run] = (job.of, job.shares)
@@ -99,7 +99,7 @@ class Keeper:
             case ForgetRun(run=run) if run in self.records:  # else it was told twice
                 if self.records[run]["state"] == "running":  # it is not forgotten by that
                     assert run in self.site.given_up
-                    assert is_part(run)
+                    assert is_step(run)
                 else:
                     del self.records[run]
 
@@ -193,12 +193,12 @@ class Site:
 
     @property
     def hearing(self):
-        return self.gateway.hearing
+        return self.gateway.liveness
 
     def machine_of(self, of):
         """Nodes that hosts stand for, or, of as many cores, the hosts themselves: they are called as these are now."""
         if not self.hosts_are_nodes:
-            return many_nodes(of, [*self.names])
+            return machine_of_platform(of, [*self.names])
         cores = of.capacity[0].tolist()[of.kinds.index("cores")]
         return machine_of([HostFacts(name, tuple(range(cores)), 1000, 0) for name in self.names])
 
@@ -208,13 +208,13 @@ class Site:
 
     def reach(self, silent):
         assert len(silent) < len(self.machine.hosts)
-        return Breaking(hosts_here(self.machine.platform, self.machine.bounds), len(self.machine.hosts), self.rng)
+        return Breaking(local_hosts(self.machine.platform, self.machine.bounds), len(self.machine.hosts), self.rng)
 
     def hear(self, name):
         """A host that was silent is back."""
         keeper = self.names[name]
         marks = keeper.hello()
-        self.gateway.heard(list(keeper.records.values()), self.now_ms, name, marks)
+        self.gateway.on_host_report(list(keeper.records.values()), self.now_ms, name, marks)
         keeper.told = {run for run, told in keeper.records.items() if told["state"] != "running"}
 
     def tell(self):
@@ -223,7 +223,7 @@ class Site:
             for run, told in [*keeper.records.items()] if name not in self.hearing.silent else ():
                 if told["state"] != "running" and run not in keeper.told:
                     keeper.told.add(run)
-                    self.gateway.told(told, self.now_ms, name)
+                    self.gateway.on_run_record(told, self.now_ms, name)
 
     @property
     def running(self):
@@ -233,18 +233,18 @@ class Site:
         """A run begins: its job doesn't run, and did not but where nobody can say so; and on cores that are empty."""
         assert run not in self.begun, "a run begins once"
         for before in self.begun:
-            if before.partition(".")[0] == run.partition(".")[0] and not is_part(before):
+            if before.partition(".")[0] == run.partition(".")[0] and not is_step(before):
                 assert before in self.excused | self.given_up, f"{before} was, and {run} is"
                 assert of.asked.requeue or before in self.released, f"{run} begins without a word"
         for _, other in self.running:
-            if other.partition(".")[0] == run.partition(".")[0] and is_part(other):
+            if other.partition(".")[0] == run.partition(".")[0] and is_step(other):
                 assert other in self.given_up or job_run(other) in self.released, f"{other} goes on, and {run} begins"
         self.has_for_itself(run, shares)
 
     def part_begins(self, run, shares):
         """A part begins: it never has, and its job runs, as far as anybody knows."""
         assert run not in self.begun, "a part begins once"
-        assert self.gateway.running_as(job_run(run)) is not None
+        assert self.gateway.job_of_run(job_run(run)) is not None
         self.has_for_itself(run, shares)
 
     def has_for_itself(self, run, shares):
@@ -256,7 +256,7 @@ class Site:
                 if job_run(other) == job_run(run) or (other in lost and (name is None or name in self.hearing.silent)):
                     continue
                 for share in self.known_shares(keeper, other):
-                    if not (is_part(other) or other in lost) or self.machine.host(share.node) == name:
+                    if not (is_step(other) or other in lost) or self.machine.host(share.node) == name:
                         its = {(kind, self.place(share.node), one) for kind, one in things(share)}
                         assert mine.isdisjoint(its), (run, other)
 
@@ -272,27 +272,27 @@ class Site:
         """Once; whether it may be asked for again."""
         job = self.gateway.job(client.job)
         host = self.machine.host(client.share.node)
-        if job is None or self.gateway.running_as(job_run(client.run)) is not job:
+        if job is None or self.gateway.job_of_run(job_run(client.run)) is not job:
             return False
-        part = self.gateway.parts.get(client.run)
+        part = self.gateway.steps.get(client.run)
         if part is not None and part.record is not None:
             if self.rng.random() < 0.8:
-                self.gateway.parts.wanted_no_more(part)
+                self.gateway.steps.discard(part)
                 client.has_end = True
             return client.has_end  # a question of before may come late
         if part is None and not job.cancelled and self.hearing.is_heard(host):
             try:
-                part = self.gateway.begin_part(job, client.run, host, client.mark)
+                part = self.gateway.start_step(job, client.run, host, client.mark)
             except InputError:
                 return False
             if part is None:
                 return False
-            client.mark, keeper = part.mark, self.names[host]
+            client.mark, keeper = part.incarnation, self.names[host]
             assert client.run not in keeper.records, "a name is given again that is known"
             keeper.intended[client.run] = (None, (client.share,))
             self.asking.append((part, keeper, client.share))
         elif part is not None and self.rng.random() < 0.1:
-            self.gateway.parts.wanted_no_more(part)
+            self.gateway.steps.discard(part)
             client.has_end = True
         return True
 
@@ -305,11 +305,11 @@ class Site:
             elif (
                 self.names.get(part.host) is keeper and self.hearing.is_heard(part.host) and part.run in keeper.intended
             ):
-                if self.gateway.parts.go(part) and self.rng.random() < 0.9:
+                if self.gateway.steps.mark_started(part) and self.rng.random() < 0.9:
                     keeper.let_begin(part.run, self.now_ms)
                     self.part_begins(part.run, (share,))
                 elif part.gone:  # the word is lost, with the talk
-                    self.gateway.fell_silent(part.host)
+                    self.gateway.on_host_lost(part.host)
 
     def release(self, job):
         """Somebody lets a job begin, again if it has; the runs that it has had are known by its words."""
@@ -327,7 +327,7 @@ class Site:
         jobs, become = new_jobs(Submission.from_row(row)), self.journal.become(row.first, row.count)
         for job in jobs:
             if job.number in become:
-                job.recall(become[job.number])
+                job.restore(become[job.number])
         return jobs
 
     def submit(self, asked):
@@ -349,7 +349,7 @@ class Site:
         except HostDownError:
             if self.rng.random() < 0.5:
                 return self.restart()
-        taken = self.gateway.take()
+        taken = self.gateway.take_output()
         marks = [(keeper, len(keeper.marks)) for name, keeper in self.names.items() if name not in self.hearing.silent]
         orders = sorted(taken.orders, key=lambda order: [ForgetRun, StartRun, EndRun].index(type(order)))
         starts = [order for order in orders if isinstance(order, StartRun)]
@@ -368,7 +368,7 @@ class Site:
         if dies == "within":
             orders = orders[: self.rng.randint(0, len(orders))]
         for order in orders:
-            if isinstance(order, StartRun) and self.gateway.running_as(order.run) is None:
+            if isinstance(order, StartRun) and self.gateway.job_of_run(order.run) is None:
                 continue
             if order.host not in self.hearing.silent or self.rng.random() < 0.5:
                 self.names[order.host].hear(order, self.now_ms)
@@ -383,10 +383,10 @@ def things(share):
 def some_job(rng, before):
     after = ()
     if before > 1 and rng.random() < 0.2:
-        after = (After(rng.choice(["ok", "any", "fail"]), rng.randrange(1, before)),)
+        after = (Dependency(rng.choice(["ok", "any", "fail"]), rng.randrange(1, before)),)
     array = Array((range(rng.randint(1, 6)),), rng.choice([None, 1, 2])) if rng.random() < 0.2 else None
     kinds = {"gpus": rng.randint(0, 2)} if rng.random() < 0.2 else {"memory_mib": rng.choice([None, 300])}
-    return JobAsked(
+    return JobRequest(
         argv=("true",), array=array, walltime_s=rng.choice([1, 30, 500]), cpus=rng.randint(1, 4), after=after,
         nodes=rng.choice([1, 1, 2]), requeue=rng.random() < 0.3, hold=rng.random() < 0.05, **kinds,
     )  # fmt: skip
@@ -419,7 +419,7 @@ def parts(site, rng):
     """Jobs begin parts of theirs on their nodes, and ask for them again."""
     running = {run for _, run in site.running}
     for job in site.gateway.jobs():
-        if job.state is State.RUNNING and job.run in running and rng.random() < 0.5:
+        if job.state is LiveJobState.RUNNING and job.run in running and rng.random() < 0.5:
             site.clients.append(Client(job, rng.choice(job.shares), rng.getrandbits(63)))
     site.clients = [client for client in site.clients if site.ask_for_part(client)]
     site.let_parts_begin()
@@ -461,7 +461,7 @@ def leases_end(site, name):
             keeper.end(run, site.now_ms, signal=9, why="lease")
             site.excused.add(run)
     for job in site.gateway.jobs():
-        if (job.state, job.host) == (State.RUNNING, name) and job.of.asked.requeue and not job.cancelled:
+        if (job.state, job.host) == (LiveJobState.RUNNING, name) and job.of.asked.requeue and not job.cancelled:
             again += 1
             site.excused.add(job.run)
     assert site.gateway.lease_is_over(name) == again
@@ -475,12 +475,12 @@ def give_up(site, name):
     }  # fmt: skip
     without = {
         job.run for job in site.gateway.jobs() for host in job.hosts
-        if (job.rests or (job.state is State.RUNNING and job.run not in lost and host != job.host))
+        if (job.rests or (job.state is LiveJobState.RUNNING and job.run not in lost and host != job.host))
         and not site.hearing.is_heard(host)
         and name in (host, *(share.node for share in job.shares if site.machine.host(share.node) == host))
     }  # fmt: skip
     heard = [keeper for host, keeper in site.names.items() if site.hearing.is_heard(host)]
-    unheard = {run for keeper, run in site.running if keeper not in heard and is_part(run)}
+    unheard = {run for keeper, run in site.running if keeper not in heard and is_step(run)}
     site.given_up |= lost | {run for run in unheard if job_run(run) in lost | without}
     if site.hosts_are_nodes and not site.hearing.is_heard(name):
         site.without.update((run, int(site.place(name))) for _, run in site.running)
@@ -541,10 +541,10 @@ def judge(site):
     assert len(ended) == sum(site.acknowledged.values())
     for job in ended:
         assert job.state.is_over
-        assert job.state is not State.COMPLETED or job.run in site.begun
-    replayed = replay(told_instants(site.folder))
-    assert not replayed.differs
-    assert replayed.starts >= sum(not is_part(run) for run in site.begun)
+        assert job.state is not LiveJobState.COMPLETED or job.run in site.begun
+    replayed = replay(read_instants(site.folder))
+    assert not replayed.difference
+    assert replayed.starts >= sum(not is_step(run) for run in site.begun)
 
 
 GATE = range(0, 120, 30)

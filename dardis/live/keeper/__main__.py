@@ -19,11 +19,11 @@ from typing import BinaryIO, Final, NoReturn
 
 from dardis.live.keeper import PROTOCOL, kernel
 from dardis.live.keeper.cgroups import SETTINGS, find_groups
-from dardis.live.keeper.child import Setting
+from dardis.live.keeper.child import RunSettings
 from dardis.live.keeper.keeper_log import Log
 from dardis.live.keeper.log_records import DamagedLogError
-from dardis.live.keeper.runs import Runs, open_files
-from dardis.live.keeper.server import HOLD_MS, Server, complain
+from dardis.live.keeper.runs import SupervisedRuns, raise_open_files_limit
+from dardis.live.keeper.server import KILL_DELAY_MS, Server, log_error
 
 USAGE: Final = "expected FOLDER [--foreground | --step] [--cgroups=auto|v2|v1|none]"
 FOREGROUND, STEP = "--foreground", "--step"
@@ -33,7 +33,7 @@ LOCK_TRIES, LOCK_PAUSE_S = 40, 0.05
 """A child of a killed supervisor may hold the lock briefly."""
 
 
-class MistakeError(Exception):
+class UsageError(Exception):
     """A user error, in a line."""
 
 
@@ -44,14 +44,14 @@ def main(words: list[str]) -> int:
         folder.mkdir(mode=0o700, exist_ok=True)
         kernel.close_files()
         if as_what is not None:
-            _keep(folder, setting, None, step=as_what == STEP)
+            _supervise(folder, setting, None, step=as_what == STEP)
             return 0
         return _in_background(folder, setting)
-    except (MistakeError, DamagedLogError) as error:
-        complain(str(error))
+    except (UsageError, DamagedLogError) as error:
+        log_error(str(error))
         return MISTAKE
     except OSError as error:
-        complain(f"{error.filename or words[0]}: {error.strerror}")
+        log_error(f"{error.filename or words[0]}: {error.strerror}")
         return MISTAKE
 
 
@@ -64,12 +64,12 @@ def _read(words: list[str]) -> tuple[Path, str | None, str]:
         elif word.startswith("--cgroups=") and word.partition("=")[2] in SETTINGS:
             setting = word.partition("=")[2]
         elif word.startswith("--"):
-            raise MistakeError(f"{word}: {USAGE}")
+            raise UsageError(f"{word}: {USAGE}")
     if len(folders) != 1:
-        raise MistakeError(USAGE)
+        raise UsageError(USAGE)
     folder = Path(folders[0]).absolute()
     if len(os.fsencode(folder / "keeper.sock")) > LONGEST_SOCKET:
-        raise MistakeError(f"{folder}: the path is too long for a socket ({LONGEST_SOCKET} bytes with keeper.sock)")
+        raise UsageError(f"{folder}: the path is too long for a socket ({LONGEST_SOCKET} bytes with keeper.sock)")
     return folder, as_what, setting
 
 
@@ -83,7 +83,7 @@ def _in_background(folder: Path, setting: str) -> int:
         said = file.read()
     if said == b"ready":
         return 0
-    complain(said.decode(errors="replace") or "it ended before it listened")
+    log_error(said.decode(errors="replace") or "it ended before it listened")
     return MISTAKE
 
 
@@ -97,9 +97,9 @@ def _be_detached(folder: Path, setting: str, teller: BinaryIO) -> NoReturn:
             os.dup2(source, to)
         os.close(null)
         os.close(out)
-        _keep(folder, setting, teller, step=False)
+        _supervise(folder, setting, teller, step=False)
         code = 0
-    except (MistakeError, DamagedLogError, OSError) as error:
+    except (UsageError, DamagedLogError, OSError) as error:
         if teller.closed:
             sys.excepthook(*sys.exc_info())
         else:
@@ -113,7 +113,7 @@ def _be_detached(folder: Path, setting: str, teller: BinaryIO) -> NoReturn:
         os._exit(code)
 
 
-def _keep(folder: Path, cgroups: str, teller: BinaryIO | None, *, step: bool) -> None:
+def _supervise(folder: Path, cgroups: str, teller: BinaryIO | None, *, step: bool) -> None:
     os.umask(0o077)
     os.chdir("/")
     lock = _lock(folder)
@@ -136,12 +136,12 @@ def _keep(folder: Path, cgroups: str, teller: BinaryIO | None, *, step: bool) ->
     to_default = [number for number in signal.valid_signals() if _is_changed(number)]
     host = {
         "protocol": PROTOCOL, "host": socket.gethostname(), "boot": boot, "pid": os.getpid(),
-        "cgroup": own.whole_version, "memory": own.memory_version,
+        "cgroup": own.runs_version, "memory": own.memory_version,
     }  # fmt: skip
     listener = _listener(folder / "keeper.sock")
     server = Server(log, listener, wake, host, asked, step=step)
-    setting = Setting(name, boot, to_default, open_files(), lock)
-    runs = Runs(folder, log, setting, own, server.watch, HOLD_MS if step else 0)
+    setting = RunSettings(name, boot, to_default, raise_open_files_limit(), lock)
+    runs = SupervisedRuns(folder, log, setting, own, server.watch, KILL_DELAY_MS if step else 0)
     runs.adopt()
     gc.collect()
     gc.freeze()  # forks share unmodified pages
@@ -168,7 +168,7 @@ def _lock(folder: Path) -> int:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             return file
         time.sleep(LOCK_PAUSE_S)
-    raise MistakeError(f"{folder}: another keeper has it")
+    raise UsageError(f"{folder}: another keeper has it")
 
 
 def _listener(path: Path) -> socket.socket:

@@ -16,41 +16,41 @@ SETTINGS: Final = ("auto", V2, V1, "none")
 
 
 @dataclass(frozen=True, slots=True)
-class Groups:
+class CgroupParents:
     """Parent cgroups of runs; None: not available."""
 
-    whole: str | None = None
-    whole_version: str | None = None
+    runs: str | None = None
+    runs_version: str | None = None
     memory: str | None = None
     """Equals `whole` in version 2."""
     memory_version: str | None = None
 
     def clean(self) -> None:
         """Remove the cgroups if empty."""
-        for path in {self.whole, self.memory} - {None}:
+        for path in {self.runs, self.memory} - {None}:
             remove(str(path))
 
 
-def find_groups(name: str, setting: str) -> Groups:
+def find_groups(name: str, setting: str) -> CgroupParents:
     """Find usable cgroups called `name`."""
     whole = whole_version = memory = memory_version = None
-    if setting in {"auto", V2} and (base := _own(None)) is not None:
+    if setting in {"auto", V2} and (base := _own_cgroup(None)) is not None:
         whole = _usable(f"{base}/{name}", "cgroup.kill")
         if whole is not None:
             whole_version = V2
             if _offers_memory(base, whole):
                 memory, memory_version = whole, V2
     if setting in {"auto", V1}:
-        if whole is None and (base := _own("freezer")) is not None:
+        if whole is None and (base := _own_cgroup("freezer")) is not None:
             whole = _usable(f"{base}/{name}", "freezer.state")
             whole_version = None if whole is None else V1
-        if memory is None and (base := _own("memory")) is not None:
+        if memory is None and (base := _own_cgroup("memory")) is not None:
             memory = _usable(f"{base}/{name}", "memory.limit_in_bytes")
             memory_version = None if memory is None else V1
-    return Groups(whole, whole_version, memory, memory_version)
+    return CgroupParents(whole, whole_version, memory, memory_version)
 
 
-def _own(controller: str | None) -> str | None:
+def _own_cgroup(controller: str | None) -> str | None:
     """Cgroup of the supervisor, in version 2 (None) or for a controller."""
     mount = None
     for line in Path("/proc/self/mounts").read_text().splitlines():
@@ -122,7 +122,7 @@ def join(path: str) -> None:
     _write(f"{path}/cgroup.procs", "0")
 
 
-def hold_memory(path: str, size: int, version: str | None) -> None:
+def limit_memory(path: str, size: int, version: str | None) -> None:
     """Limit memory to `size` bytes, including swap if supported."""
     if version == V2:
         _write(f"{path}/memory.max", str(size))
@@ -136,7 +136,7 @@ def hold_memory(path: str, size: int, version: str | None) -> None:
             _write(f"{path}/memory.memsw.limit_in_bytes", str(size))
 
 
-def lacked_memory(path: str) -> bool:
+def has_oom_kill(path: str) -> bool:
     """Whether the kernel killed a process at the memory limit."""
     for name in ("memory.events", "memory.oom_control"):
         for line in _read(f"{path}/{name}").splitlines():
@@ -152,7 +152,7 @@ def processes(path: str) -> Iterator[int]:
         yield from map(int, _read(f"{folder}/cgroup.procs").split())
 
 
-def send(path: str, number: signal.Signals) -> None:
+def send_signal(path: str, number: signal.Signals) -> None:
     """Send a signal to all processes."""
     for pid in processes(path):
         with suppress(OSError):
@@ -163,12 +163,12 @@ def kill(path: str) -> None:
     """Kill all processes, including new forks."""
     with suppress(OSError):
         _write(f"{path}/cgroup.kill", "1")
-        send(path, signal.SIGKILL)  # the kernel skips processes whose first thread has ended
+        send_signal(path, signal.SIGKILL)  # the kernel skips processes whose first thread has ended
         return
     try:
         with suppress(OSError):
             _write(f"{path}/freezer.state", "FROZEN")
-        send(path, signal.SIGKILL)
+        send_signal(path, signal.SIGKILL)
     finally:
         with suppress(OSError):
             _write(f"{path}/freezer.state", "THAWED")

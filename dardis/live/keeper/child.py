@@ -13,9 +13,9 @@ from typing import Final, NoReturn
 from dardis.live.keeper import cgroups
 from dardis.live.keeper.kernel import close_files, rename_new
 from dardis.live.keeper.lease import Lease, boot_ms
-from dardis.live.keeper.log_records import LEASE_MARK, begun_text, failure_text
+from dardis.live.keeper.log_records import LEASE_LINE, failure_text, start_record_text
 from dardis.live.keeper.process_tree import start_of
-from dardis.live.keeper.run_request import Start, User
+from dardis.live.keeper.run_request import StartRequest, User
 
 CANT_START: Final = 127
 """Exit code of a failed start; the start file has the reason."""
@@ -24,24 +24,24 @@ _JOB_UMASK: Final = 0o022
 
 
 @dataclass(frozen=True, slots=True)
-class Setting:
+class RunSettings:
     """Settings common to all runs."""
 
-    keeper: str
+    supervisor: str
     boot: str
-    to_default: Sequence[signal.Signals]
-    files: tuple[int, int]
+    reset_signals: Sequence[signal.Signals]
+    file_limits: tuple[int, int]
     """Original limits on open files."""
     lock: int
     """Held until the start file exists, so no new supervisor misses the run."""
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class RunResources:
     """Resources of a run."""
 
-    begun: str
-    joins: Sequence[str]
+    start_file: str
+    cgroup_paths: Sequence[str]
     """Cgroups to join after the fork."""
     address_space: int | None
     """Limit per process, bytes."""
@@ -50,28 +50,28 @@ class Place:
     boot_ms: int
 
 
-def become(start: Start, place: Place, setting: Setting) -> NoReturn:
+def exec_job(start: StartRequest, place: RunResources, setting: RunSettings) -> NoReturn:
     """Become the job, or exit. Each memory page written here is copied first."""
     code = errno.EINVAL
     try:
         close_files(setting.lock)  # includes the connections of the supervisor
         os.setsid()
-        for number in setting.to_default:
+        for number in setting.reset_signals:
             signal.signal(number, signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_SETMASK, ())
         file = _begin(place, setting.boot)
         os.close(setting.lock)
         code = CANT_START
         if place.lease is not None and place.lease.end_ms <= boot_ms():
-            os.write(file, LEASE_MARK)  # the watchdog may have looked before the start file existed
+            os.write(file, LEASE_LINE)  # the watchdog may have looked before the start file existed
             os._exit(code)
         try:
             _set_up(start, place, setting)
-            start.env["DARDIS_RUN"] = f"{start.run}@{setting.keeper}"
+            start.env["DARDIS_RUN"] = f"{start.run}@{setting.supervisor}"
             program = start.argv[0]
             (os.execve if "/" in program else os.execvpe)(program, start.argv, start.env)
         except BaseException as error:
-            os.write(file, failure_text(_words(error, start)))
+            os.write(file, failure_text(_error_text(error, start)))
             raise
     except OSError as error:
         if code != CANT_START:
@@ -80,16 +80,16 @@ def become(start: Start, place: Place, setting: Setting) -> NoReturn:
         os._exit(code)
 
 
-def _begin(place: Place, boot: str) -> int:
+def _begin(place: RunResources, boot: str) -> int:
     """Write the start file atomically. Fails for a second start."""
     pid = os.getpid()
     start = start_of(pid)
     assert start is not None
-    name = place.begun.encode()
+    name = place.start_file.encode()
     new = name + b".new"
     file = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND | os.O_CLOEXEC, 0o600)
     try:
-        os.write(file, begun_text(pid, start, boot, place.unix_ms, place.boot_ms))
+        os.write(file, start_record_text(pid, start, boot, place.unix_ms, place.boot_ms))
         rename_new(new, name)
     except OSError:
         os.unlink(new)
@@ -97,8 +97,8 @@ def _begin(place: Place, boot: str) -> int:
     return file
 
 
-def _set_up(start: Start, place: Place, setting: Setting) -> None:
-    for path in place.joins:
+def _set_up(start: StartRequest, place: RunResources, setting: RunSettings) -> None:
+    for path in place.cgroup_paths:
         cgroups.join(path)
     if start.cores is not None:
         try:
@@ -106,8 +106,8 @@ def _set_up(start: Start, place: Place, setting: Setting) -> None:
         except OSError as error:
             raise OSError(error.errno, f"cores {start.cores}: {error.strerror}") from error
     os.umask(_JOB_UMASK)
-    if setting.files[0] != setting.files[1]:
-        resource.setrlimit(resource.RLIMIT_NOFILE, setting.files)
+    if setting.file_limits[0] != setting.file_limits[1]:
+        resource.setrlimit(resource.RLIMIT_NOFILE, setting.file_limits)
     if start.user is not None:
         _become_user(start.user)
     os.chdir(start.chdir)
@@ -129,7 +129,7 @@ def _become_user(user: User) -> None:
     os.setresuid(user.uid, user.uid, user.uid)
 
 
-def _words(error: BaseException, start: Start) -> str:
+def _error_text(error: BaseException, start: StartRequest) -> str:
     if not isinstance(error, OSError):
         return " ".join(f"{type(error).__name__}: {error}".split())
     place = None if isinstance(error.filename, bytes) else error.filename  # bytes: a folder of PATH, set by exec

@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Final
 
 from dardis.live.keeper.log_records import (
-    Begun,
     DamagedLogError,
     Entry,
-    Known,
+    LogState,
+    StartRecord,
     line_of,
-    read_begun,
+    parse_start_record,
     read_log,
     waits_for_disk,
 )
@@ -38,15 +38,15 @@ class Log:
             read = read_log(data)
         except DamagedLogError as error:
             raise DamagedLogError(f"{self._path}: {error}") from error
-        self.known: Known = read.known
-        self._size, self._entries = read.good, read.entries
-        self._uncut = len(data) > read.good
+        self.state: LogState = read.state
+        self._size, self._entries = read.intact_bytes, read.entries
+        self._uncut = len(data) > read.intact_bytes
         if not data:
-            self._write_anew()
+            self._compact()
             return
         self._file = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC)
         self._cut()
-        self._tidy()
+        self._compact_if_large()
 
     def commit(self, entries: Iterable[Entry]) -> None:
         """Commit entries atomically. Raises OSError if nothing was committed."""
@@ -68,8 +68,8 @@ class Log:
         self._size += length
         self._entries += len(entries)
         for entry in entries:
-            self.known.apply(entry)
-        self._tidy()
+            self.state.apply(entry)
+        self._compact_if_large()
 
     def _cut(self) -> None:
         if self._uncut:
@@ -77,14 +77,14 @@ class Log:
             os.fdatasync(self._file)
             self._uncut = False
 
-    def _tidy(self) -> None:
-        if self._entries > SLACK + 4 * len(self.known.runs):
+    def _compact_if_large(self) -> None:
+        if self._entries > SLACK + 4 * len(self.state.runs):
             with suppress(OSError):  # the old log remains valid
-                self._write_anew()
+                self._compact()
 
-    def _write_anew(self) -> None:
+    def _compact(self) -> None:
         """Compact the log. A kill at any step leaves a valid log."""
-        entries = list(self.known.entries())
+        entries = list(self.state.entries())
         line = line_of(entries)
         new = self._path.with_name("log.new")
         file = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND | os.O_CLOEXEC, 0o600)
@@ -106,12 +106,12 @@ class Log:
         sync_folder(self._path.parent)
 
 
-def begun_at(path: str) -> Begun | None:
+def read_start_record(path: str) -> StartRecord | None:
     """Read a start file. None: the run cannot start. Raises OSError."""
-    return read_begun(read_quietly(path))
+    return parse_start_record(read_without_atime(path))
 
 
-def read_quietly(path: str) -> bytes:
+def read_without_atime(path: str) -> bytes:
     """Read a file without an access time update, which could hang. Raises OSError."""
     with open(os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOATIME), "rb") as file:
         return file.read()

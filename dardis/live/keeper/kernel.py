@@ -35,7 +35,7 @@ def become_subreaper() -> None:
     _checked(_C.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0))
 
 
-def call_process(name: bytes) -> None:
+def set_process_name(name: bytes) -> None:
     """Set the name of this process, up to 15 bytes."""
     _checked(_C.prctl(_PR_SET_NAME, name, 0, 0, 0))
 

@@ -40,12 +40,12 @@ class Lease:
         self._words[0] = max(self._words[0], end_ms)
 
     @property
-    def guard(self) -> tuple[int, int]:
+    def watchdog(self) -> tuple[int, int]:
         """Process ID and start of the watchdog; zeros: none."""
         return self._words[1], self._words[2]
 
     @guard.setter
-    def guard(self, process: tuple[int, int]) -> None:
+    def watchdog(self, process: tuple[int, int]) -> None:
         self._words[1], self._words[2] = process
 
 

@@ -22,7 +22,7 @@ from enum import Enum, auto
 from typing import Any, Final
 
 VERSION: Final = 1
-MOST_MARKS: Final = 1000
+MOST_INCARNATIONS: Final = 1000
 
 Entry = Sequence[Any]
 
@@ -36,7 +36,7 @@ class DamagedLogError(Exception):
 
 
 @dataclass(slots=True)
-class Kept:
+class RunEntries:
     """Log entries of a run."""
 
     intent: Mapping[str, Any] | None = None
@@ -45,12 +45,12 @@ class Kept:
 
 
 @dataclass(slots=True)
-class Known:
+class LogState:
     """State after all entries."""
 
     epoch: int = 0
-    marks: list[str] = field(default_factory=list)
-    runs: dict[str, Kept] = field(default_factory=dict)
+    incarnations: list[str] = field(default_factory=list)
+    runs: dict[str, RunEntries] = field(default_factory=dict)
 
     def apply(self, entry: Entry) -> None:
         """Apply an entry."""
@@ -61,15 +61,15 @@ class Known:
             case ["epoch", int(epoch)]:
                 self.epoch = max(self.epoch, epoch)
             case ["mark", str(mark)]:
-                self.marks.append(mark)
-                del self.marks[:-MOST_MARKS]
+                self.incarnations.append(mark)
+                del self.incarnations[:-MOST_INCARNATIONS]
             case ["intent", str(run), dict(intent)]:
-                self.runs.setdefault(run, Kept(intent=intent))  # a run starts only once
+                self.runs.setdefault(run, RunEntries(intent=intent))  # a run starts only once
             case ["ending", str(run), dict(ending)]:
                 if (kept := self.runs.get(run)) is not None and kept.over is None:
                     kept.ending = ending
             case ["over", str(run), dict(record)]:
-                self.runs[run] = Kept(over=record)
+                self.runs[run] = RunEntries(over=record)
             case ["forget", str(run)]:
                 self.runs.pop(run, None)
             case _:
@@ -79,7 +79,7 @@ class Known:
         """Yield the fewest entries for the same state."""
         yield ["log", VERSION]
         yield ["epoch", self.epoch]
-        yield from (["mark", mark] for mark in self.marks)
+        yield from (["mark", mark] for mark in self.incarnations)
         for run, kept in self.runs.items():
             for kind in ("intent", "ending", "over"):
                 if (said := getattr(kept, kind)) is not None:
@@ -98,17 +98,17 @@ def line_of(entries: Iterable[Entry]) -> bytes:
 
 
 @dataclass(frozen=True, slots=True)
-class Read:
+class ParsedLog:
     """State, number of intact bytes, and number of entries."""
 
-    known: Known
-    good: int
+    state: LogState
+    intact_bytes: int
     entries: int
 
 
-def read_log(data: bytes) -> Read:
+def read_log(data: bytes) -> ParsedLog:
     """Read a log up to a torn line. Raises DamagedLogError for other damage."""
-    known, good, count, number = Known(), 0, 0, 0
+    known, good, count, number = LogState(), 0, 0, 0
     while good < len(data):
         number += 1
         end = data.find(b"\n", good) + 1 or len(data)
@@ -122,7 +122,7 @@ def read_log(data: bytes) -> Read:
             known.apply(entry)
         good = end
         count += len(entries)
-    return Read(known, good, count)
+    return ParsedLog(known, good, count)
 
 
 def _entries_of(line: bytes) -> list[Entry] | None:
@@ -136,17 +136,17 @@ def _entries_of(line: bytes) -> list[Entry] | None:
 FAILED: Final = "failed to start: "
 UNKNOWN: Final = "unknown: "
 NEVER_BEGUN: Final = FAILED + "the keeper died"
-KNOWN: Final = "it is known already"
+ALREADY_KNOWN: Final = "it is known already"
 """Refusal of a known run."""
 LEASE: Final = "lease"
 """End reason of an expired lease."""
-LEASE_MARK: Final = b"lease\n"
+LEASE_LINE: Final = b"lease\n"
 """Line for the start file of a killed run."""
 _FAILURE: Final = b"failed: "
 
 
 @dataclass(frozen=True, slots=True)
-class Begun:
+class StartRecord:
     """Start record of the first process."""
 
     pid: int
@@ -162,7 +162,7 @@ class Begun:
 _FORM: Final = '{"pid": %d, "start": %d, "boot": "%s", "unix_ms": %d, "boot_ms": %d}\n'
 
 
-def begun_text(pid: int, start: int, boot: str, unix_ms: int, boot_ms: int) -> bytes:
+def start_record_text(pid: int, start: int, boot: str, unix_ms: int, boot_ms: int) -> bytes:
     """Text of a start record."""
     return (_FORM % (pid, start, boot, unix_ms, boot_ms)).encode()
 
@@ -172,19 +172,19 @@ def failure_text(why: str) -> bytes:
     return _FAILURE + why.encode(errors="replace") + b"\n"
 
 
-def read_begun(text: bytes) -> Begun | None:
+def parse_start_record(text: bytes) -> StartRecord | None:
     """Parse a start file. None: an empty file that blocks the start."""
     if not text:
         return None
     first, _, rest = text.partition(b"\n")
     lines = rest.split(b"\n")
-    lease = LEASE_MARK.strip() in lines
-    rest = b"\n".join(line for line in lines if line + b"\n" != LEASE_MARK)
+    lease = LEASE_LINE.strip() in lines
+    rest = b"\n".join(line for line in lines if line + b"\n" != LEASE_LINE)
     failed = rest.removeprefix(_FAILURE).strip().decode(errors="replace") if rest else None
-    return Begun(**json.loads(first), failed=failed, lease=lease)
+    return StartRecord(**json.loads(first), failed=failed, lease=lease)
 
 
-class Fate(Enum):
+class RecoveredState(Enum):
     """States of a run after a supervisor restart."""
 
     RUNS = auto()
@@ -195,22 +195,22 @@ class Fate(Enum):
     HOST_ENDS = auto()
 
 
-def fate(intent_boot: str, boot: str, begun: Begun | None, *, lives: bool) -> Fate:
+def recovered_state(intent_boot: str, boot: str, begun: StartRecord | None, *, lives: bool) -> RecoveredState:
     """State of a run. No start record may appear after `begun` was read."""
     if intent_boot != boot:  # the start file may not have reached the disk
-        return Fate.HOST_RESTARTED
+        return RecoveredState.HOST_RESTARTED
     if begun is None:
-        return Fate.NEVER_BEGAN
+        return RecoveredState.NEVER_BEGAN
     if begun.boot != boot:
-        return Fate.HOST_RESTARTED
+        return RecoveredState.HOST_RESTARTED
     if lives:
-        return Fate.RUNS
-    return Fate.ENDED_UNSEEN if begun.failed is None else Fate.FAILED
+        return RecoveredState.RUNS
+    return RecoveredState.ENDED_UNSEEN if begun.failed is None else RecoveredState.FAILED
 
 
-WORDS: Final = {
-    Fate.NEVER_BEGAN: NEVER_BEGUN,
-    Fate.ENDED_UNSEEN: UNKNOWN + "it ended while no keeper ran",
-    Fate.HOST_RESTARTED: UNKNOWN + "the host was restarted",
-    Fate.HOST_ENDS: UNKNOWN + "its keeper was told to end, and all that it ran",
+END_REASONS: Final = {
+    RecoveredState.NEVER_BEGAN: NEVER_BEGUN,
+    RecoveredState.ENDED_UNSEEN: UNKNOWN + "it ended while no keeper ran",
+    RecoveredState.HOST_RESTARTED: UNKNOWN + "the host was restarted",
+    RecoveredState.HOST_ENDS: UNKNOWN + "its keeper was told to end, and all that it ran",
 }

@@ -11,14 +11,14 @@ from dataclasses import dataclass
 from typing import Final
 
 TICKS_PER_S: Final = os.sysconf("SC_CLK_TCK")
-LACKS: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM})
+RESOURCE_ERRORS: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM})
 """Errors unrelated to the requested process."""
-MARK: Final = "DARDIS_RUN"
+RUN_VARIABLE: Final = "DARDIS_RUN"
 """Environment variable: `RUN@KEEPER`."""
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class ProcessInfo:
     """A process."""
 
     pid: int
@@ -53,7 +53,7 @@ def open_process(pid: int, start: int) -> int | None:
     try:
         file = os.pidfd_open(pid)
     except OSError as error:
-        if error.errno in LACKS:
+        if error.errno in RESOURCE_ERRORS:
             raise
         return None
     try:
@@ -67,7 +67,7 @@ def open_process(pid: int, start: int) -> int | None:
     return None
 
 
-class Forest:
+class ProcessTree:
     """All processes, seen by a named supervisor."""
 
     def __init__(self, keeper: str) -> None:
@@ -80,9 +80,9 @@ class Forest:
             with open(self._children, "rb") as file:
                 return list(map(int, file.read().split()))
         except FileNotFoundError:  # kernel built without this file
-            return [one.pid for one in self.survey().values() if one.parent == os.getpid()]
+            return [one.pid for one in self.live_processes().values() if one.parent == os.getpid()]
 
-    def see(self, pid: int) -> Seen | None:
+    def read_process(self, pid: int) -> ProcessInfo | None:
         """Process, or None."""
         fields = _stat(pid)
         if fields is None:
@@ -92,11 +92,11 @@ class Forest:
         run = self._run_of(f"{pid}")
         if over and threads > 1:
             run = next(filter(None, (self._run_of(f"{pid}/task/{thread}") for thread in _threads(pid))), None)
-        return Seen(pid, parent, int(fields[3]), start, over and threads <= 1, run)
+        return ProcessInfo(pid, parent, int(fields[3]), start, over and threads <= 1, run)
 
-    def survey(self) -> dict[int, Seen]:
+    def live_processes(self) -> dict[int, ProcessInfo]:
         """All live processes."""
-        found = (self.see(int(name)) for name in os.listdir("/proc") if name.isdigit())
+        found = (self.read_process(int(name)) for name in os.listdir("/proc") if name.isdigit())
         return {one.pid: one for one in found if one is not None and not one.dead}
 
     def _run_of(self, place: str) -> str | None:
@@ -105,14 +105,14 @@ class Forest:
                 environment = file.read()
         except OSError:
             return None
-        mark = f"{MARK}=".encode()
+        mark = f"{RUN_VARIABLE}=".encode()
         for variable in environment.split(b"\0"):
             if variable.startswith(mark) and variable.endswith(self._end):
                 return variable[len(mark) : -len(self._end)].decode(errors="replace")
         return None
 
 
-def members(root: Root, all_seen: dict[int, Seen]) -> set[int]:
+def members(root: Root, all_seen: dict[int, ProcessInfo]) -> set[int]:
     """Processes of a run, by tree, session and environment."""
     number = None if root.over and root.pid in all_seen else root.pid
     found = {
@@ -132,7 +132,7 @@ def members(root: Root, all_seen: dict[int, Seen]) -> set[int]:
     return found - {os.getpid()}
 
 
-def send(pids: Iterable[int], number: signal.Signals) -> None:
+def send_signal(pids: Iterable[int], number: signal.Signals) -> None:
     """Send a signal to existing processes."""
     for pid in pids:
         with suppress(OSError):
@@ -150,7 +150,7 @@ def _stat(pid: int) -> list[bytes] | None:
     try:
         file = os.open(f"/proc/{pid}/stat", os.O_RDONLY | os.O_CLOEXEC)
     except OSError as error:
-        if error.errno in LACKS:
+        if error.errno in RESOURCE_ERRORS:
             raise
         return None
     try:

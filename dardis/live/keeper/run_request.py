@@ -11,11 +11,11 @@ RUN_FORM: Final = re.compile(r"[0-9]{1,20}\.[0-9]{1,20}(\.[0-9]{1,20})?")
 """Job, attempt and, for a step, a number."""
 
 
-class AskedAmissError(Exception):
+class InvalidRequestError(Exception):
     """A malformed request."""
 
 
-class StartAmissError(AskedAmissError):
+class InvalidStartError(InvalidRequestError):
     """A malformed request for a named run."""
 
     def __init__(self, run: str, why: str) -> None:
@@ -33,7 +33,7 @@ class User:
 
 
 @dataclass(frozen=True, slots=True)
-class Start:
+class StartRequest:
     """A run to start."""
 
     run: str
@@ -56,26 +56,26 @@ class Start:
 
 
 def run_name(name: object) -> str:
-    """Check the name of a run. Raises AskedAmissError."""
+    """Check the name of a run. Raises InvalidRequestError."""
     if not isinstance(name, str) or RUN_FORM.fullmatch(name) is None:
-        raise AskedAmissError(f"{name!r} is no name of a run")
+        raise InvalidRequestError(f"{name!r} is no name of a run")
     return name
 
 
-def read_start(said: object) -> Start:
-    """Read a run to start. Raises AskedAmissError, or StartAmissError if named."""
+def read_start(said: object) -> StartRequest:
+    """Read a run to start. Raises InvalidRequestError, or InvalidStartError if named."""
     if not isinstance(said, dict):
-        raise AskedAmissError("a run to start is an object")
+        raise InvalidRequestError("a run to start is an object")
     run = run_name(said.get("run"))
 
     def take(key: str, fits: Callable[[Any], bool], default: object = None) -> Any:  # noqa: ANN401 (by its key)
         value = said.get(key, default)
         if not fits(value):
-            raise StartAmissError(run, f"its {key} makes no sense")
+            raise InvalidStartError(run, f"its {key} makes no sense")
         return value
 
     user = take("user", lambda user: user is None or _is_user(user))
-    return Start(
+    return StartRequest(
         run=run,
         argv=take("argv", lambda words: _all(words, list, _is_text) and bool(words)),
         env=take("env", lambda env: isinstance(env, dict) and all(map(_is_text, env.values()))),
@@ -92,14 +92,14 @@ def read_start(said: object) -> Start:
     )
 
 
-def read_starts(said: Iterable[object]) -> tuple[dict[str, Start], dict[str, str]]:
-    """Read runs to start, and refusals. Raises AskedAmissError for an unnamed run."""
-    starts: dict[str, Start] = {}
+def read_starts(said: Iterable[object]) -> tuple[dict[str, StartRequest], dict[str, str]]:
+    """Read runs to start, and refusals. Raises InvalidRequestError for an unnamed run."""
+    starts: dict[str, StartRequest] = {}
     refused: dict[str, str] = {}
     for one in said:
         try:
             start = read_start(one)
-        except StartAmissError as error:
+        except InvalidStartError as error:
             refused[error.run] = error.why
         else:
             if start.run in starts:
@@ -109,13 +109,13 @@ def read_starts(said: Iterable[object]) -> tuple[dict[str, Start], dict[str, str
 
 
 def read_lease(start: object, length: object, now_ms: int) -> int:
-    """End of a lease, ms of CLOCK_BOOTTIME. Raises AskedAmissError."""
+    """End of a lease, ms of CLOCK_BOOTTIME. Raises InvalidRequestError."""
     if not (_is_count(start) and _is_count(length)):
-        raise AskedAmissError("a lease begins at some ms and has a length in ms")
+        raise InvalidRequestError("a lease begins at some ms and has a length in ms")
     assert isinstance(start, int)
     assert isinstance(length, int)
     if start > now_ms:  # time of another boot
-        raise AskedAmissError(f"a lease from {start} on: nobody was told that time")
+        raise InvalidRequestError(f"a lease from {start} on: nobody was told that time")
     return start + length
 
 

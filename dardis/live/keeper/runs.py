@@ -13,17 +13,27 @@ from pathlib import Path
 from typing import Any, Final
 
 from dardis.live.keeper import cgroups, kernel, process_tree, watchdog
-from dardis.live.keeper.child import CANT_START, Place, Setting, become
-from dardis.live.keeper.keeper_log import Log, begun_at
+from dardis.live.keeper.child import CANT_START, RunResources, RunSettings, exec_job
+from dardis.live.keeper.keeper_log import Log, read_start_record
 from dardis.live.keeper.lease import boot_ms, unix_ms
-from dardis.live.keeper.log_records import FAILED, LEASE, UNKNOWN, WORDS, Begun, Entry, Fate, Kept, fate
-from dardis.live.keeper.run_request import Start
+from dardis.live.keeper.log_records import (
+    END_REASONS,
+    FAILED,
+    LEASE,
+    UNKNOWN,
+    Entry,
+    RecoveredState,
+    RunEntries,
+    StartRecord,
+    recovered_state,
+)
+from dardis.live.keeper.run_request import StartRequest
 
 LOST: Final = UNKNOWN + "it has begun before, and what was known of it is lost"
 UNSEEN: Final = UNKNOWN + "its keeper died before it ended"
 KILL_AGAIN_MS: Final = 1000
 """Pause before the next SIGKILL, ms."""
-TAKEN_IN_MS: Final = 5000
+REAP_WAIT_MS: Final = 5000
 """Longest wait for the reaping of an adopted process, ms."""
 SLACK: Final = 1000
 """Outdated agenda entries that cause a rebuild."""
@@ -32,7 +42,7 @@ LOOK_MS: Final = (2, 500)
 
 
 @dataclass(slots=True)
-class Ended:
+class ProcessExit:
     """Exit of the first process of a run."""
 
     code: int | None = None
@@ -42,7 +52,7 @@ class Ended:
 
 
 @dataclass(slots=True)
-class Run:
+class SupervisedRun:
     """A run without an exit record."""
 
     name: str
@@ -57,19 +67,19 @@ class Run:
     start: int = 0
     """Earliest start of the first process, in ticks."""
     pidfd: int | None = None
-    over: tuple[int, int] | None = None
+    seen_dead_ms: tuple[int, int] | None = None
     """First seen dead: ms of CLOCK_BOOTTIME and Unix ms."""
     adopted: bool = False
-    outlived: bool = False
+    has_outlived_lease: bool = False
     """Lease expired before the known exit."""
     why: str | None = None
     due: int | None = None
     """Next action, ms of CLOCK_BOOTTIME."""
-    ended: Ended | None = None
+    ended: ProcessExit | None = None
     pause: int = LOOK_MS[0]
-    held: int = 0
+    untrusted_until_ms: int = 0
     """Exit not trusted before, ms of CLOCK_BOOTTIME."""
-    lacked_memory: bool = False
+    is_oom_killed: bool = False
     """The kernel killed a process at the memory limit."""
 
     @property
@@ -78,27 +88,27 @@ class Run:
         return process_tree.Root(self.name, self.pid, self.start, over=self.ended is not None)
 
 
-class Runs:
-    """All runs of a folder. `unsaid` holds uncommitted entries."""
+class SupervisedRuns:
+    """All runs of a folder. `uncommitted` holds uncommitted entries."""
 
     def __init__(
-        self, folder: Path, log: Log, setting: Setting, own: cgroups.Groups, watch: Callable[[int], None],
+        self, folder: Path, log: Log, setting: RunSettings, own: cgroups.CgroupParents, watch: Callable[[int], None],
         hold_ms: int = 0,
     ) -> None:  # fmt: skip
-        """`watch` gets a process file that is readable at exit; then call `has_ended`.
+        """`watch` gets a process file that is readable at exit; then call `on_process_end`.
 
         A SIGKILL from outside is trusted after `hold_ms`, because the supervisor may be killed next.
         """
         self._hold_ms = hold_ms
         self._folder, self._log, self._setting, self._groups, self._watch = folder, log, setting, own, watch
-        self._forest = process_tree.Forest(setting.keeper)
-        self._guards = watchdog.Guards(str(folder), setting.keeper, setting.boot, watch)
-        self._leased: dict[str, Run] = {}
-        self.live: dict[str, Run] = {}
-        self.unsaid: list[Entry] = []
-        self._by_pid: dict[int, Run] = {}
-        self._by_pidfd: dict[int, Run] = {}
-        self._leaving: dict[str, Run] = {}
+        self._forest = process_tree.ProcessTree(setting.supervisor)
+        self._guards = watchdog.Watchdog(str(folder), setting.supervisor, setting.boot, watch)
+        self._leased: dict[str, SupervisedRun] = {}
+        self.live: dict[str, SupervisedRun] = {}
+        self.uncommitted: list[Entry] = []
+        self._by_pid: dict[int, SupervisedRun] = {}
+        self._by_pidfd: dict[int, SupervisedRun] = {}
+        self._leaving: dict[str, SupervisedRun] = {}
         self._agenda: list[tuple[int, str]] = []
         self._clones = True
 
@@ -106,7 +116,7 @@ class Runs:
 
     def record(self, name: str) -> Mapping[str, Any]:
         """Record of a known run."""
-        over = self._log.known.runs[name].over
+        over = self._log.state.runs[name].over
         if over is not None:
             return over
         run = self.live[name]
@@ -117,43 +127,43 @@ class Runs:
 
     def records(self) -> list[Mapping[str, Any]]:
         """Records of all runs started or failed."""
-        return [self.record(name) for name in self._log.known.runs if name in self.live or self.is_over(name)]
+        return [self.record(name) for name in self._log.state.runs if name in self.live or self.is_over(name)]
 
     def intended(self) -> list[str]:
         """Runs that are intended but not started."""
-        return [name for name, kept in self._log.known.runs.items() if kept.over is None and name not in self.live]
+        return [name for name, kept in self._log.state.runs.items() if kept.over is None and name not in self.live]
 
     def is_over(self, name: str) -> bool:
         """Whether the exit is durable."""
-        kept = self._log.known.runs.get(name)
+        kept = self._log.state.runs.get(name)
         return kept is not None and kept.over is not None
 
     def forget(self, names: Iterable[str]) -> None:
         """Forget runs that are over. The start file must go first."""
         for name in names:
             if self.is_over(name):
-                for path in (self._begun(name), f"{self._begun(name)}.new"):  # `.new`: killed while starting
+                for path in (self._start_file(name), f"{self._start_file(name)}.new"):  # `.new`: killed while starting
                     with suppress(OSError):
                         os.unlink(path)
-                self.unsaid.append(["forget", name])
+                self.uncommitted.append(["forget", name])
 
-    def _begun(self, name: str) -> str:
+    def _start_file(self, name: str) -> str:
         return f"{self._folder}/runs/{name}"
 
     # ------------------------------------------------------------------------------------------------------------------
     # Beginning.
 
-    def intent(self, start: Start) -> Entry:
+    def intent(self, start: StartRequest) -> Entry:
         """Entry to commit before the run starts."""
         own, limited = self._groups, start.memory_bytes is not None
-        cgroup = None if own.whole is None else f"{own.whole}/{start.run}"
+        cgroup = None if own.runs is None else f"{own.runs}/{start.run}"
         memory = f"{own.memory}/{start.run}" if limited and own.memory is not None else None
         return ["intent", start.run, {
             "boot": self._setting.boot, "walltime_ms": start.walltime_ms, "grace_ms": start.grace_ms, "cgroup": cgroup,
             "memory": memory, "lease": start.lease,
         }]  # fmt: skip
 
-    def begin(self, starts: Sequence[Start]) -> None:
+    def begin(self, starts: Sequence[StartRequest]) -> None:
         """Fork runs with durable intents."""
         handled = {signal.SIGTERM, signal.SIGCHLD}  # the child must not lose signals meant for the job
         signal.pthread_sigmask(signal.SIG_BLOCK, handled)
@@ -162,10 +172,10 @@ class Runs:
                 self._begin(start)
         finally:
             signal.pthread_sigmask(signal.SIG_UNBLOCK, handled)
-        self.look()  # some runs may have failed to start
+        self.clean_up()  # some runs may have failed to start
 
-    def _begin(self, start: Start) -> None:
-        run = self._run_of(start.run, self._log.known.runs[start.run])
+    def _begin(self, start: StartRequest) -> None:
+        run = self._run_of(start.run, self._log.state.runs[start.run])
         run.unix_ms, run.boot_ms = unix_ms(), boot_ms()
         run.start = run.boot_ms * process_tree.TICKS_PER_S // 1000 - 1
         self.live[run.name] = run
@@ -173,18 +183,18 @@ class Runs:
             if run.leased:
                 self._leased[run.name] = run
                 self._guards.start()
-            if os.path.exists(self._begun(run.name)):
-                self._end_first(run, Ended(why=LOST))
+            if os.path.exists(self._start_file(run.name)):
+                self._end_first(run, ProcessExit(why=LOST))
                 return
             run.pid = self._fork(run, start)
         except OSError as error:
             where = f"{error.filename}: " if error.filename else ""
-            self._end_first(run, Ended(unix_ms=unix_ms(), why=f"{FAILED}{where}{error.strerror}"))
+            self._end_first(run, ProcessExit(unix_ms=unix_ms(), why=f"{FAILED}{where}{error.strerror}"))
             return
         self._by_pid[run.pid] = run
         self._limit(run)
 
-    def _fork(self, run: Run, start: Start) -> int:
+    def _fork(self, run: SupervisedRun, start: StartRequest) -> int:
         joins = []
         for path in {run.cgroup, run.memory} - {None}:
             assert path is not None
@@ -192,52 +202,54 @@ class Runs:
             joins.append(path)
         limit = start.memory_bytes
         if run.memory is not None and limit is not None:
-            cgroups.hold_memory(run.memory, limit, self._groups.memory_version)
+            cgroups.limit_memory(run.memory, limit, self._groups.memory_version)
             limit = None
         assert run.unix_ms is not None
         lease = self._guards.lease if run.leased else None
-        place = Place(self._begun(run.name), joins, limit, lease, run.unix_ms, run.boot_ms)
-        if self._clones and run.cgroup is not None and self._groups.whole_version == cgroups.V2:
+        place = RunResources(self._start_file(run.name), joins, limit, lease, run.unix_ms, run.boot_ms)
+        if self._clones and run.cgroup is not None and self._groups.runs_version == cgroups.V2:
             entered = [path for path in joins if path != run.cgroup]
-            inside = replace(place, joins=entered)
+            inside = replace(place, cgroup_paths=entered)
             cgroup = os.open(run.cgroup, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
             try:
-                return kernel.fork_into(cgroup) or become(start, inside, self._setting)
+                return kernel.fork_into(cgroup) or exec_job(start, inside, self._setting)
             except OSError:  # old kernel; other errors occur again below
                 self._clones = False
             finally:
                 os.close(cgroup)
-        return os.fork() or become(start, place, self._setting)
+        return os.fork() or exec_job(start, place, self._setting)
 
-    def _limit(self, run: Run) -> None:
+    def _limit(self, run: SupervisedRun) -> None:
         if run.walltime_ms is not None:
             self._schedule(run, run.boot_ms + run.walltime_ms + 1)
 
-    def _run_of(self, name: str, kept: Kept) -> Run:
+    def _run_of(self, name: str, kept: RunEntries) -> SupervisedRun:
         intent = kept.intent
         assert intent is not None
         leased = bool(intent.get("lease"))  # absent in logs of old supervisors
-        return Run(name, intent["walltime_ms"], intent["grace_ms"], intent["cgroup"], intent["memory"], leased)
+        return SupervisedRun(
+            name, intent["walltime_ms"], intent["grace_ms"], intent["cgroup"], intent["memory"], leased
+        )
 
     # ------------------------------------------------------------------------------------------------------------------
     # Takeover after the death of a previous supervisor.
 
     def adopt(self) -> None:
         """Take over all runs without an exit record. Raises OSError."""
-        for name, kept in self._log.known.runs.items():
+        for name, kept in self._log.state.runs.items():
             if kept.over is None:
                 self._adopt(name, kept)
         if self._leased:
             self._guards.start()
         self._guards.replace_older()
-        self.look()
+        self.clean_up()
 
-    def _adopt(self, name: str, kept: Kept) -> None:
+    def _adopt(self, name: str, kept: RunEntries) -> None:
         run = self.live[name] = self._run_of(name, kept)
         run.adopted = True
         assert kept.intent is not None
         boot = self._setting.boot
-        begun = self._what_begun(name) if kept.intent["boot"] == boot else None
+        begun = self._read_start_file(name) if kept.intent["boot"] == boot else None
         if begun is not None:
             run.unix_ms, run.boot_ms = begun.unix_ms, begun.boot_ms
             if begun.boot == boot:
@@ -246,12 +258,12 @@ class Runs:
                     begun.start,
                     process_tree.open_process(begun.pid, begun.start),
                 )
-        what = fate(kept.intent["boot"], boot, begun, lives=run.pidfd is not None)
+        what = recovered_state(kept.intent["boot"], boot, begun, lives=run.pidfd is not None)
         if kept.ending is not None:
             run.why = kept.ending["why"]
         elif begun is not None and begun.lease:
             run.why = LEASE
-        if what is Fate.RUNS:
+        if what is RecoveredState.RUNS:
             assert run.pidfd is not None
             if run.leased:
                 self._leased[name] = run
@@ -263,19 +275,19 @@ class Runs:
                 self._schedule(run, 0)
             else:
                 self._limit(run)
-        elif what is Fate.FAILED:
+        elif what is RecoveredState.FAILED:
             assert begun is not None
-            self._end_first(run, Ended(why=f"{FAILED}{begun.failed}"))
-        elif what is Fate.ENDED_UNSEEN and run.why is not None:
-            self._end_first(run, Ended())
+            self._end_first(run, ProcessExit(why=f"{FAILED}{begun.failed}"))
+        elif what is RecoveredState.ENDED_UNSEEN and run.why is not None:
+            self._end_first(run, ProcessExit())
         else:
-            self._end_first(run, Ended(why=WORDS[what]))
+            self._end_first(run, ProcessExit(why=END_REASONS[what]))
 
-    def _what_begun(self, name: str) -> Begun | None:
+    def _read_start_file(self, name: str) -> StartRecord | None:
         """Read the start file; if missing, create an empty file to block a start."""
         with suppress(FileExistsError):
-            os.close(os.open(self._begun(name), os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
-        return begun_at(self._begun(name))
+            os.close(os.open(self._start_file(name), os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+        return read_start_record(self._start_file(name))
 
     # ------------------------------------------------------------------------------------------------------------------
     # Ends.
@@ -292,15 +304,17 @@ class Runs:
                 if run is not None:
                     exited = found.si_code == os.CLD_EXITED
                     status = found.si_status
-                    self._end_first(run, self._told_by(run, status if exited else None, None if exited else status))
-        self.look()
+                    self._end_first(
+                        run, self._process_exit(run, status if exited else None, None if exited else status)
+                    )
+        self.clean_up()
 
-    def has_ended(self, pidfd: int) -> None:
+    def on_process_end(self, pidfd: int) -> None:
         """Handle the end of an adopted process or the watchdog."""
-        if not self._guards.has_ended(pidfd):
+        if not self._guards.on_process_end(pidfd):
             self._take_status(self._by_pidfd.pop(pidfd))
 
-    def _take_status(self, run: Run) -> None:
+    def _take_status(self, run: SupervisedRun) -> None:
         assert run.pidfd is not None
         try:
             status = kernel.exit_status(run.pidfd)
@@ -308,57 +322,57 @@ class Runs:
             status = None
         else:
             now = boot_ms()
-            if run.over is None:
-                run.over = now, unix_ms()
-            if status is None and now < run.over[0] + TAKEN_IN_MS:
+            if run.seen_dead_ms is None:
+                run.seen_dead_ms = now, unix_ms()
+            if status is None and now < run.seen_dead_ms[0] + REAP_WAIT_MS:
                 run.pause = min(run.pause * 2, LOOK_MS[1])
                 self._schedule(run, now + run.pause)
                 return
         os.close(run.pidfd)
         run.pidfd, run.pause = None, LOOK_MS[0]
         if status is None:
-            ended = self._told_by(run, None, None)
+            ended = self._process_exit(run, None, None)
             if ended.why is None and run.why is None:
                 ended.why = UNSEEN
         else:
             code = os.waitstatus_to_exitcode(status)
-            ended = self._told_by(run, *((code, None) if code >= 0 else (None, -code)))
+            ended = self._process_exit(run, *((code, None) if code >= 0 else (None, -code)))
         self._end_first(run, ended)
-        self.look()
+        self.clean_up()
 
-    def _told_by(self, run: Run, code: int | None, number: int | None) -> Ended:
-        if run.why is None and self._was_guards(run, number):
+    def _process_exit(self, run: SupervisedRun, code: int | None, number: int | None) -> ProcessExit:
+        if run.why is None and self._was_killed_by_watchdog(run, number):
             run.why = LEASE
         why = None
         if code or (code is None and number is None):
             try:
-                begun = begun_at(self._begun(run.name))
+                begun = read_start_record(self._start_file(run.name))
                 why = begun and begun.failed
             except FileNotFoundError:
                 why = f"it could not write that it begins: {os.strerror(code or 0)}"
             except (OSError, ValueError, TypeError) as error:
                 why = f"nobody can read what it had begun with: {error}" if code == CANT_START else None
-        when = unix_ms() if run.over is None else run.over[1]
-        return Ended(code, number, when) if why is None else Ended(unix_ms=when, why=f"{FAILED}{why}")
+        when = unix_ms() if run.seen_dead_ms is None else run.seen_dead_ms[1]
+        return ProcessExit(code, number, when) if why is None else ProcessExit(unix_ms=when, why=f"{FAILED}{why}")
 
-    def _was_guards(self, run: Run, number: int | None) -> bool:
+    def _was_killed_by_watchdog(self, run: SupervisedRun, number: int | None) -> bool:
         if not run.leased:
             return False
-        if number == signal.SIGKILL and (run.outlived or self._guards.lease.end_ms <= boot_ms()):
+        if number == signal.SIGKILL and (run.has_outlived_lease or self._guards.lease.end_ms <= boot_ms()):
             return True
         with suppress(OSError, ValueError, TypeError):
-            begun = begun_at(self._begun(run.name))
+            begun = read_start_record(self._start_file(run.name))
             return begun is not None and begun.lease
         return False
 
-    def _end_first(self, run: Run, ended: Ended) -> None:
+    def _end_first(self, run: SupervisedRun, ended: ProcessExit) -> None:
         run.ended, run.due = ended, None
         killed = ended.signal == signal.SIGKILL or ended.code == 128 + signal.SIGKILL
         if killed and run.why is None and self._hold_ms:
             if run.adopted:  # the signal may also have killed the previous supervisor
                 ended.why = UNSEEN
             else:
-                run.held = boot_ms() + self._hold_ms
+                run.untrusted_until_ms = boot_ms() + self._hold_ms
         self._leaving[run.name] = run
         self._leased.pop(run.name, None)
 
@@ -373,14 +387,14 @@ class Runs:
             return
         while self._leased:
             _, run = self._leased.popitem()
-            run.outlived = True
+            run.has_outlived_lease = True
             with suppress(OSError):  # a process that cannot be read now is killed
-                first = None if run.pid is None else self._forest.see(run.pid)
+                first = None if run.pid is None else self._forest.read_process(run.pid)
                 if first is None or first.dead:  # `look` ends the remaining processes
                     continue
             if run.why is None:
                 run.why = LEASE
-                self.unsaid.append(["ending", run.name, {"why": LEASE, "kill_ms": now}])
+                self.uncommitted.append(["ending", run.name, {"why": LEASE, "kill_ms": now}])
             self._schedule(run, now)
 
     def end(self, names: Iterable[str], why: str) -> None:
@@ -390,23 +404,25 @@ class Runs:
         now = boot_ms()
         for run in found:
             run.why = why
-            self.unsaid.append(["ending", run.name, {"why": why, "kill_ms": now + run.grace_ms}])
+            self.uncommitted.append(["ending", run.name, {"why": why, "kill_ms": now + run.grace_ms}])
             self._schedule(run, now + run.grace_ms)
             if run.cgroup is not None:
                 found_there = set(cgroups.processes(run.cgroup))
-                process_tree.send(found_there | self._own_first(run), signal.SIGTERM)
+                process_tree.send_signal(found_there | self._first_child_pids(run), signal.SIGTERM)
             else:
-                process_tree.send(process_tree.members(run.root, seen) | self._own_first(run), signal.SIGTERM)
+                process_tree.send_signal(
+                    process_tree.members(run.root, seen) | self._first_child_pids(run), signal.SIGTERM
+                )
 
-    def disbelieve(self, why: str) -> None:
+    def set_untrusted_reason(self, why: str) -> None:
         """Set the reason of all untrusted exits."""
         for run in self._leaving.values():
-            if run.held and run.ended is not None:
+            if run.untrusted_until_ms and run.ended is not None:
                 run.ended.why = why
-                run.held = 0
+                run.untrusted_until_ms = 0
 
     def next_due(self) -> int | None:
-        """Time of the next `pass_time`, ms of CLOCK_BOOTTIME."""
+        """Time of the next `perform_due_actions`, ms of CLOCK_BOOTTIME."""
         dues = [self._due_of_runs(), self._guards.due]
         if self._leased:
             dues.append(self._guards.lease.end_ms)
@@ -421,11 +437,11 @@ class Runs:
             heapq.heappop(self._agenda)
         return None
 
-    def pass_time(self) -> None:
+    def perform_due_actions(self) -> None:
         """Perform all due actions."""
         if self._leased:
             self._end_leases()
-        self._guards.keep(needed=bool(self._leased))
+        self._guards.start_or_end(needed=bool(self._leased))
         now, late, look = boot_ms(), [], False
         while (due := self._due_of_runs()) is not None and due <= now:
             run = self.live[heapq.heappop(self._agenda)[1]]
@@ -442,95 +458,95 @@ class Runs:
         if late:
             self.end(late, "walltime")
         if look:
-            self.look()
+            self.clean_up()
 
-    def _schedule(self, run: Run, due: int) -> None:
+    def _schedule(self, run: SupervisedRun, due: int) -> None:
         run.due = due
         if len(self._agenda) > SLACK + 4 * len(self.live):  # most entries are outdated
             self._agenda = [(one.due, one.name) for one in self.live.values() if one.due is not None and one is not run]
             heapq.heapify(self._agenda)
         heapq.heappush(self._agenda, (due, run.name))
 
-    def _kill(self, run: Run) -> None:
+    def _kill(self, run: SupervisedRun) -> None:
         if run.cgroup is not None:
             cgroups.kill(run.cgroup)
-            process_tree.send(self._own_first(run), signal.SIGKILL)
+            process_tree.send_signal(self._first_child_pids(run), signal.SIGKILL)
         else:
-            first = self._own_first(run)  # first, because its exit status may copy that of its children
-            process_tree.send([*first, *process_tree.members(run.root, self._survey()) - first], signal.SIGKILL)
+            first = self._first_child_pids(run)  # first, because its exit status may copy that of its children
+            process_tree.send_signal([*first, *process_tree.members(run.root, self._survey()) - first], signal.SIGKILL)
 
-    def _survey(self) -> dict[int, process_tree.Seen]:
+    def _survey(self) -> dict[int, process_tree.ProcessInfo]:
         with suppress(OSError):
-            return self._forest.survey()
+            return self._forest.live_processes()
         return {}
 
-    def _own_first(self, run: Run) -> set[int]:
+    def _first_child_pids(self, run: SupervisedRun) -> set[int]:
         return {pid for pid in (run.pid,) if pid is not None and self._by_pid.get(pid) is run}
 
-    def look(self) -> None:
+    def clean_up(self) -> None:
         """Kill remaining processes of ended runs; record runs without processes."""
         left = {run.name for run in self._leaving.values() if run.cgroup is None}
         if left:
             with suppress(OSError):  # unreadable processes may still exist
-                left = self._left_in_forest()
+                left = self._kill_left_processes()
         for run in list(self._leaving.values()):
             if run.cgroup is None:
                 gone = run.name not in left
             else:
                 if run.memory is not None:
-                    run.lacked_memory |= cgroups.lacked_memory(run.memory)
+                    run.is_oom_killed |= cgroups.has_oom_kill(run.memory)
                 gone = cgroups.remove(run.cgroup)
-            if gone and boot_ms() < run.held:
-                self._schedule(run, run.held)
+            if gone and boot_ms() < run.untrusted_until_ms:
+                self._schedule(run, run.untrusted_until_ms)
                 continue
             if gone:
                 del self._leaving[run.name]
-                self._over(run)
+                self._record_exit(run)
                 continue
             if run.cgroup is not None:
                 cgroups.kill(run.cgroup)
             self._schedule(run, boot_ms() + run.pause)
             run.pause = min(run.pause * 2, LOOK_MS[1])
 
-    def _left_in_forest(self) -> set[str]:
+    def _kill_left_processes(self) -> set[str]:
         leaving = {run.name: run for run in self._leaving.values() if run.cgroup is None}
         left: set[str] = set()
         strays = [pid for pid in self._forest.children() if pid not in self._by_pid and pid != self._guards.pid]
         doomed = [run for run in leaving.values() if run.adopted and run.pid is not None]
         for pid in strays:
-            seen = self._forest.see(pid)
+            seen = self._forest.read_process(pid)
             if seen is None or seen.dead:
                 continue
             owner = self._owner(seen)
             if owner in leaving:
                 doomed.append(leaving[owner])
             elif owner not in self.live and not self._may_be_needed(seen):
-                process_tree.send([pid], signal.SIGKILL)
+                process_tree.send_signal([pid], signal.SIGKILL)
                 left.update(run.name for run in leaving.values() if run.start <= seen.start)
         if doomed:
-            all_seen = self._forest.survey()
+            all_seen = self._forest.live_processes()
             for run in doomed:
                 if found := process_tree.members(run.root, all_seen):
-                    process_tree.send(found, signal.SIGKILL)
+                    process_tree.send_signal(found, signal.SIGKILL)
                     left.add(run.name)
         return left
 
-    def _owner(self, seen: process_tree.Seen) -> str | None:
+    def _owner(self, seen: process_tree.ProcessInfo) -> str | None:
         if seen.run is not None:
             return seen.run
         owners = [run for run in self.live.values() if run.pid == seen.session and run.start <= seen.start]
         # The kernel may reuse a number for a later run.
         return max(owners, key=lambda run: run.boot_ms).name if owners else None
 
-    def _may_be_needed(self, seen: process_tree.Seen) -> bool:
+    def _may_be_needed(self, seen: process_tree.ProcessInfo) -> bool:
         """Whether a process may belong to an older live run."""
         return any(run.ended is None and run.start <= seen.start for run in self.live.values())
 
-    def _over(self, run: Run) -> None:
+    def _record_exit(self, run: SupervisedRun) -> None:
         ended = run.ended
         assert ended is not None
         if run.memory is not None:
-            run.lacked_memory |= cgroups.lacked_memory(run.memory)
+            run.is_oom_killed |= cgroups.has_oom_kill(run.memory)
             cgroups.remove(run.memory)
         why = ended.why or run.why or "exit"
         record = {
@@ -538,11 +554,11 @@ class Runs:
             "started_ms": run.unix_ms, "ended_ms": ended.unix_ms, "code": ended.code, "signal": ended.signal,
             "why": why,
         }  # fmt: skip
-        if run.lacked_memory:
+        if run.is_oom_killed:
             record["memory"] = True
-        self.unsaid.append(["over", run.name, record])
+        self.uncommitted.append(["over", run.name, record])
 
-    def said(self, entries: Iterable[Entry]) -> list[Mapping[str, Any]]:
+    def on_commit(self, entries: Iterable[Entry]) -> list[Mapping[str, Any]]:
         """Handle committed entries; return new exit records."""
         records = []
         for kind, name, *more in entries:
@@ -557,7 +573,7 @@ class Runs:
         self._groups.clean()
 
 
-def open_files() -> tuple[int, int]:
+def raise_open_files_limit() -> tuple[int, int]:
     """Raise the limit on open files. Return the old limits."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     with suppress(OSError, ValueError):

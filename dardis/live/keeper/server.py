@@ -20,16 +20,16 @@ from typing import Any, Final
 from dardis.live.keeper import kernel
 from dardis.live.keeper.keeper_log import Log
 from dardis.live.keeper.lease import boot_ms
-from dardis.live.keeper.log_records import KNOWN, WORDS, Entry, Fate
-from dardis.live.keeper.run_request import AskedAmissError, Start, read_lease, read_starts, run_name
-from dardis.live.keeper.runs import Runs
+from dardis.live.keeper.log_records import ALREADY_KNOWN, END_REASONS, Entry, RecoveredState
+from dardis.live.keeper.run_request import InvalidRequestError, StartRequest, read_lease, read_starts, run_name
+from dardis.live.keeper.runs import SupervisedRuns
 
 MOST_BYTES: Final = 1 << 20
 LONGEST: Final = 64 << 20
 """Longest line and most unsent bytes."""
-MOMENT_S: Final = 0.02
+TERM_DELAY_S: Final = 0.02
 """Longest delay of SIGTERM to the supervisor after SIGTERM to its runs, s."""
-HOLD_MS: Final = 1000
+KILL_DELAY_MS: Final = 1000
 """Longest delay of SIGKILL to the supervisor after SIGKILL to its runs, ms."""
 MOST_CONNECTIONS: Final = 64
 """Runs need the remaining open files."""
@@ -45,25 +45,25 @@ class Connection:
 
     socket: socket.socket
     epoch: int | None = None
-    intended: dict[str, Start] = field(default_factory=dict)
+    intended: dict[str, StartRequest] = field(default_factory=dict)
     unread: bytearray = field(default_factory=bytearray)
     unsent: bytearray = field(default_factory=bytearray)
-    waits: bool = False
+    is_slow: bool = False
     """The client reads too slowly."""
-    leaves: bool = False
+    is_closing: bool = False
     """Close after the last answer."""
     closed: bool = False
 
 
 @dataclass(slots=True)
-class Turn:
+class PendingRequest:
     """A request: log entries, and the action once durable."""
 
     connection: Connection
     number: int | None
-    act: Callable[[], Message]
-    needs: Callable[[], list[Entry]] = list
-    alone: bool = False
+    execute: Callable[[], Message]
+    log_entries: Callable[[], list[Entry]] = list
+    is_exclusive: bool = False
     """Handled apart from other requests."""
 
 
@@ -96,17 +96,17 @@ class Server:
         """Also poll a file."""
         self._poll.register(file, select.EPOLLIN)
 
-    def serve(self, runs: Runs) -> None:
+    def serve(self, runs: SupervisedRuns) -> None:
         """Serve until stopped."""
-        self._settle(runs, [])
+        self._commit_and_answer(runs, [])
         while not self._stopping:
             waits = [due for due in (runs.next_due(), self._retry) if due is not None]
             kernel.set_timer(self._timer, min(waits, default=None))
-            turns: list[Turn] = []
-            soon = self._stops or (self._leaving and not runs.live) or (runs.unsaid and self._retry is None)
+            turns: list[PendingRequest] = []
+            soon = self._stops or (self._leaving and not runs.live) or (runs.uncommitted and self._retry is None)
             events = self._poll.poll(0 if soon else -1)
-            if self._step and self._is_told_to_leave(events):
-                self._leave(runs)
+            if self._step and self._is_stop_requested(events):
+                self._end_all_runs(runs)
                 continue  # the poll reports the same events again
             for file, event in events:
                 if file == self._listener.fileno():
@@ -117,33 +117,33 @@ class Server:
                     with suppress(BlockingIOError):
                         os.read(self._timer, 8)
                 elif (connection := self._connections.get(file)) is not None:
-                    turns += self._hear(connection, event, runs)
+                    turns += self._receive(connection, event, runs)
                 else:
                     self._poll.unregister(file)
-                    runs.has_ended(file)
+                    runs.on_process_end(file)
             runs.reap()
-            runs.pass_time()
+            runs.perform_due_actions()
             low = 0
-            cuts = {cut for at, turn in enumerate(turns) if turn.alone for cut in (at, at + 1)}
+            cuts = {cut for at, turn in enumerate(turns) if turn.is_exclusive for cut in (at, at + 1)}
             for high in sorted({*cuts, len(turns)}):
-                self._settle(runs, turns[low:high])
+                self._commit_and_answer(runs, turns[low:high])
                 low = high
             if self._leaving or (self._stops and not self._step):  # a step stopped in this turn leaves in the next
                 self._stops.clear()
                 self._stopping = self._stopping or not runs.live
 
-    def _is_told_to_leave(self, events: list[tuple[int, int]]) -> bool:
+    def _is_stop_requested(self, events: list[tuple[int, int]]) -> bool:
         """Whether SIGTERM asks to end all runs. Call before handling exits."""
         others = {self._listener.fileno(), self._timer, *self._connections}
         if not self._stops and not self._leaving and any(file not in others for file, _ in events):
-            time.sleep(MOMENT_S)
+            time.sleep(TERM_DELAY_S)
         return bool(self._stops)
 
-    def _leave(self, runs: Runs) -> None:
+    def _end_all_runs(self, runs: SupervisedRuns) -> None:
         self._stops.clear()
-        runs.end(list(runs.live), WORDS[Fate.HOST_ENDS])
-        runs.disbelieve(WORDS[Fate.HOST_ENDS])
-        runs.look()
+        runs.end(list(runs.live), END_REASONS[RecoveredState.HOST_ENDS])
+        runs.set_untrusted_reason(END_REASONS[RecoveredState.HOST_ENDS])
+        runs.clean_up()
         if not self._leaving:
             self._leaving = True
             for connection in list(self._connections.values()):
@@ -159,29 +159,29 @@ class Server:
     # ------------------------------------------------------------------------------------------------------------------
     # Commits, before answers.
 
-    def _settle(self, runs: Runs, turns: list[Turn]) -> None:
+    def _commit_and_answer(self, runs: SupervisedRuns, turns: list[PendingRequest]) -> None:
         self._claimed.clear()
         turns = [turn for turn in turns if not turn.connection.closed]
-        needed = [turn.needs() for turn in turns]
+        needed = [turn.log_entries() for turn in turns]
         trouble = self._commit(runs, [entry for entries in needed for entry in entries])
         answers: list[tuple[Connection, Message]] = []
         for turn, entries in zip(turns, needed, strict=True):
-            answer = {"error": trouble} if trouble is not None and entries else turn.act()
+            answer = {"error": trouble} if trouble is not None and entries else turn.execute()
             answers.append((turn.connection, {"id": turn.number, "now": boot_ms(), **answer}))
-        if trouble is None and runs.unsaid:
+        if trouble is None and runs.uncommitted:
             self._commit(runs, [])
         for connection, answer in answers:
             self._send(connection, answer)
         for connection in list(self._connections.values()):
             self._flush(connection)
 
-    def _commit(self, runs: Runs, asked: list[Entry]) -> str | None:
+    def _commit(self, runs: SupervisedRuns, asked: list[Entry]) -> str | None:
         """Commit requests with events, or events alone. Return the error of the requests.
 
         Exits need not wait for the disk: a lost exit is unknown.
         """
         trouble = None
-        for entries in ([*runs.unsaid, *asked], list(runs.unsaid)):
+        for entries in ([*runs.uncommitted, *asked], list(runs.uncommitted)):
             if not entries:
                 break
             try:
@@ -189,34 +189,34 @@ class Server:
             except OSError as error:
                 trouble = trouble or f"the keeper's log can't be written: {error.strerror}"
                 continue
-            runs.unsaid.clear()
-            for record in runs.said(entries):
+            runs.uncommitted.clear()
+            for record in runs.on_commit(entries):
                 if self._leader is not None:
                     self._send(self._leader, {"event": "over", "record": record})
             break
         if trouble is not None and self._retry is None:
-            complain(trouble)
-        self._retry = boot_ms() + RETRY_MS if runs.unsaid else None
+            log_error(trouble)
+        self._retry = boot_ms() + RETRY_MS if runs.uncommitted else None
         return trouble
 
     # ------------------------------------------------------------------------------------------------------------------
     # Requests.
 
-    def _turn(self, connection: Connection, line: bytes, runs: Runs) -> Turn:
+    def _parse_request(self, connection: Connection, line: bytes, runs: SupervisedRuns) -> PendingRequest:
         number = None
         try:
             asked = json.loads(line)
             if isinstance(asked, dict) and isinstance(asked.get("id"), int):
                 number = asked["id"]
-                return self._asked(connection, asked["id"], asked, runs)
+                return self._dispatch(connection, asked["id"], asked, runs)
             said = "a request is an object with an id"
-        except (AskedAmissError, ValueError, TypeError, RecursionError) as error:
+        except (InvalidRequestError, ValueError, TypeError, RecursionError) as error:
             said = " ".join(str(error).split())
         if number is None:
-            connection.leaves = True
-        return Turn(connection, number, lambda: {"error": said})
+            connection.is_closing = True
+        return PendingRequest(connection, number, lambda: {"error": said})
 
-    def _asked(self, connection: Connection, number: int, asked: Message, runs: Runs) -> Turn:
+    def _dispatch(self, connection: Connection, number: int, asked: Message, runs: SupervisedRuns) -> PendingRequest:
         match asked.get("do"):
             case "hello":
                 return self._hello(connection, number, asked.get("epoch"), asked.get("mark"), runs)
@@ -241,33 +241,35 @@ class Server:
             case "stop":
                 return self._simple(connection, number, lambda: self._stop(runs))
             case do:
-                raise AskedAmissError(f"nobody can {do!r}")
+                raise InvalidRequestError(f"nobody can {do!r}")
 
-    def _simple(self, connection: Connection, number: int, do: Callable[[], Message | None]) -> Turn:
-        return Turn(connection, number, lambda: self._refused(connection) or do() or {})
+    def _simple(self, connection: Connection, number: int, do: Callable[[], Message | None]) -> PendingRequest:
+        return PendingRequest(connection, number, lambda: self._refusal(connection) or do() or {})
 
-    def _stop(self, runs: Runs) -> Message:
+    def _stop(self, runs: SupervisedRuns) -> Message:
         if runs.live:
             return {"error": "running", "runs": list(runs.live)}
         self._stopping = True
         return {}
 
-    def _refused(self, connection: Connection) -> Message | None:
+    def _refusal(self, connection: Connection) -> Message | None:
         if connection.epoch is None:
             return {"error": "hello comes first"}
-        if connection.epoch < self._log.known.epoch:
-            return {"error": "epoch", "highest": self._log.known.epoch}
+        if connection.epoch < self._log.state.epoch:
+            return {"error": "epoch", "highest": self._log.state.epoch}
         return None
 
-    def _hello(self, connection: Connection, number: int, epoch: object, mark: object, runs: Runs) -> Turn:
+    def _hello(
+        self, connection: Connection, number: int, epoch: object, mark: object, runs: SupervisedRuns
+    ) -> PendingRequest:
         if not isinstance(epoch, int) or isinstance(epoch, bool):
-            raise AskedAmissError("an epoch is a whole number")
+            raise InvalidRequestError("an epoch is a whole number")
         if not isinstance(mark, str):
-            raise AskedAmissError("a mark is a text")
+            raise InvalidRequestError("a mark is a text")
 
         def act() -> Message:
             connection.epoch = epoch
-            if (refused := self._refused(connection)) is not None:
+            if (refused := self._refusal(connection)) is not None:
                 return refused
             self._leader, self._marked = connection, True
             connection.intended.clear()
@@ -276,10 +278,10 @@ class Server:
                     self._flush(other)
                     if not other.closed:
                         self._close(other)
-            return {**self._host, "marks": self._log.known.marks, "runs": runs.records()}
+            return {**self._host, "marks": self._log.state.incarnations, "runs": runs.records()}
 
         def needs() -> list[Entry]:
-            highest = self._log.known.epoch
+            highest = self._log.state.epoch
             if epoch < highest:
                 return []
             entries: list[Entry] = [["forget", run] for run in runs.intended()]
@@ -288,36 +290,36 @@ class Server:
                 entries.append(["mark", mark])
             return entries
 
-        return Turn(connection, number, act, needs, alone=True)
+        return PendingRequest(connection, number, act, needs, is_exclusive=True)
 
     def _intend(
         self,
         connection: Connection,
         number: int,
-        starts: dict[str, Start],
+        starts: dict[str, StartRequest],
         refused: dict[str, str],
         lease_end_ms: int | None,
-        runs: Runs,
-    ) -> Turn:
+        runs: SupervisedRuns,
+    ) -> PendingRequest:
 
         def needs() -> list[Entry]:
-            if self._refused(connection) is not None:
+            if self._refusal(connection) is not None:
                 return []
-            for run in starts.keys() & (self._claimed | self._log.known.runs.keys()):
-                refused[run] = KNOWN
+            for run in starts.keys() & (self._claimed | self._log.state.runs.keys()):
+                refused[run] = ALREADY_KNOWN
                 del starts[run]
             self._claimed |= starts.keys()
             return [runs.intent(start) for start in starts.values()]
 
         def act() -> Message:
-            if (answer := self._refused(connection)) is not None:
+            if (answer := self._refusal(connection)) is not None:
                 return answer
             if lease_end_ms is not None:
                 runs.renew(lease_end_ms)
             connection.intended.update(starts)
             return {"refused": refused}
 
-        return Turn(connection, number, act, needs)
+        return PendingRequest(connection, number, act, needs)
 
     # ------------------------------------------------------------------------------------------------------------------
     # Connections.
@@ -336,12 +338,12 @@ class Server:
         except BlockingIOError:
             pass
         except OSError:
-            time.sleep(MOMENT_S)  # the client still waits, so a retry at once would loop
+            time.sleep(TERM_DELAY_S)  # the client still waits, so a retry at once would loop
 
-    def _hear(self, connection: Connection, event: int, runs: Runs) -> list[Turn]:
+    def _receive(self, connection: Connection, event: int, runs: SupervisedRuns) -> list[PendingRequest]:
         if event & select.EPOLLOUT:
             self._flush(connection)
-        if connection.closed or connection.leaves or not event & ~select.EPOLLOUT:
+        if connection.closed or connection.is_closing or not event & ~select.EPOLLOUT:
             return []
         try:
             come = connection.socket.recv(MOST_BYTES)
@@ -355,11 +357,11 @@ class Server:
             *lines, connection.unread = connection.unread.split(b"\n")
         turns = []
         for line in lines:
-            turns.append(self._turn(connection, bytes(line), runs))
+            turns.append(self._parse_request(connection, bytes(line), runs))
             if turns[-1].number is None:
                 break
         if not come or len(connection.unread) > LONGEST:
-            connection.leaves = True
+            connection.is_closing = True
         return turns
 
     def _send(self, connection: Connection, message: Message) -> None:
@@ -374,17 +376,17 @@ class Server:
                 del connection.unsent[: connection.socket.send(connection.unsent)]
         except BlockingIOError:
             if len(connection.unsent) < LONGEST:
-                asks = 0 if connection.leaves else select.EPOLLIN
+                asks = 0 if connection.is_closing else select.EPOLLIN
                 self._poll.modify(connection.socket.fileno(), asks | select.EPOLLOUT)
-                connection.waits = True
+                connection.is_slow = True
                 return
         except OSError:
             pass
         else:
-            if not connection.leaves:
-                if connection.waits:
+            if not connection.is_closing:
+                if connection.is_slow:
                     self._poll.modify(connection.socket.fileno(), select.EPOLLIN)
-                    connection.waits = False
+                    connection.is_slow = False
                 return
         self._close(connection)
 
@@ -398,7 +400,7 @@ class Server:
         connection.socket.close()
 
 
-def _go(connection: Connection, names: list[str], runs: Runs) -> Message:
+def _go(connection: Connection, names: list[str], runs: SupervisedRuns) -> Message:
     meant = dict.fromkeys(names)
     refused = {name: "it is not intended" for name in meant if name not in connection.intended}
     runs.begin([connection.intended.pop(name) for name in meant if name not in refused])
@@ -409,7 +411,7 @@ def _names(asked: Message) -> list[str]:
     return [run_name(name) for name in asked.get("runs", ())]
 
 
-def complain(text: str) -> None:
+def log_error(text: str) -> None:
     """Write to standard error (`keeper.out`)."""
     with suppress(OSError):
         sys.stderr.write(f"keeper: {text}\n")

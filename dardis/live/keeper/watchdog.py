@@ -16,13 +16,13 @@ from dataclasses import dataclass
 from typing import Final, NoReturn
 
 from dardis.live.keeper import cgroups, kernel, process_tree
-from dardis.live.keeper.keeper_log import begun_at, read_quietly
+from dardis.live.keeper.keeper_log import read_start_record, read_without_atime
 from dardis.live.keeper.lease import Lease, boot_ms
-from dardis.live.keeper.log_records import LEASE_MARK, Begun, DamagedLogError, read_log
+from dardis.live.keeper.log_records import LEASE_LINE, DamagedLogError, StartRecord, read_log
 
 AGAIN_MS: Final = 20
 """First pause between SIGKILLs, ms."""
-MARK_MS: Final = 500
+DISK_WAIT_MS: Final = 500
 """Longest wait for the disk before killing, ms."""
 LOOK_MS: Final = 1000
 """Interval of checks after the lease, ms."""
@@ -33,21 +33,21 @@ START_AGAIN_MS: Final = 1000
 NAME: Final = b"dardis-guard"
 
 
-class Guards:
+class Watchdog:
     """At most one watchdog process of a supervisor."""
 
     def __init__(self, folder: str, keeper: str, boot: str, watch: Callable[[int], None]) -> None:
         """Open the lease. Raises OSError.
 
-        `watch` gets a process file that is readable at exit; then call `has_ended`.
+        `watch` gets a process file that is readable at exit; then call `on_process_end`.
         """
         self._folder, self._keeper, self._boot, self._watch = folder, keeper, boot, watch
         self.lease = Lease(f"{folder}/lease", boot)
         self.pid: int | None = None
         self._pidfd = -1
         self.due: int | None = None
-        """Time of the next `keep`, ms of CLOCK_BOOTTIME."""
-        self._older = process_tree.open_process(*self.lease.guard) if self.lease.guard[0] else None
+        """Time of the next `start_or_end`, ms of CLOCK_BOOTTIME."""
+        self._older = process_tree.open_process(*self.lease.watchdog) if self.lease.watchdog[0] else None
 
     def start(self) -> None:
         """Start the watchdog unless running. Raises OSError."""
@@ -56,7 +56,7 @@ class Guards:
         maker = os.getpid()
         pid = os.fork()
         if pid == 0:
-            _be_guard(self._folder, self._keeper, self._boot, self.lease, maker)
+            _run_watchdog(self._folder, self._keeper, self._boot, self.lease, maker)
         try:
             self._pidfd = os.pidfd_open(pid)
         except OSError:  # the exit would go unnoticed
@@ -64,10 +64,10 @@ class Guards:
             os.waitpid(pid, 0)
             raise
         self.pid = pid
-        self.lease.guard = pid, process_tree.start_of(pid) or 0  # not reaped yet, so the process ID is unique
+        self.lease.watchdog = pid, process_tree.start_of(pid) or 0  # not reaped yet, so the process ID is unique
         self._watch(self._pidfd)
 
-    def keep(self, *, needed: bool) -> None:
+    def start_or_end(self, *, needed: bool) -> None:
         """Start a needed watchdog; end an unused watchdog later."""
         now = boot_ms()
         if needed == (self.pid is not None):
@@ -87,7 +87,7 @@ class Guards:
             os.close(self._older)
             self._older = None
 
-    def has_ended(self, pidfd: int) -> bool:
+    def on_process_end(self, pidfd: int) -> bool:
         """Whether the readable file belongs to the watchdog."""
         if self.pid is None or pidfd != self._pidfd:
             return False
@@ -96,13 +96,13 @@ class Guards:
         return True
 
     def end(self) -> None:
-        """Kill the watchdog; `has_ended` follows."""
+        """Kill the watchdog; `on_process_end` follows."""
         if self.pid is not None:
             with suppress(ProcessLookupError):
                 signal.pidfd_send_signal(self._pidfd, signal.SIGKILL)
 
 
-def _mark(begun: Sequence[str]) -> None:
+def _write_end_reason(begun: Sequence[str]) -> None:
     """Add the end reason to start files, in a child because the disk may hang."""
     pid = os.fork()
     if pid == 0:
@@ -110,37 +110,37 @@ def _mark(begun: Sequence[str]) -> None:
             for path in begun:
                 with suppress(OSError):
                     file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC)
-                    os.write(file, LEASE_MARK)
+                    os.write(file, LEASE_LINE)
                     os.close(file)
         finally:
             os._exit(0)
     ended = os.pidfd_open(pid)
     poll = select.poll()
     poll.register(ended, select.POLLIN)
-    poll.poll(MARK_MS)
+    poll.poll(DISK_WAIT_MS)
     os.close(ended)
     os.waitpid(pid, os.WNOHANG)
 
 
-def _be_guard(folder: str, keeper: str, boot: str, lease: Lease, maker: int) -> NoReturn:
+def _run_watchdog(folder: str, keeper: str, boot: str, lease: Lease, maker: int) -> NoReturn:
     try:
         kernel.close_files()  # includes the lock and the connections of the supervisor
         os.setsid()
         signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGTERM, signal.SIG_IGN)  # only SIGKILL ends the watchdog
         signal.pthread_sigmask(signal.SIG_SETMASK, ())
-        kernel.call_process(NAME)
+        kernel.set_process_name(NAME)
         with suppress(OSError):
             os.nice(-10)  # high priority on a busy host
-        _watch_over(folder, keeper, boot, lease, maker)
+        _watch_lease(folder, keeper, boot, lease, maker)
     except BaseException:  # noqa: BLE001 (printed as a traceback)
         sys.excepthook(*sys.exc_info())
     finally:
         os._exit(1)
 
 
-def _watch_over(folder: str, keeper: str, boot: str, lease: Lease, maker: int) -> None:
-    processes = process_tree.Forest(keeper)
+def _watch_lease(folder: str, keeper: str, boot: str, lease: Lease, maker: int) -> None:
+    processes = process_tree.ProcessTree(keeper)
     timer = kernel.boot_timer()
     poll = select.poll()
     poll.register(timer, select.POLLIN)
@@ -164,32 +164,34 @@ def _watch_over(folder: str, keeper: str, boot: str, lease: Lease, maker: int) -
             due = boot_ms() + pause
         else:
             again = AGAIN_MS
-        if os.getppid() != maker and not (left and lease.guard[0] == os.getpid()):
+        if os.getppid() != maker and not (left and lease.watchdog[0] == os.getpid()):
             return
         kernel.set_timer(timer, due)
         poll.poll()
 
 
 @dataclass(frozen=True, slots=True)
-class _Meant:
+class _IntendedRun:
     name: str
     cgroup: str | None
     leased: bool
-    begun: Begun | None
+    begun: StartRecord | None
     """None: not started. A leased run cannot start any more."""
 
 
 def end_leased(
-    folder: str, boot: str, lease: Lease, processes: process_tree.Forest, maker: int, marked: set[str]
+    folder: str, boot: str, lease: Lease, processes: process_tree.ProcessTree, maker: int, marked: set[str]
 ) -> bool:
     """Kill leased runs. Return whether any lived. Raises OSError and DamagedLogError.
 
     `marked`: runs with the end reason in the start file.
     """
     since = boot_ms() * process_tree.TICKS_PER_S // 1000
-    known = read_log(read_quietly(f"{folder}/log")).known
+    known = read_log(read_without_atime(f"{folder}/log")).state
     meant = [
-        _Meant(name, kept.intent["cgroup"], bool(kept.intent.get("lease")), _begun(f"{folder}/runs/{name}"))
+        _IntendedRun(
+            name, kept.intent["cgroup"], bool(kept.intent.get("lease")), _start_record(f"{folder}/runs/{name}")
+        )
         for name, kept in known.runs.items()
         if kept.intent is not None and kept.intent["boot"] == boot
     ]
@@ -198,12 +200,12 @@ def end_leased(
         return False
     if lease.end_ms > boot_ms():  # renewed meanwhile; runs started since then were not read
         return True
-    firsts = {run.name: first for run, begun in leased if (first := _living(begun, processes)) is not None}
+    firsts = {run.name: first for run, begun in leased if (first := _open_first_process(begun, processes)) is not None}
     try:
         new = [name for name in firsts if name not in marked and known.runs[name].ending is None]
         if new:
             with suppress(OSError):  # killing matters more than the reason
-                _mark([f"{folder}/runs/{name}" for name in new])
+                _write_end_reason([f"{folder}/runs/{name}" for name in new])
             marked.update(new)
         for first in firsts.values():
             with suppress(OSError):
@@ -218,30 +220,32 @@ def end_leased(
             left = True
     found: set[int] = set()
     if any(run.cgroup is None for run, _ in leased):
-        seen = processes.survey()
+        seen = processes.live_processes()
         for run, begun in leased:
             if run.cgroup is None:
                 root = process_tree.Root(run.name, begun.pid, begun.start, over=run.name not in firsts)
                 found |= process_tree.members(root, seen)
-        found |= _strays(meant, seen, maker, since)
-        process_tree.send(found, signal.SIGKILL)
+        found |= _orphaned_processes(meant, seen, maker, since)
+        process_tree.send_signal(found, signal.SIGKILL)
     return left or bool(found)
 
 
-def _begun(path: str) -> Begun | None:
+def _start_record(path: str) -> StartRecord | None:
     with suppress(FileNotFoundError, ValueError, TypeError):  # the supervisor handles unreadable files
-        return begun_at(path)
+        return read_start_record(path)
     return None
 
 
-def _living(begun: Begun, processes: process_tree.Forest) -> int | None:
+def _open_first_process(begun: StartRecord, processes: process_tree.ProcessTree) -> int | None:
     with suppress(OSError):
-        seen = processes.see(begun.pid)
+        seen = processes.read_process(begun.pid)
         return None if seen is None or seen.dead else process_tree.open_process(begun.pid, begun.start)
     return None
 
 
-def _strays(meant: Sequence[_Meant], seen: Mapping[int, process_tree.Seen], maker: int, since: int) -> set[int]:
+def _orphaned_processes(
+    meant: Sequence[_IntendedRun], seen: Mapping[int, process_tree.ProcessInfo], maker: int, since: int
+) -> set[int]:
     """Orphaned processes of unknown runs, unless from a run without a lease.
 
     Skips processes since tick `since`, because `meant` may lack their runs.

@@ -23,7 +23,7 @@ from typing import Any
 
 from dardis.config.platform_file import load_platform
 from dardis.live.client import Client, is_over
-from dardis.live.journal import told_instants
+from dardis.live.journal import read_instants
 from dardis.live.live_decisions import replay
 from dardis.metrics.audit import audit
 from dardis.metrics.jobs_csv import write_jobs
@@ -146,17 +146,17 @@ def _judge(
         job["id"] for job in mine
         if job["state"] == "timeout" and job["ended_ms"] - job["started_ms"] < 1000 * job["walltime_s"]
     ]  # fmt: skip
-    replayed = replay(told_instants(out / "live"))
+    replayed = replay(read_instants(out / "live"))
     found = {
         "jobs": len(feed.numbers), "states": states, "kills": kills, "lost": sorted(lost), "ran_twice": twice,
         "completed_without_a_trace": unwritten, "before_their_walltime": early,
         "violations": list(map(str, wrong)), "took_s": round(took_s),
-        "starts": replayed.starts, "services": replayed.services, "replay_differs": replayed.differs,
+        "starts": replayed.starts, "services": replayed.services, "replay_differs": replayed.difference,
         "slack_ms": SLACK_MS,
     }  # fmt: skip
     (out / "found.json").write_text(json.dumps(found, indent=2) + "\n")
     sys.stdout.write(json.dumps(found, indent=2) + "\n")
-    return int(bool(lost or twice or unwritten or early or wrong or replayed.differs))
+    return int(bool(lost or twice or unwritten or early or wrong or replayed.difference))
 
 
 def _options() -> argparse.Namespace:

@@ -9,7 +9,7 @@ from kit.keeper import end_all, start
 
 from dardis.live import agent as agents
 from dardis.live.agent import Agent
-from dardis.live.keeper_client import LED_OTHERWISE, KeeperClient
+from dardis.live.keeper_client import EPOCH_REFUSED, LocalSupervisorClient
 
 
 @pytest.fixture
@@ -23,10 +23,12 @@ class Service:
 
     def __init__(self, folder):
         self.said = []
-        self.agent = Agent(partial(KeeperClient.connect, folder), lambda payload: self.said.append(json.loads(payload)))
+        self.agent = Agent(
+            partial(LocalSupervisorClient.connect, folder), lambda payload: self.said.append(json.loads(payload))
+        )
 
     def say(self, talk, number, do, **more):
-        self.agent.hear(json.dumps({"talk": talk, "id": number, "do": do, **more}).encode())
+        self.agent.on_message(json.dumps({"talk": talk, "id": number, "do": do, **more}).encode())
 
     async def answer(self, talk, number):
         """What is answered."""
@@ -74,9 +76,9 @@ def test_what_came_before_it_was_stopped_for_long_is_not_passed_on(folder, monke
         service.say(1, 2, "intend", runs=[start("1.1", folder, "true") | {"files": []}], files=[], lease={})
         assert (await service.answer(1, 2))["refused"] == {}
         now_ms += 4_000
-        service.agent.look()
+        service.agent.check()
         now_ms += 4_000
-        service.agent.look()
+        service.agent.check()
         assert service.lost(1) == []
         now_ms += 6_000
         service.say(1, 3, "go", runs=["1.1"])
@@ -95,7 +97,7 @@ def test_that_a_keeper_was_led_under_a_higher_epoch_is_told_as_such(folder):
         await service.answer(1, 1)
         service.say(2, 1, "hello", epoch=4, mark="n")
         told = await service.answer(2, 1)
-        assert (told["error"], told["highest"]) == (LED_OTHERWISE, 5)
+        assert (told["error"], told["highest"]) == (EPOCH_REFUSED, 5)
         assert service.lost(2) == []
         service.agent.end("over")
 

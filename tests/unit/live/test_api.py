@@ -12,8 +12,8 @@ import pytest
 from aiohttp import ClientSession, UnixConnector
 
 from dardis.live.api import Api
-from dardis.live.live_jobs import Asker
-from dardis.live.socket_server import Who, listening
+from dardis.live.live_jobs import JobUser
+from dardis.live.socket_server import PeerUser, open_listener
 
 
 @pytest.mark.filterwarnings("ignore:It is recommended to use web.RequestKey")  # older aiohttp has none
@@ -23,7 +23,7 @@ def test_a_slow_directory_of_users_holds_nobody_else_up(tmp_path, monkeypatch):
     def slow(uid, gid):
         asked.set()
         assert answers.wait(20)
-        return Asker(uid, gid, "me")
+        return JobUser(uid, gid, "me")
 
     async def submit(submission, may):
         may()
@@ -37,8 +37,11 @@ def test_a_slow_directory_of_users_holds_nobody_else_up(tmp_path, monkeypatch):
     async def ask():
         body = {"jobs": {"argv": ["true"]}, "cwd": "/", "environment": {}, "script": ""}
         connector = UnixConnector(str(tmp_path / "gateway.sock"))
-        with listening(tmp_path, users=False) as listener:
-            async with Api(service, 1).answering(listener), ClientSession("http://x", connector=connector) as session:
+        with open_listener(tmp_path, users=False) as listener:
+            async with (
+                Api(service, 1).serve_connections(listener),
+                ClientSession("http://x", connector=connector) as session,
+            ):
                 await hand_in(session, body)
 
     async def hand_in(session, body):
@@ -51,14 +54,14 @@ def test_a_slow_directory_of_users_holds_nobody_else_up(tmp_path, monkeypatch):
         async with await handing_in as answer:
             assert await answer.json() == {"ids": [7], "warnings": []}
 
-    monkeypatch.setattr("dardis.live.api._asker_of", slow)
+    monkeypatch.setattr("dardis.live.api._job_user", slow)
     try:
         asyncio.run(asyncio.wait_for(ask(), 60))
     finally:
         answers.set()
 
 
-ME, OTHER = Who(os.getuid(), os.getgid()), Who(os.getuid() + 4711, 12)
+ME, OTHER = PeerUser(os.getuid(), os.getgid()), PeerUser(os.getuid() + 4711, 12)
 
 
 async def answer(connection, *, path="/status", body=None):
@@ -93,8 +96,8 @@ def test_who_asks_by_an_agent_is_who_that_says(tmp_path, users):
 
     async def work():
         doors = Doors()
-        with listening(tmp_path, users=False) as listener:
-            async with Api(service, 1).answering(listener, doors):
+        with open_listener(tmp_path, users=False) as listener:
+            async with Api(service, 1).serve_connections(listener, doors):
                 await see(doors.ask)
             assert doors.answer is None
 
@@ -138,8 +141,8 @@ def test_a_connection_that_is_cut_within_its_body_leaves_no_more_than_that(tmp_p
     service = SimpleNamespace(users=False, gateway=SimpleNamespace(jobs=list))
 
     async def cut():
-        with listening(tmp_path, users=False) as listener, socket.socket(socket.AF_UNIX) as one:
-            async with Api(service, 1).answering(listener), asyncio.timeout(20):
+        with open_listener(tmp_path, users=False) as listener, socket.socket(socket.AF_UNIX) as one:
+            async with Api(service, 1).serve_connections(listener), asyncio.timeout(20):
                 one.connect(str(tmp_path / "gateway.sock"))
                 one.setblocking(False)
                 loop = asyncio.get_running_loop()
@@ -181,8 +184,8 @@ async def a_queue(folder, count):
         users=False, folder=folder, trouble="", journal=SimpleNamespace(epoch=1), silent={}, gateway=gateway,
         find=lambda _: Waiting(), ended=ended,
     )  # fmt: skip
-    with listening(folder, users=False) as listener:
-        async with Api(service, 1).answering(listener):
+    with open_listener(folder, users=False) as listener:
+        async with Api(service, 1).serve_connections(listener):
             yield str(folder / "gateway.sock")
 
 

@@ -9,11 +9,11 @@ from dardis.live.job_request import (
     MOST_ELEMENTS,
     MOST_SPANS,
     MOST_WALLTIME_S,
-    After,
     Array,
-    JobAsked,
-    filled_in,
-    paths_of,
+    Dependency,
+    JobRequest,
+    fill_pattern,
+    job_paths,
     read_after,
     read_array,
     read_export,
@@ -30,7 +30,7 @@ SPANS = st.builds(
 ARRAYS = st.builds(Array, st.lists(SPANS, min_size=1, max_size=3).map(tuple), st.none() | st.integers(1, 99)).filter(
     lambda array: len(set(array.indices)) == len(array.indices)
 )
-AFTERS = st.builds(After, st.sampled_from(["ok", "any", "fail"]), st.integers(1, 10**9))
+AFTERS = st.builds(Dependency, st.sampled_from(["ok", "any", "fail"]), st.integers(1, 10**9))
 
 
 @given(ARRAYS)
@@ -140,15 +140,15 @@ def test_what_can_not_be_exported(text):
     ],
 )  # fmt: skip
 def test_patterns(pattern, path):
-    assert filled_in(pattern, 17, 12, 5, "n", "me") == path
+    assert fill_pattern(pattern, 17, 12, 5, "n", "me") == path
 
 
 @pytest.mark.parametrize("pattern", ["%", "%q", "a%", "%5", "\0", "%N"])
 def test_what_is_no_pattern(pattern):
     with pytest.raises(InputError, match=r"^--(output|error): "):
-        JobAsked(argv=("x",), output=pattern)
+        JobRequest(argv=("x",), output=pattern)
     with pytest.raises(InputError, match=r"^--error: "):
-        JobAsked(argv=("x",), error=pattern)
+        JobRequest(argv=("x",), error=pattern)
 
 
 @pytest.mark.parametrize(
@@ -161,7 +161,7 @@ def test_what_is_no_pattern(pattern):
     ],
 )
 def test_where_output_goes(more, expected):
-    assert paths_of(JobAsked(argv=("/bin/true",), **more), 3, None, None, "me", "/w") == expected
+    assert job_paths(JobRequest(argv=("/bin/true",), **more), 3, None, None, "me", "/w") == expected
 
 
 @pytest.mark.parametrize(
@@ -175,11 +175,11 @@ def test_where_output_goes(more, expected):
         ({"chdir": "\0"}, "--chdir: "), ({"export": ("A=B",)}, "--export: "), ({"export": "some"}, "--export: 'some'"),
         ({"array": Array((range(3, 3),))}, "--array: '3-2'"), ({"array": Array(())}, "--array: ''"),
         ({"array": Array((range(4), range(3, 5)))}, "--array: index 3 2 times; expected each index once"),
-        ({"after": (After("ok", 0),)}, "--after: 'ok:0'"), ({"after": (After("ok", 1),) * 1001}, "--after: 1001 jobs"),
+        ({"after": (Dependency("ok", 0),)}, "--after: 'ok:0'"), ({"after": (Dependency("ok", 1),) * 1001}, "--after: 1001 jobs"),
     ],
 )  # fmt: skip
 def test_what_makes_no_sense_is_one_line(more, said):
-    assert line_of(JobAsked, **{"argv": ("x",), **more}).startswith(said)
+    assert line_of(JobRequest, **{"argv": ("x",), **more}).startswith(said)
 
 
 @pytest.mark.parametrize(
@@ -197,4 +197,4 @@ def test_what_makes_no_sense_is_one_line(more, said):
     ],
 )  # fmt: skip
 def test_json_of_anybody_is_checked(value, said):
-    assert line_of(JobAsked.from_dict, value).startswith(said)
+    assert line_of(JobRequest.from_dict, value).startswith(said)

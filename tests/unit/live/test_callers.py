@@ -9,10 +9,10 @@ from contextlib import ExitStack, asynccontextmanager
 from aiohttp import web
 
 from dardis.live import connections
-from dardis.live.connections import Callers
-from dardis.live.socket_server import Who, listening
+from dardis.live.connections import ClientConnections
+from dardis.live.socket_server import PeerUser, open_listener
 
-ME, OTHER = Who(os.getuid(), os.getgid()), Who(os.getuid() + 4711, 12)
+ME, OTHER = PeerUser(os.getuid(), os.getgid()), PeerUser(os.getuid() + 4711, 12)
 
 
 class Door:
@@ -20,7 +20,7 @@ class Door:
 
     def __init__(self, folder):
         self.path = str(folder / "gateway.sock")
-        self.callers = Callers()
+        self.callers = ClientConnections()
 
     @asynccontextmanager
     async def open(self, listener):
@@ -37,7 +37,7 @@ class Door:
             await runner.cleanup()
 
     async def _echo(self, request):
-        return web.json_response(await self.callers.body(request))
+        return web.json_response(await self.callers.read_body(request))
 
     async def come(self, stack, who=None):
         """A connection, of who I am or as an agent says."""
@@ -45,7 +45,7 @@ class Door:
         if who is not None:
             one.close()
             one, there = socket.socketpair()
-            await self.callers.carry(self.server, there, who)
+            await self.callers.serve_forwarded(self.server, there, who)
         stack.enter_context(one)
         one.setblocking(False)
         if who is None:
@@ -72,7 +72,7 @@ async def answer(one):
 def play(folder, work):
     async def all_of_it():
         door = Door(folder)
-        with listening(folder, users=False) as listener, ExitStack() as stack:
+        with open_listener(folder, users=False) as listener, ExitStack() as stack:
             async with asyncio.timeout(60), door.open(listener):
                 await work(door, stack)
 

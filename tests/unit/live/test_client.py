@@ -11,8 +11,8 @@ from kit.waiting import until
 
 from dardis.cli.main import run
 from dardis.live import client as client_module
-from dardis.live.client import Client, place_of
-from dardis.live.output import copied
+from dardis.live.client import Client, service_folder
+from dardis.live.output import read_output
 from dardis.model.errors import DardisError, InputError
 
 
@@ -27,12 +27,12 @@ from dardis.model.errors import DardisError, InputError
     ],
 )
 def test_which_folder_is_meant(named, environment, place):
-    assert place_of(named and Path(named), environment) == Path(place)
+    assert service_folder(named and Path(named), environment) == Path(place)
 
 
 @pytest.mark.parametrize("left", ["no folder", "nothing", "a stale socket", "a file"])
 def test_where_no_service_is(tmp_path, monkeypatch, left):
-    monkeypatch.setattr(client_module, "AGAIN_S", 0.2)
+    monkeypatch.setattr(client_module, "RETRY_S", 0.2)
     folder = tmp_path / "f"
     if left != "no folder":
         folder.mkdir()
@@ -83,7 +83,7 @@ def test_a_service_that_comes_back_is_waited_for(tmp_path):
         with served(tmp_path) as fake:
             fake.add(job(5, "running"))
             fake.breaks = 1
-            asked = threading.Thread(target=lambda: found.append(Client(tmp_path).ended(5)))
+            asked = threading.Thread(target=lambda: found.append(Client(tmp_path).wait_for_end(5)))
             found: list[dict] = []
             asked.start()
             until(lambda: fake.asked)
@@ -98,7 +98,7 @@ def test_a_service_that_comes_back_is_waited_for(tmp_path):
 
 
 def test_who_waits_for_a_job_whose_service_stays_away_knows_nothing_of_its_end(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(client_module, "AWAY_S", 0.2)
+    monkeypatch.setattr(client_module, "WAIT_RETRY_S", 0.2)
     with served(tmp_path) as fake:
         fake.add(job(5, "running"))
         fake.breaks = 1_000_000
@@ -119,7 +119,7 @@ def test_output_is_followed_until_the_job_is_over(tmp_path):
     path = tmp_path / "out"
     with served(tmp_path) as fake:
         fake.add(job(3, "waiting"))
-        found = copied(Client(tmp_path), fake.jobs[3].copy(), path, follow=True)
+        found = read_output(Client(tmp_path), fake.jobs[3].copy(), path, follow=True)
         blocks = []
         thread = threading.Thread(target=lambda: blocks.extend(found))
         thread.start()
@@ -136,5 +136,5 @@ def test_output_is_followed_until_the_job_is_over(tmp_path):
 @pytest.mark.parametrize(("state", "follow"), [("waiting", False), ("running", False), ("completed", True)])
 def test_output_that_is_not_there(tmp_path, state, follow):
     with served(tmp_path), pytest.raises(DardisError, match=f"/none: not there; job 3 is {state}$") as told:
-        list(copied(Client(tmp_path), job(3, state), tmp_path / "none", follow=follow))
+        list(read_output(Client(tmp_path), job(3, state), tmp_path / "none", follow=follow))
     assert told.value.exit_status == 1

@@ -14,7 +14,7 @@ from kit.live_service import job, served
 
 from dardis.cli.main import run
 from dardis.live.journal import Batch
-from dardis.live.live_decisions import Happened, Instant, Start
+from dardis.live.live_decisions import Instant, InstantEvents, JobStart
 from dardis.live.machine import HostFacts, machine_of
 from dardis.model.addresses import JobId
 
@@ -368,11 +368,11 @@ def test_ctrl_c_ends_the_waiting_and_not_the_job(fake):
 
 def test_a_replay_is_told_as_an_object_too(tmp_path, capsys, journal):
     machine = machine_of([HostFacts("n", (0, 1), 100, 0)])
-    first = Instant(Happened(5), (), machine.platform, machine.bounds)
+    first = Instant(InstantEvents(5), (), machine.platform, machine.bounds)
     journal.write(Batch(instants=[first.text()]))
     assert run(["journal", "replay", str(tmp_path), "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == {"instants": 1, "starts": 0, "services": 1, "differs": ""}
-    journal.write(Batch(instants=[Instant(Happened(6), (Start(JobId(1), (0,)),)).text()]))
+    journal.write(Batch(instants=[Instant(InstantEvents(6), (JobStart(JobId(1), (0,)),)).text()]))
     assert run(["journal", "replay", str(tmp_path), "--json"]) == 1
     told = json.loads(capsys.readouterr().out)
     assert (told["instants"], told["differs"][:22]) == (2, "instant 2 (second 6): ")

@@ -8,14 +8,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kit.refused import line_of
 
-from dardis.live.directives import FLAGS, VALUES, YES, Said, asked_of, read_directives, read_script
+from dardis.live.directives import FLAGS, VALUES, YES, OptionText, read_directives, read_script, submit_request
 
 PATH = Path("s.sh")
 
 
 def said(text, **given):
     """Text of each option that a script's lines say, under what was given."""
-    found = read_directives(text, PATH).under({name: Said(value, f"--{name}") for name, value in given.items()})
+    found = read_directives(text, PATH).merge_options(
+        {name: OptionText(value, f"--{name}") for name, value in given.items()}
+    )
     return {name: one.text for name, one in found.items()}
 
 
@@ -32,7 +34,7 @@ def test_what_is_written_is_read(values, flags, apart):
     separator = " " if apart else "="
     lines = [f"#DARDIS --{name}{separator}{shlex.quote(text)}" for name, text in values.items()]
     lines += [f"#DARDIS --{flag}" for flag in flags]
-    found = read_directives("#!/bin/sh\n" + "\n".join(lines) + "\n", PATH).ours
+    found = read_directives("#!/bin/sh\n" + "\n".join(lines) + "\n", PATH).dardis
     assert {name: one.text for name, one in found.items()} == {**values, **dict.fromkeys(flags, YES)}
 
 
@@ -111,7 +113,7 @@ def test_kinds_of_gpus_and_other_things_are_left_out_and_named():
 )
 def test_mistakes_are_told_with_their_line(line, line_says):
     assert line_of(
-        lambda: asked_of(read_directives(f"#!/bin/sh\n{line}\n", PATH).under({}), (), "s.sh", {})
+        lambda: submit_request(read_directives(f"#!/bin/sh\n{line}\n", PATH).merge_options({}), (), "s.sh", {})
     ).startswith(line_says)
 
 
@@ -141,12 +143,12 @@ HERE = {"A": "1", "B": "2", "DARDIS_JOB_ID": "7", "LANG": "C"}
     ],
 )  # fmt: skip
 def test_which_environment_is_handed_on(export, environment):
-    asked = asked_of({} if export is None else {"export": Said(export, "--export")}, ("x",), "x", HERE)
+    asked = submit_request({} if export is None else {"export": OptionText(export, "--export")}, ("x",), "x", HERE)
     assert asked.environment == environment
     assert asked.warnings == []
 
 
 def test_variables_that_can_not_be_handed_on_are_named():
-    asked = asked_of({"export": Said("A,NOPE,C=3", "--export")}, ("x",), "x", {"A": "\udcff"})
+    asked = submit_request({"export": OptionText("A,NOPE,C=3", "--export")}, ("x",), "x", {"A": "\udcff"})
     assert asked.environment == {"C": "3"}
     assert [line.split()[1] for line in asked.warnings] == ["'A'", "NOPE"]

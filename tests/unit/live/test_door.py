@@ -13,12 +13,12 @@ from kit.waiting import until_async
 
 from dardis.live import remote_socket_server
 from dardis.live import socket_server as doors
-from dardis.live.remote_socket_server import FarDoors
-from dardis.live.socket_server import Door, Who, listening
+from dardis.live.remote_socket_server import ForwardedConnections
+from dardis.live.socket_server import PeerUser, SocketServer, open_listener
 from dardis.model.errors import InputError
 
 HOST = 3
-ME = Who(os.getuid(), os.getgid())
+ME = PeerUser(os.getuid(), os.getgid())
 
 
 class Site:
@@ -28,20 +28,20 @@ class Site:
         self.path = str(folder / "gateway.sock")
         self.away = self.silent = False
         self.asked, self.said = [], []
-        self.far = FarDoors(self._to_agent, lambda _: self.silent)
-        self.door = Door(listener, self._to_service)
+        self.far = ForwardedConnections(self._to_agent, lambda _: self.silent)
+        self.door = SocketServer(listener, self._to_service)
         self.echoing = set()
 
     def _to_service(self, payload):
         if not self.away:
             self.said.append(json.loads(payload))
-            asyncio.get_running_loop().call_soon(self.far.hear, HOST, json.loads(payload))
+            asyncio.get_running_loop().call_soon(self.far.on_message, HOST, json.loads(payload))
         return not self.away
 
     def _to_agent(self, host, **told):
         assert host == HOST
         if not self.away:
-            asyncio.get_running_loop().call_soon(self.door.hear, json.loads(json.dumps(told)))
+            asyncio.get_running_loop().call_soon(self.door.on_message, json.loads(json.dumps(told)))
 
     async def answer(self, connection, who):
         self.asked.append(who)
@@ -72,11 +72,11 @@ class Site:
 
 @asynccontextmanager
 async def sited(folder, answering=True):
-    with listening(folder, users=False) as listener:
+    with open_listener(folder, users=False) as listener:
         site = Site(folder, listener)
         try:
             if answering:
-                async with site.far.answering(site.answer):
+                async with site.far.serve_connections(site.answer):
                     yield site
             else:
                 yield site
@@ -164,7 +164,7 @@ def test_those_of_a_silent_host_are_closed(tmp_path, monkeypatch):
 
 
 def test_more_than_may_be_answered_wait_and_come_when_there_is_room(tmp_path, monkeypatch):
-    monkeypatch.setattr(remote_socket_server, "MOST", 2)
+    monkeypatch.setattr(remote_socket_server, "MOST_CONNECTIONS", 2)
 
     async def work(site):
         first, second, third, fourth = [await site.ask() for _ in range(4)]
@@ -251,7 +251,7 @@ def test_a_stale_socket_is_replaced_and_open_to_whom_it_may(tmp_path, users, mod
     place = tmp_path / "gateway.sock"
     with socket.socket(socket.AF_UNIX) as stale:
         stale.bind(str(place))
-    with listening(tmp_path, users=users):
+    with open_listener(tmp_path, users=users):
         assert stat.S_IMODE(place.stat().st_mode) == mode
         with socket.socket(socket.AF_UNIX) as one:
             one.settimeout(PATIENCE_S)
@@ -261,9 +261,9 @@ def test_a_stale_socket_is_replaced_and_open_to_whom_it_may(tmp_path, users, mod
 
 def test_a_place_that_can_not_have_a_socket_is_refused(tmp_path):
     (tmp_path / "gateway.sock").mkdir()
-    with pytest.raises(InputError, match=r"gateway.sock: can't be listened at \(Is a directory\)"), listening(
+    with pytest.raises(InputError, match=r"gateway.sock: can't be listened at \(Is a directory\)"), open_listener(
         tmp_path, users=False
     ):  # fmt: skip
         pass
-    with pytest.raises(InputError, match="too long for a socket"), listening(tmp_path / ("a" * 100), users=False):
+    with pytest.raises(InputError, match="too long for a socket"), open_listener(tmp_path / ("a" * 100), users=False):
         pass

@@ -10,9 +10,9 @@ from kit.etcd import Between, Cluster, end_lease, etcd, free_ports, keys
 
 from dardis.live import etcd as etcds
 from dardis.live import etcd_journal as journals
-from dardis.live.etcd import Etcd, journal_place
+from dardis.live.etcd import Etcd, journal_address
 from dardis.live.etcd_journal import EtcdJournal, SupersededError
-from dardis.live.journal import FILE, Batch, JournalError, SubmissionRow, told_instants
+from dardis.live.journal import FILE, Batch, JournalError, SubmissionRow, read_instants
 from dardis.model.errors import InputError
 
 NAMES = (f"j{number}" for number in count())
@@ -91,7 +91,7 @@ def test_what_is_written_is_there_again_on_another_disk_and_each_epoch_is_higher
     journal.close()
     again = opened("a", place)
     assert (again.epoch, everything(again)) == (2, before)
-    assert list(told_instants(folder("a"))) == ["a", "only told", "b"]
+    assert list(read_instants(folder("a"))) == ["a", "only told", "b"]
     again.close()
     elsewhere = opened("b", place)
     assert (elsewhere.epoch, everything(elsewhere)) == (3, before)
@@ -265,7 +265,7 @@ def test_what_etcd_has_and_the_disk_could_not_take_holds(place, opened):
 
 def test_no_etcd_is_told_in_a_line(monkeypatch, opened):
     monkeypatch.setattr(journals, "Etcd", lambda place, _=0.0: Etcd(place, 0.0))
-    nobody = journal_place(f"etcd://127.0.0.1:{free_ports(1)[0]}", None, None, None)()
+    nobody = journal_address(f"etcd://127.0.0.1:{free_ports(1)[0]}", None, None, None)()
     with pytest.raises(JournalError, match=r"main: no answer \(127\.0\.0\.1:\d+: .*refused"):
         opened("a", nobody)
 
@@ -327,15 +327,15 @@ def test_certificates_on_both_sides(tmp_path, monkeypatch, opened):
     )  # fmt: skip
     try:
         text = cluster.text("tls")
-        good = journal_place(text, files["ca.pem"], files["client.pem"], files["client.key"])()
+        good = journal_address(text, files["ca.pem"], files["client.pem"], files["client.key"])()
         journal = opened("a", good)
         patience = 0.0
         journal.write(Batch([row(1)]))
         journal.close()
         for wrong in (
-            journal_place(text, files["ca.pem"], files["other.pem"], files["other.key"])(),
-            journal_place(text, files["other.pem"], files["client.pem"], files["client.key"])(),
-            journal_place(text, None, None, None)(),
+            journal_address(text, files["ca.pem"], files["other.pem"], files["other.key"])(),
+            journal_address(text, files["other.pem"], files["client.pem"], files["client.key"])(),
+            journal_address(text, None, None, None)(),
         ):
             with pytest.raises(JournalError, match="no answer"):
                 opened("b", wrong)
@@ -362,7 +362,7 @@ def test_certificates_on_both_sides(tmp_path, monkeypatch, opened):
 def test_mistakes(tmp_path, text, options, said):
     files = [*[tmp_path / "none.pem"] * options, None, None, None][:3]
     with pytest.raises(InputError) as told:
-        journal_place(text, *files)()
+        journal_address(text, *files)()
     assert said in str(told.value)
 
 
@@ -377,9 +377,9 @@ def test_certificates_that_are_none(tmp_path):
     (tmp_path / "none.pem").write_text("none")
     file = tmp_path / "none.pem"
     with pytest.raises(InputError, match="--journal-ca"):
-        journal_place("etcd://localhost", file, file, file)()
+        journal_address("etcd://localhost", file, file, file)()
 
 
 def test_where_all_users_hand_jobs_in_etcd_needs_certificates():
     with pytest.raises(InputError, match="with --users etcd is trusted by certificates alone"):
-        journal_place("etcd://localhost", None, None, None, users=True)
+        journal_address("etcd://localhost", None, None, None, users=True)

@@ -9,10 +9,10 @@ import pytest
 from kit.keeper import end_all, lives, start
 
 from dardis.live import remote_keeper
-from dardis.live.agent import be_agent
+from dardis.live.agent import run_agent
 from dardis.live.job_files import SmallFile, put_files
-from dardis.live.keeper_client import KeeperError
-from dardis.live.remote_keeper import FarKeeper, Talks
+from dardis.live.keeper_client import SupervisorError
+from dardis.live.remote_keeper import AgentConnections, RemoteSupervisorClient
 from dardis.transport.links import Link, Switchboard, new_keys
 
 HOST, PATIENCE_S = 1, 30.0
@@ -32,7 +32,7 @@ class Site:
     def __init__(self, folder):
         self.folder, self.server, self.keys = folder, new_keys(), new_keys()
         self.board = Switchboard("127.0.0.1", self.server, {self.keys.public: HOST})
-        self.talks = Talks(self.board)
+        self.talks = AgentConnections(self.board)
         self.talks.listen()
         self.heard = asyncio.Queue()
         self.agent = None
@@ -41,10 +41,10 @@ class Site:
         link = Link(self.board.places, self.server.public, self.keys)
         say, self.mute = link.send, False
         link.send = lambda payload: self.mute or say(payload)
-        self.agent = asyncio.create_task(be_agent(self.folder, link, bytes))
+        self.agent = asyncio.create_task(run_agent(self.folder, link, bytes))
 
     async def connect(self):
-        return await FarKeeper.connect(self.talks, HOST, self.heard.put_nowait)
+        return await RemoteSupervisorClient.connect(self.talks, HOST, self.heard.put_nowait)
 
     async def over(self):
         """The next record that is told."""
@@ -94,7 +94,7 @@ def test_runs_begin_there_and_their_ends_are_told(folder):
             again = await site.connect()
             records, after = await again.hello(1)
             assert ([record["run"] for record in records], after) == (["1.1"], marks)  # what was only intended is not
-            with pytest.raises(KeeperError, match=r"of epoch 1, and this one's is 0.*older copy.*serve --epoch 2"):
+            with pytest.raises(SupervisorError, match=r"of epoch 1, and this one's is 0.*older copy.*serve --epoch 2"):
                 await again.hello(0)
 
     asyncio.run(work())
@@ -136,7 +136,7 @@ def test_a_new_talk_ends_the_older_one(folder):
             await second.go(["2.1"])
             assert (await site.over())["run"] == "2.1"
             first.close()
-            with pytest.raises(KeeperError):
+            with pytest.raises(SupervisorError):
                 await going
             assert [record["run"] for record in (await second.hello(1))[0]] == ["2.1"]
 
@@ -153,7 +153,7 @@ def test_a_keeper_that_is_killed_is_lost_and_started_again(folder):
             os.kill(told["pid"], signal.SIGKILL)
             await asyncio.wait_for(keeper.lost.wait(), PATIENCE_S)
             assert await site.over() is None
-            with pytest.raises(KeeperError, match="is gone"):
+            with pytest.raises(SupervisorError, match="is gone"):
                 await keeper.ask("end", runs=[])
             again = await site.connect()
             records, _ = await again.hello(2)
@@ -161,7 +161,7 @@ def test_a_keeper_that_is_killed_is_lost_and_started_again(folder):
             await again.ask("end", runs=["1.1"])
             assert (await site.over())["run"] == "1.1"
             pid = (await again.ask("hello", epoch=2, mark="last"))["pid"]
-            with suppress(KeeperError):
+            with suppress(SupervisorError):
                 await again.ask("stop")
             async with asyncio.timeout(PATIENCE_S):
                 while lives(pid):  # noqa: ASYNC110 (nobody says it)
@@ -175,14 +175,14 @@ def test_a_keeper_that_can_not_start_says_why(folder):
 
     async def work():
         async with sited(folder) as site:
-            with pytest.raises(KeeperError, match="exists"):
+            with pytest.raises(SupervisorError, match="exists"):
                 await (await site.connect()).hello(1)
 
     asyncio.run(work())
 
 
 def test_a_host_of_which_nothing_is_heard_is_lost(folder, monkeypatch):
-    monkeypatch.setattr(remote_keeper, "SILENT_S", 1.5)
+    monkeypatch.setattr(remote_keeper, "UNREACHABLE_S", 1.5)
     monkeypatch.setattr(remote_keeper, "LOOK_S", 0.1)
 
     async def work():
@@ -194,7 +194,7 @@ def test_a_host_of_which_nothing_is_heard_is_lost(folder, monkeypatch):
             await site.cut()
             await asyncio.wait_for(keeper.lost.wait(), PATIENCE_S)
             assert await site.over() is None
-            with pytest.raises(KeeperError, match="nothing is heard"):
+            with pytest.raises(SupervisorError, match="nothing is heard"):
                 await site.connect()
             await site.begin()
             records, _ = await (await site.connect()).hello(1)

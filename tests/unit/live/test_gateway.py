@@ -4,30 +4,30 @@ import pytest
 
 from dardis.live.gateway import Gateway
 from dardis.live.gateway_orders import StartRun
-from dardis.live.job_request import After, Array, JobAsked
-from dardis.live.live_jobs import Asker, State, Submission
-from dardis.live.machine import many_nodes
+from dardis.live.job_request import Array, Dependency, JobRequest
+from dardis.live.live_jobs import JobUser, LiveJobState, Submission
+from dardis.live.machine import machine_of_platform
 from dardis.model.errors import InputError
 from dardis.model.platform import NodeGroup, Platform
 
-ME = Asker(1000, 1000, "me")
+ME = JobUser(1000, 1000, "me")
 HERE = "localhost"
 
 
 def machine(nodes=4, cores=4):
-    return many_nodes(Platform("m", (NodeGroup("a", nodes, {"cores": cores, "memory": 1000}),)))
+    return machine_of_platform(Platform("m", (NodeGroup("a", nodes, {"cores": cores, "memory": 1000}),)))
 
 
 def gateway_of(*given, runs=()):
     """A gateway that has heard of all of its hosts."""
     gateway = Gateway(*given)
     for host in given[0].hosts:
-        gateway.heard([record(*run) for run in runs], 1_000_000, host, ["keeper", "mark"])
+        gateway.on_host_report([record(*run) for run in runs], 1_000_000, host, ["keeper", "mark"])
     return gateway
 
 
 def submit(gateway, first, *, at=1000, how=lambda _: [], **more):
-    gateway.submit(Submission(first, ME, JobAsked(argv=("true",), **more), "", {}, "/", at * 1000), how)
+    gateway.submit(Submission(first, ME, JobRequest(argv=("true",), **more), "", {}, "/", at * 1000), how)
 
 
 def record(run, state="over", **more):
@@ -44,10 +44,10 @@ def test_a_chain_of_any_length_is_cancelled_when_its_first_fails():
     gateway = gateway_of(machine())
     submit(gateway, 1)
     for number in range(2, 3000):
-        submit(gateway, number, after=(After("ok", number - 1),))
+        submit(gateway, number, after=(Dependency("ok", number - 1),))
     step(gateway)
     gateway.told(record("1.1", code=1), 5000, HERE)
-    assert {gateway.job(number).state for number in range(2, 3000)} == {State.CANCELLED}
+    assert {gateway.job(number).state for number in range(2, 3000)} == {LiveJobState.CANCELLED}
 
 
 def test_who_depends_on_a_job_whose_end_is_being_written_starts():
@@ -56,9 +56,9 @@ def test_who_depends_on_a_job_whose_end_is_being_written_starts():
     step(gateway)
     gateway.told(record("1.1"), 2000, HERE)
     step(gateway)  # the journal still says that it runs
-    submit(gateway, 2, after=(After("ok", 1),), how=lambda _: [State.RUNNING])
+    submit(gateway, 2, after=(Dependency("ok", 1),), how=lambda _: [LiveJobState.RUNNING])
     step(gateway)
-    assert gateway.job(2).state is State.RUNNING
+    assert gateway.job(2).state is LiveJobState.RUNNING
     assert gateway.job(1) is None, "it is forgotten once the journal has it"
 
 
@@ -73,18 +73,18 @@ def test_what_runs_on_more_than_the_machine_has_now_runs_on_and_nothing_starts_b
     gateway = gateway_of(less, rows, runs=[("1.1", "running"), ("2.1",)])
     submit(gateway, 3)
     step(gateway, 1001)
-    assert gateway.job(1).state is State.RUNNING
+    assert gateway.job(1).state is LiveJobState.RUNNING
     beside = {share.node for share in gateway.job(1).shares}
-    assert gateway.job(3).state is State.WAITING or gateway.job(3).shares[0].node not in beside
+    assert gateway.job(3).state is LiveJobState.WAITING or gateway.job(3).shares[0].node not in beside
     assert gateway.job(1).as_dict()["nodes"]
     gateway.told(record("1.1"), 3000, HERE)
     submit(gateway, 4, cpus=less.platform.capacity[0].tolist()[0])
     step(gateway, 1002)
     step(gateway, 1003)
-    assert gateway.job(3).state is State.RUNNING
+    assert gateway.job(3).state is LiveJobState.RUNNING
     gateway.told(record("3.1"), 4000, HERE)
     step(gateway, 1004)
-    assert gateway.job(4).state is State.RUNNING
+    assert gateway.job(4).state is LiveJobState.RUNNING
 
 
 def test_why_a_job_waits_is_told():
@@ -109,7 +109,7 @@ def test_what_waits_for_a_larger_machine_is_held_and_not_lost():
     assert taken.orders == []
     held = {job.number: job for job in smaller.jobs()}
     step(smaller)
-    assert {job.state for job in held.values()} <= {State.HELD, State.WAITING}
+    assert {job.state for job in held.values()} <= {LiveJobState.HELD, LiveJobState.WAITING}
     assert "asks for 2 units" in held[1].why
     larger = gateway_of(machine(2, 4), [(Submission.from_row(row), dict(taken.batch.jobs))])
     assert larger.release(larger.job(1))

@@ -4,23 +4,23 @@ import pytest
 
 from dardis.live.gateway import FORGOTTEN, Gateway
 from dardis.live.gateway_orders import EndRun, StartRun
-from dardis.live.job_request import JobAsked
+from dardis.live.job_request import JobRequest
 from dardis.live.keeper.log_records import NEVER_BEGUN
-from dardis.live.live_decisions import hosts_here
-from dardis.live.live_jobs import Asker, State, Submission
-from dardis.live.machine import HostFacts, machine_of, many_nodes
+from dardis.live.live_decisions import local_hosts
+from dardis.live.live_jobs import JobUser, LiveJobState, Submission
+from dardis.live.machine import HostFacts, machine_of, machine_of_platform
 from dardis.model.errors import InputError
 from dardis.model.job import FOREVER
 from dardis.model.platform import NodeGroup, Platform
 from dardis.transport.base import HostDownError
 
-ME = Asker(1000, 1000, "me")
+ME = JobUser(1000, 1000, "me")
 PLATFORM = Platform("m", (NodeGroup("n", 4, {"cores": 4, "memory": 1000}),))
 NOW = 1000
 
 
 def machine(*hosts):
-    return many_nodes(PLATFORM, hosts)
+    return machine_of_platform(PLATFORM, hosts)
 
 
 def marks(host, *more):
@@ -40,10 +40,10 @@ class Site:
         self.gateway = Gateway(machine(*hosts), given, {}, reach, leased=set(hosts))
         self.orders, self.become, self.rows, self.now = [], {}, {}, NOW
         for host in hosts if heard is None else heard:
-            self.gateway.heard([], NOW * 1000, host, marks(host))
+            self.gateway.on_host_report([], NOW * 1000, host, marks(host))
 
     def submit(self, first, **more):
-        asked = JobAsked(argv=("true",), **({"cpus": 4} | more))
+        asked = JobRequest(argv=("true",), **({"cpus": 4} | more))
         self.gateway.submit(Submission(first, ME, asked, "", {}, "/", NOW * 1000), lambda _: [])
 
     def step(self):
@@ -52,7 +52,7 @@ class Site:
         return self.take()
 
     def take(self):
-        taken = self.gateway.take()
+        taken = self.gateway.take_output()
         self.become |= dict(taken.batch.jobs)
         self.rows |= {row.first: row for row in taken.batch.submissions}
         self.orders = taken.orders
@@ -87,12 +87,12 @@ def site_with_a_job_on_b():
 
 def test_all_hosts_are_silent_until_they_are_heard_and_nobody_is_asked_then():
     asked = []
-    site = Site("a", "b", heard=(), reach=lambda silent: asked.append(silent) or hosts_here(PLATFORM, (0, 2, 4)))
+    site = Site("a", "b", heard=(), reach=lambda silent: asked.append(silent) or local_hosts(PLATFORM, (0, 2, 4)))
     site.submit(1)
     assert site.step() == []
     assert (asked, site.gateway.wake(), len(site.silent_nodes())) == ([], FOREVER, 4)
-    site.gateway.heard([], 1, "b", marks("b"))
-    site.gateway.heard([], 1, "a", marks("a"))
+    site.gateway.on_host_report([], 1, "b", marks("b"))
+    site.gateway.on_host_report([], 1, "a", marks("a"))
     assert site.step() == ["1.1"]
     assert asked == [set()], "hosts that are heard one after another are one new beginning"
 
@@ -102,7 +102,7 @@ def test_nothing_starts_on_a_silent_host_and_its_jobs_are_lost_and_not_over():
     site.gateway.fell_silent("b")
     site.submit(4)
     assert site.step() == []
-    assert site.job(3).state is State.RUNNING
+    assert site.job(3).state is LiveJobState.RUNNING
     assert site.gateway.hearing.why_lost(site.job(3)) == "its host b is silent"
     assert site.gateway.hearing.why_lost(site.job(1)) == ""
     assert site.silent_nodes() == ["n2", "n3"]
@@ -129,7 +129,7 @@ def test_what_a_copied_folder_tells_of_another_host_runs_nothing_again(told):
     assert site.step() == ["1.1"]
     site = site.again("a", "b")
     site.gateway.heard([record("1.1", **({"why": "unknown: the host was restarted"} | told))], 1, "a", marks("b"))
-    assert site.job(1).state is State.UNKNOWN
+    assert site.job(1).state is LiveJobState.UNKNOWN
 
 
 @pytest.mark.parametrize("told", [[], [record("3.1", started_ms=None, why=NEVER_BEGUN)], [record("3.1", "running")]])
@@ -140,7 +140,7 @@ def test_a_keeper_whose_folder_was_put_back_from_an_older_copy_has_forgotten(tol
     for later in (["third"], ["third", "fourth"]):
         site = before.again("a", "b")
         site.gateway.heard(told, 1, "b", marks("b", *later))
-        assert (site.job(3).state, site.job(3).why) == (State.UNKNOWN, FORGOTTEN)
+        assert (site.job(3).state, site.job(3).why) == (LiveJobState.UNKNOWN, FORGOTTEN)
         assert not {"3.1", "3.2"} & {*site.step()}
 
 
@@ -148,7 +148,7 @@ def test_nothing_starts_beside_a_run_that_is_nobodys():
     site = site_with_a_job_on_b()
     site.gateway.fell_silent("b")
     assert site.gateway.give_up("b", 5) == 1
-    assert site.job(3).state is State.UNKNOWN
+    assert site.job(3).state is LiveJobState.UNKNOWN
     site.step()
     site.step()
     assert site.job(3) is None
@@ -165,12 +165,12 @@ def test_a_run_that_is_nobodys_closes_its_nodes_on_other_hosts_too_and_at_once()
     site.submit(1, nodes=3, cpus=2)
     site.step()
     assert {share.node for share in site.job(1).shares} == {"n0", "n1", "n2"}
-    site.gateway.fell_silent("a")
+    site.gateway.on_host_lost("a")
     site.gateway.give_up("a", 5)
-    site.gateway.heard([], 1, "a", marks("a"))
+    site.gateway.on_host_report([], 1, "a", marks("a"))
     site.submit(2, nodes=2, cpus=1)
     site.gateway.decide(NOW + 5)
-    site.gateway.told(record("1.1", "running"), 1, "a")
+    site.gateway.on_run_record(record("1.1", "running"), 1, "a")
     site.submit(3, nodes=1, cpus=4)
     site.submit(4, nodes=1, cpus=4)
     site.step()
@@ -190,12 +190,14 @@ def test_what_has_a_lease_runs_again_when_that_has_ended_and_nothing_else_does()
     site.gateway.cancel(site.job(5), 1)
     for host in ("a", "b"):
         mine = {number for number, its in at.items() if its == host and number in (1, 3)}
-        assert site.gateway.lease_is_over(host) == 0, "it is heard"
-        site.gateway.fell_silent(host)
-        assert site.gateway.lease_is_over(host) == len(mine)
-        assert {number for number in at if site.job(number).state is State.WAITING and at[number] == host} == mine
-        assert site.gateway.lease_is_over(host) == 0
-    assert [site.job(number).state for number in (2, 4, 5)] == [State.RUNNING] * 3
+        assert site.gateway.on_leases_expired(host) == 0, "it is heard"
+        site.gateway.on_host_lost(host)
+        assert site.gateway.on_leases_expired(host) == len(mine)
+        assert {
+            number for number in at if site.job(number).state is LiveJobState.WAITING and at[number] == host
+        } == mine
+        assert site.gateway.on_leases_expired(host) == 0
+    assert [site.job(number).state for number in (2, 4, 5)] == [LiveJobState.RUNNING] * 3
 
 
 class Down:
@@ -214,37 +216,37 @@ def test_hosts_that_do_not_answer_are_done_without(down, asks):
 
     def reach(silent):
         asked.append(silent)
-        return Down(*down) if len(asked) == 1 else hosts_here(PLATFORM, (0, 1, 2, 4))
+        return Down(*down) if len(asked) == 1 else local_hosts(PLATFORM, (0, 1, 2, 4))
 
     site = Site("a", "b", "c", reach=reach)
     site.submit(1)
     site.submit(2)
     assert len(site.step()) == (0 if 0 in down else min(2, 4 - len(site.silent_nodes())))
     assert len(asked) == asks
-    for host in [*site.gateway.hearing.silent]:
-        site.gateway.heard(
+    for host in [*site.gateway.liveness.unreachable]:
+        site.gateway.on_host_report(
             [record(order.run, "running") for order in site.orders if order.host == host], 1, host, marks(host)
         )
     site.step()
-    assert [site.job(number).state for number in (1, 2)] == [State.RUNNING] * 2
+    assert [site.job(number).state for number in (1, 2)] == [LiveJobState.RUNNING] * 2
 
 
 def test_whoever_is_left_and_does_not_answer_is_not_asked_for_ever_and_nothing_is_lost():
     broken = Down(1)
-    hosts = hosts_here(PLATFORM, (0, 2, 4))
+    hosts = local_hosts(PLATFORM, (0, 2, 4))
     site = Site("a", "b", reach=lambda _: broken)
     site.submit(1)
     for _ in range(2):
         with pytest.raises(HostDownError):
             site.step()
-        assert site.gateway.hearing.silent == {"b"}
+        assert site.gateway.liveness.unreachable == {"b"}
     broken.exchange, asked = hosts.exchange, broken.exchange
     assert site.step() == ["1.1"]
     site.submit(2)
     broken.exchange = asked
     with pytest.raises(HostDownError):
         site.step()
-    broken = hosts_here(PLATFORM, (0, 2, 4))
+    broken = local_hosts(PLATFORM, (0, 2, 4))
     assert site.step() == ["2.1"]
 
 
@@ -259,14 +261,14 @@ def test_while_a_host_was_led_under_a_higher_epoch_nothing_starts_anywhere():
     """The journal may be an older copy: what it has waiting may be over, as another host would know."""
     for back in ("heard", "given up"):
         site = Site("a", "b", heard=["a"])
-        site.gateway.led_otherwise("b")
+        site.gateway.on_epoch_refused("b")
         site.submit(1)
         assert site.step() == []
-        site.gateway.fell_silent("a")
-        site.gateway.heard([], 1, "a", marks("a", "more"))
+        site.gateway.on_host_lost("a")
+        site.gateway.on_host_report([], 1, "a", marks("a", "more"))
         assert site.step() == [], "another one is heard, not the one that refuses"
         if back == "heard":
-            site.gateway.heard([], 1, "b", marks("b"))
+            site.gateway.on_host_report([], 1, "b", marks("b"))
         else:
             site.gateway.give_up("b", 1)
         assert site.step() == ["1.1"]
@@ -274,12 +276,12 @@ def test_while_a_host_was_led_under_a_higher_epoch_nothing_starts_anywhere():
 
 def test_who_gives_up_a_host_that_was_led_under_a_higher_epoch_is_believed_until_it_is_heard():
     site = Site("a", "b", heard=["a"])
-    site.gateway.led_otherwise("b")
-    assert site.gateway.hearing.refusing == {"b"}
+    site.gateway.on_epoch_refused("b")
+    assert site.gateway.liveness.refusing == {"b"}
     assert site.gateway.give_up("b", 1) == 0
-    site.gateway.led_otherwise("b")  # it refuses again, a second later
+    site.gateway.on_epoch_refused("b")  # it refuses again, a second later
     site.submit(1)
     assert site.step() == ["1.1"]
-    site.gateway.heard([], 1, "b", marks("b"))
-    site.gateway.led_otherwise("b")
-    assert site.gateway.hearing.refusing == {"b"}
+    site.gateway.on_host_report([], 1, "b", marks("b"))
+    site.gateway.on_epoch_refused("b")
+    assert site.gateway.liveness.refusing == {"b"}

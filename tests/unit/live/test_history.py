@@ -9,14 +9,14 @@ import pytest
 from dardis.live import api
 from dardis.live.api import Api
 from dardis.live.client import Client
-from dardis.live.host_liveness import Hearing
-from dardis.live.job_request import Array, JobAsked
+from dardis.live.host_liveness import HostLiveness
+from dardis.live.job_request import Array, JobRequest
 from dardis.live.journal import Batch
-from dardis.live.live_jobs import Asker, State, Submission, new_jobs
+from dardis.live.live_jobs import JobUser, LiveJobState, Submission, new_jobs
 from dardis.live.service import Service
-from dardis.live.socket_server import listening
+from dardis.live.socket_server import open_listener
 
-ENDS = [State.COMPLETED, State.FAILED, State.UNKNOWN, State.CANCELLED]
+ENDS = [LiveJobState.COMPLETED, LiveJobState.FAILED, LiveJobState.UNKNOWN, LiveJobState.CANCELLED]
 
 
 def some_jobs(rng, journal):
@@ -27,7 +27,9 @@ def some_jobs(rng, journal):
         count = rng.choice([1, 1, 2, rng.randint(1, 60)])
         array = None if count == 1 else Array((range(1, count + 1),))
         user = rng.choice("ab")
-        submission = Submission(first, Asker(ord(user), 1, user), JobAsked(argv=("x",), array=array), "", {}, "/", 5)
+        submission = Submission(
+            first, JobUser(ord(user), 1, user), JobRequest(argv=("x",), array=array), "", {}, "/", 5
+        )
         first += count
         some = new_jobs(submission)
         for job in some:
@@ -46,7 +48,7 @@ def served(journal, jobs):
     still = {job.of.first for job in jobs if not job.state.is_over}
     known = {job.number: job for job in jobs if job.of.first in still}
     service = SimpleNamespace(journal=journal, users=True, looked=[])
-    service.gateway = SimpleNamespace(job=known.get, jobs=list, hearing=Hearing(()), why_waits=lambda _: "")
+    service.gateway = SimpleNamespace(job=known.get, jobs=list, hearing=HostLiveness(()), why_waits=lambda _: "")
 
     def history(*asked):
         service.looked.append(asked[0])
@@ -60,8 +62,8 @@ def asked(folder, service, ask):
     """What a client gets by asking."""
 
     async def work():
-        with listening(folder, users=False) as listener:
-            async with Api(service, 1).answering(listener), asyncio.timeout(60):
+        with open_listener(folder, users=False) as listener:
+            async with Api(service, 1).serve_connections(listener), asyncio.timeout(60):
                 return await asyncio.to_thread(ask, Client(folder))
 
     return asyncio.run(work())

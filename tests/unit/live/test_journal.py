@@ -14,7 +14,7 @@ from dardis.live.journal import (
     JournalError,
     SubmissionRow,
     network_file_system,
-    told_instants,
+    read_instants,
 )
 from dardis.model.errors import InputError
 
@@ -37,10 +37,10 @@ def test_what_is_written_is_there_again_and_each_epoch_is_higher(tmp_path, journ
         assert again.epoch == 2
         assert everything(again) == before == ([(row(1, 3, "k"), {2: "again"})], 5, {"n1": "x"})
         assert (again.find(7, "k"), again.find(8, "k"), again.find(7, "l")) == ((1, 3), None, None)
-        assert again.holder(3) == (row(1, 3, "k"), None)
-        assert again.holder(4) == (row(4, over=True), "done")
-        assert again.holder(5) is again.holder(0) is None
-        assert list(told_instants(tmp_path)) == ["a", "b"]
+        assert again.find_job(3) == (row(1, 3, "k"), None)
+        assert again.find_job(4) == (row(4, over=True), "done")
+        assert again.find_job(5) is again.find_job(0) is None
+        assert list(read_instants(tmp_path)) == ["a", "b"]
         again.write(Batch([row(first) for first in range(5, 305)]))
         with pytest.raises(JournalError):
             again.write(Batch(drains={"n0": "\ud800"}))
@@ -60,7 +60,7 @@ def test_on_a_full_disk_a_batch_is_there_as_a_whole_or_not_at_all(tmp_path, jour
             [row(number, count)], [(number + i, "x" * rng.choice([10, 3000])) for i in range(count)],
             ["i" * rng.choice([10, 9000])],
         )  # fmt: skip
-        before = everything(journal), list(told_instants(tmp_path))
+        before = everything(journal), list(read_instants(tmp_path))
         try:
             journal.write(batch)
             number += count
@@ -68,7 +68,7 @@ def test_on_a_full_disk_a_batch_is_there_as_a_whole_or_not_at_all(tmp_path, jour
         except JournalError as error:
             refused += 1
             assert "full" in str(error)  # noqa: PT017 (or it is written)
-            assert (everything(journal), list(told_instants(tmp_path))) == before
+            assert (everything(journal), list(read_instants(tmp_path))) == before
     assert 0 < refused < 60
 
 
@@ -90,7 +90,7 @@ def test_a_damaged_one_is_told_in_a_line(tmp_path):
     with pytest.raises(InputError, match="is damaged"):
         Journal(tmp_path)
     with pytest.raises(InputError, match=r"journal\.db"):
-        list(told_instants(tmp_path / "elsewhere"))
+        list(read_instants(tmp_path / "elsewhere"))
 
 
 def test_one_of_another_version_is_refused(tmp_path):
@@ -100,7 +100,7 @@ def test_one_of_another_version_is_refused(tmp_path):
     with pytest.raises(InputError, match="version 99; expected one of version 3"):
         Journal(tmp_path)
     with pytest.raises(InputError, match="version 99"):
-        list(told_instants(tmp_path))
+        list(read_instants(tmp_path))
 
 
 @pytest.mark.parametrize("damage", ["begin", "version", "copy"])
@@ -113,7 +113,7 @@ def test_a_journal_that_is_refused_leaves_no_file_open(tmp_path, damage):
         with closing(sqlite3.connect(tmp_path / FILE)) as db:
             db.execute(statement)
     refused = []  # keeps the frames of the errors, and so all that nothing has closed
-    for opening in (Journal, lambda folder: list(told_instants(folder))):
+    for opening in (Journal, lambda folder: list(read_instants(folder))):
         try:
             opening(tmp_path)
         except InputError as error:

@@ -9,7 +9,7 @@ import pytest
 from dardis.live import job_files, keeper_client
 from dardis.live.job_files import SmallFile
 from dardis.live.keeper import PROTOCOL
-from dardis.live.keeper_client import KEEPER, KeeperClient, KeeperError
+from dardis.live.keeper_client import SUPERVISOR_FOLDER, LocalSupervisorClient, SupervisorError
 
 
 def test_one_that_does_not_answer_is_not_waited_for(tmp_path, monkeypatch):
@@ -17,16 +17,16 @@ def test_one_that_does_not_answer_is_not_waited_for(tmp_path, monkeypatch):
 
     async def ask():
         talks, heard = [], []
-        (tmp_path / KEEPER).mkdir()
-        path = str(tmp_path / KEEPER / "keeper.sock")
+        (tmp_path / SUPERVISOR_FOLDER).mkdir()
+        path = str(tmp_path / SUPERVISOR_FOLDER / "keeper.sock")
         silent = await asyncio.start_unix_server(lambda *talk: talks.append(talk[1]), path)
-        client = await KeeperClient.connect(tmp_path, heard.append)
-        with pytest.raises(KeeperError, match="does not answer"):
+        client = await LocalSupervisorClient.connect(tmp_path, heard.append)
+        with pytest.raises(SupervisorError, match="does not answer"):
             await client.hello(1)
         assert client.lost.is_set()
         assert heard == [None]
-        with pytest.raises(KeeperError, match="is gone"):
-            await client.ask("end", runs=[])
+        with pytest.raises(SupervisorError, match="is gone"):
+            await client.request("end", runs=[])
         for talk in talks:
             talk.close()
         silent.close()
@@ -37,8 +37,8 @@ def test_one_that_does_not_answer_is_not_waited_for(tmp_path, monkeypatch):
 
 def test_one_that_somebody_else_starts_is_not_started(tmp_path):
     async def ask():
-        with pytest.raises(KeeperError, match="started apart, does not listen"):
-            await KeeperClient.connect(tmp_path, lambda _: None, apart=True)
+        with pytest.raises(SupervisorError, match="started apart, does not listen"):
+            await LocalSupervisorClient.connect(tmp_path, lambda _: None, apart=True)
 
     asyncio.run(ask())
     assert list(tmp_path.iterdir()) == []
@@ -51,11 +51,11 @@ def test_one_of_another_version_is_told_of_in_a_line(tmp_path):
         writer.close()
 
     async def ask():
-        (tmp_path / KEEPER).mkdir()
-        old = await asyncio.start_unix_server(answer, str(tmp_path / KEEPER / "keeper.sock"))
-        client = await KeeperClient.connect(tmp_path, lambda _: None)
+        (tmp_path / SUPERVISOR_FOLDER).mkdir()
+        old = await asyncio.start_unix_server(answer, str(tmp_path / SUPERVISOR_FOLDER / "keeper.sock"))
+        client = await LocalSupervisorClient.connect(tmp_path, lambda _: None)
         said = rf"process 17.*protocol 1, not {PROTOCOL}.*the next one takes them up"
-        with pytest.raises(KeeperError, match=said) as told:
+        with pytest.raises(SupervisorError, match=said) as told:
             await client.hello(4)
         assert "\n" not in str(told.value)
         client.close()
@@ -74,11 +74,11 @@ def test_limits_of_the_host_are_no_mistakes_of_a_job(tmp_path, monkeypatch, numb
         raise OSError(number, os.strerror(number), "a")
 
     async def ask():
-        (tmp_path / KEEPER).mkdir()
+        (tmp_path / SUPERVISOR_FOLDER).mkdir()
         talks = asyncio.Queue()
-        path = str(tmp_path / KEEPER / "keeper.sock")
+        path = str(tmp_path / SUPERVISOR_FOLDER / "keeper.sock")
         silent = await asyncio.start_unix_server(lambda *talk: talks.put_nowait(talk[1]), path)
-        client = await KeeperClient.connect(tmp_path, lambda _: None)
+        client = await LocalSupervisorClient.connect(tmp_path, lambda _: None)
         talk = await talks.get()
         monkeypatch.setattr(job_files.os, "open", full)
         asked = client.intend([{"run": "1.1", "files": ["scripts/a"]}], [SmallFile("scripts/a", "true", 0o500)], {})
@@ -86,7 +86,7 @@ def test_limits_of_the_host_are_no_mistakes_of_a_job(tmp_path, monkeypatch, numb
             if of_job:
                 assert await asked == {"1.1": f"a: {os.strerror(number)}"}
             else:
-                with pytest.raises(KeeperError, match=f"its host has no room for more: {os.strerror(number)}"):
+                with pytest.raises(SupervisorError, match=f"its host has no room for more: {os.strerror(number)}"):
                     await asked
         monkeypatch.undo()
         client.close()

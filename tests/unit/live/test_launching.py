@@ -8,11 +8,11 @@ import sys
 import pytest
 
 from dardis.live.job_files import SmallFile, put_files, script_file
-from dardis.live.job_request import JobAsked
-from dardis.live.keeper_mailbox import MOST_STARTS, MOST_TEXT, messages
-from dardis.live.live_jobs import Asker, LiveJob, Submission
+from dardis.live.job_request import JobRequest
+from dardis.live.keeper_mailbox import MOST_STARTS, MOST_TEXT, split_starts
+from dardis.live.live_jobs import JobUser, LiveJob, Submission
 
-ME = Asker(os.geteuid(), os.getegid(), "me")
+ME = JobUser(os.geteuid(), os.getegid(), "me")
 
 
 def put(folder, *files):
@@ -34,9 +34,9 @@ def test_a_script_is_its_bytes_and_one_that_was_torn_is_put_anew(tmp_path):
 
 @pytest.mark.parametrize(("size", "most"), [(10, MOST_STARTS), (MOST_TEXT // 3, 3), (MOST_TEXT - 5, 1)])
 def test_starts_are_told_in_messages_that_a_keeper_reads(size, most):
-    submission = Submission(1, ME, JobAsked(argv=("true",)), "", {"A": "x" * size}, "/", 0)
+    submission = Submission(1, ME, JobRequest(argv=("true",)), "", {"A": "x" * size}, "/", 0)
     jobs = [LiveJob(number, submission) for number in range(1, 600)]
-    told = list(messages(jobs))
+    told = list(split_starts(jobs))
     assert [job for some in told for job in some] == jobs
     assert max(map(len, told)) <= most
     assert len(told[0]) >= most - 1

@@ -8,13 +8,13 @@ from kit.waiting import until_async
 
 from dardis.engine.clock import monotonic_s
 from dardis.live import keeper_mailbox
-from dardis.live.host_liveness import Hearing
-from dardis.live.job_request import JobAsked
+from dardis.live.host_liveness import HostLiveness
+from dardis.live.job_request import JobRequest
 from dardis.live.keeper import PROTOCOL
-from dardis.live.keeper_client import Keeper, KeeperError
-from dardis.live.keeper_mailbox import Home, Post
-from dardis.live.live_jobs import Asker, Led, LiveJob, Share, Submission
-from dardis.live.machine import many_nodes
+from dardis.live.keeper_client import SupervisorClient, SupervisorError
+from dardis.live.keeper_mailbox import Mailbox, SupervisedHost
+from dardis.live.live_jobs import HostIncarnation, JobUser, LiveJob, NodeShare, Submission
+from dardis.live.machine import machine_of_platform
 from dardis.model.platform import NodeGroup, Platform
 
 AHEAD_MS = 7_000_000
@@ -24,14 +24,14 @@ AHEAD_MS = 7_000_000
 @pytest.fixture(autouse=True)
 def soon(monkeypatch):
     for name, seconds in {"LEASE_S": 1, "MARGIN_S": 0.3, "CERTAIN_S": 0.2, "RENEW_S": 0.1, "LOOK_S": 0.01,
-                          "AGAIN_S": 0.01}.items():  # fmt: skip
+                          "RETRY_S": 0.01}.items():  # fmt: skip
         monkeypatch.setattr(keeper_mailbox, name, seconds)
 
 
-LEASED = {"host": "far", "hosts": {"far": Led("m", leased=True)}}
+LEASED = {"host": "far", "hosts": {"far": HostIncarnation("m", leased=True)}}
 
 
-class FakeKeeper(Keeper):
+class FakeKeeper(SupervisorClient):
     """Answers at once, by a clock of its own."""
 
     def __init__(self, heard):
@@ -45,7 +45,7 @@ class FakeKeeper(Keeper):
                 answer |= {"protocol": PROTOCOL, "marks": [asked["mark"]], "runs": []}
             case "lease":
                 self.leases.append((monotonic_s(), asked["from"] + asked["ms"] - AHEAD_MS))
-        self._take(answer)
+        self._on_message(answer)
 
     async def read(self, run, offsets, wait_s):
         raise NotImplementedError
@@ -65,13 +65,13 @@ class Site:
         self.keepers, self.away, self.over_s = [], False, None
         self.certain_s = monotonic_s
         self.journal = SimpleNamespace(epoch=1, certain_s=lambda: self.certain_s())  # noqa: PLW0108 (it changes)
-        machine = many_nodes(Platform("m", (NodeGroup("a", 1, {"cores": 1}),)), ["far"])
+        machine = machine_of_platform(Platform("m", (NodeGroup("a", 1, {"cores": 1}),)), ["far"])
         self.gateway = SimpleNamespace(
             machine=machine,
             heard=lambda *_, **__: None,
             fell_silent=lambda _: None,
             lease_is_over=self.lease_is_over,
-            hearing=Hearing(("far",)),
+            hearing=HostLiveness(("far",)),
         )
 
     def lease_is_over(self, host):
@@ -82,13 +82,13 @@ class Site:
 
     async def connect(self, heard):
         if self.away:
-            raise KeeperError("nobody there")
+            raise SupervisorError("nobody there")
         self.keepers.append(FakeKeeper(heard))
         return self.keepers[-1]
 
     def post(self, folder):
-        home = Home("far", folder, self.connect, leased=True)
-        return Post(home, self.gateway, self.journal, lambda: None, as_root=False)
+        home = SupervisedHost("far", folder, self.connect, leased=True)
+        return Mailbox(home, self.gateway, self.journal, lambda: None, as_root=False)
 
 
 def with_site(folder, talk):
@@ -135,8 +135,8 @@ def test_who_may_lead_no_more_gives_none(tmp_path):
         site.certain_s = lambda: stopped_s
         await asyncio.sleep(0.5)
         assert all(at_s < stopped_s + 0.25 for at_s, _ in site.keepers[0].leases)
-        asker, asked = Asker(0, 0, "me"), JobAsked(argv=("true",), requeue=True)
-        job = LiveJob(1, Submission(1, asker, asked, "", {}, "/", 0), shares=(Share("a0", (0,)),), **LEASED)
+        asker, asked = JobUser(0, 0, "me"), JobRequest(argv=("true",), requeue=True)
+        job = LiveJob(1, Submission(1, asker, asked, "", {}, "/", 0), shares=(NodeShare("a0", (0,)),), **LEASED)
         assert here.intend([job]) is None
         assert site.keepers[0].lost.is_set()
         assert not site.keepers[0].intended
@@ -146,9 +146,9 @@ def test_who_may_lead_no_more_gives_none(tmp_path):
 
 def test_starts_say_of_which_lease_they_are(tmp_path):
     async def talk(site, here):
-        asker = Asker(0, 0, "me")
-        of = [Submission(n, asker, JobAsked(argv=("true",)), "", {}, "/", 0) for n in (1, 2)]
-        shares = (Share("a0", (0,)),)
+        asker = JobUser(0, 0, "me")
+        of = [Submission(n, asker, JobRequest(argv=("true",)), "", {}, "/", 0) for n in (1, 2)]
+        shares = (NodeShare("a0", (0,)),)
         here.intend([LiveJob(1, of[0], shares=shares)])
         here.intend([LiveJob(2, of[1], shares=shares, **LEASED)])
         await asyncio.sleep(0.05)

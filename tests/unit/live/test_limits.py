@@ -5,19 +5,19 @@ import asyncio
 import pytest
 
 from dardis.live import user_limits as limits_module
-from dardis.live.job_request import Array, JobAsked
+from dardis.live.job_request import Array, JobRequest
 from dardis.live.journal import JournalError
-from dardis.live.live_jobs import Asker, State, Submission, new_jobs
-from dardis.live.machine import many_nodes
+from dardis.live.live_jobs import JobUser, LiveJobState, Submission, new_jobs
+from dardis.live.machine import machine_of_platform
 from dardis.live.service import Service
-from dardis.live.user_limits import Limits
+from dardis.live.user_limits import UserLimits
 from dardis.model.errors import InputError
 from dardis.model.platform import NodeGroup, Platform
 
 
 def handed_in(first, user, count=1, script="", **more):
-    asked = JobAsked(argv=("true",), array=Array((range(1, count + 1),)), **more)
-    return Submission(first, Asker(user, user, "u", ()), asked, script, {}, "/", 0)
+    asked = JobRequest(argv=("true",), array=Array((range(1, count + 1),)), **more)
+    return Submission(first, JobUser(user, user, "u", ()), asked, script, {}, "/", 0)
 
 
 def test_jobs_are_counted_by_user_and_only_those_that_are_not_over():
@@ -27,41 +27,41 @@ def test_jobs_are_counted_by_user_and_only_those_that_are_not_over():
         looked.append(1)
         return [job for job in jobs if not job.state.is_over]
 
-    limits = Limits(5, open_jobs)
-    limits.see(handed_in(13, 7, 1))
+    limits = UserLimits(5, open_jobs)
+    limits.add(handed_in(13, 7, 1))
     jobs += new_jobs(handed_in(13, 7, 1))
-    limits.see(handed_in(14, 7, 1))
+    limits.add(handed_in(14, 7, 1))
     jobs += new_jobs(handed_in(14, 7, 1))
     assert len(looked) == 1
     with pytest.raises(InputError, match=r"would have 6 jobs that are not over.*at most 5 jobs"):
-        limits.see(handed_in(15, 7))
+        limits.add(handed_in(15, 7))
     with pytest.raises(InputError, match="would have 10 jobs"):
-        limits.see(handed_in(15, 8))
-    jobs[0].state = jobs[1].state = State.COMPLETED
-    limits.see(handed_in(15, 7, 2))
+        limits.add(handed_in(15, 8))
+    jobs[0].state = jobs[1].state = LiveJobState.COMPLETED
+    limits.add(handed_in(15, 7, 2))
 
 
 def test_texts_of_a_user_are_limited_in_all(monkeypatch):
     monkeypatch.setattr(limits_module, "MOST_BYTES", 10_000)
     jobs = []
-    limits = Limits(100, lambda: jobs)
+    limits = UserLimits(100, lambda: jobs)
     for first, more in enumerate(({"script": "x" * 3000}, {"output": "x" * 3000}), 1):
-        limits.see(handed_in(first, 7, **more))
+        limits.add(handed_in(first, 7, **more))
         jobs += new_jobs(handed_in(first, 7, **more))
     with pytest.raises(InputError, match="at most 100 jobs, of 0 MiB"):
-        limits.see(handed_in(3, 7, script="x" * 3000))
-    limits.see(handed_in(3, 8, script="x" * 3000))
+        limits.add(handed_in(3, 7, script="x" * 3000))
+    limits.add(handed_in(3, 8, script="x" * 3000))
     del jobs[0]
-    limits.see(handed_in(4, 7, script="x" * 3000))
+    limits.add(handed_in(4, 7, script="x" * 3000))
 
 
-MACHINE = many_nodes(Platform("m", (NodeGroup("a", 1, {"cores": 1}),)), ["here"])
+MACHINE = machine_of_platform(Platform("m", (NodeGroup("a", 1, {"cores": 1}),)), ["here"])
 
 
 def test_what_was_seen_under_a_number_is_no_other_job_later(tmp_path, journal):
     async def submit_twice():
         service = Service(tmp_path, MACHINE, [], journal)
-        asked = Submission(0, Asker(0, 0, "me"), JobAsked(argv=("true",)), "", {}, "/", 1000, "key")
+        asked = Submission(0, JobUser(0, 0, "me"), JobRequest(argv=("true",)), "", {}, "/", 1000, "key")
         service.trouble = ""
         first = asyncio.create_task(service.submit(asked, lambda: None))
         await asyncio.sleep(0)

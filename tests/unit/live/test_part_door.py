@@ -9,11 +9,11 @@ import pytest
 from aiohttp import ClientSession, UnixConnector, web
 
 from dardis.live.gateway import Gateway
-from dardis.live.job_request import JobAsked
-from dardis.live.keeper_client import KeeperError
-from dardis.live.live_jobs import Asker, Submission
-from dardis.live.machine import many_nodes
-from dardis.live.step_socket_server import PartDoor
+from dardis.live.job_request import JobRequest
+from dardis.live.keeper_client import SupervisorError
+from dardis.live.live_jobs import JobUser, Submission
+from dardis.live.machine import machine_of_platform
+from dardis.live.step_socket_server import StepApi
 from dardis.model.platform import NodeGroup, Platform
 
 END = {"run": "1.1.7", "state": "over", "started_ms": 1, "ended_ms": 2, "code": 3, "signal": None, "why": "exit"}
@@ -25,16 +25,16 @@ class Service:
 
     def __init__(self, *pieces):
         self.pieces = list(pieces)
-        self.machine = many_nodes(Platform("m", (NodeGroup("n", 2, {"cores": 1}),)), ["a", "b"])
+        self.machine = machine_of_platform(Platform("m", (NodeGroup("n", 2, {"cores": 1}),)), ["a", "b"])
         self.gateway = Gateway(self.machine)
         for host in "ab":
-            self.gateway.heard([], 1, host, [host])
+            self.gateway.on_host_report([], 1, host, [host])
         self.gateway.submit(
-            Submission(1, Asker(0, 0, "me"), JobAsked(argv=("x",), nodes=2), "", {}, "/", 0), lambda _: []
+            Submission(1, JobUser(0, 0, "me"), JobRequest(argv=("x",), nodes=2), "", {}, "/", 0), lambda _: []
         )
         self.gateway.decide(1)
         self.job = self.gateway.job(1)
-        self.gateway.parts.go(self.gateway.begin_part(self.job, "1.1.7", "b", None))
+        self.gateway.steps.mark_started(self.gateway.start_step(self.job, "1.1.7", "b", None))
 
     def post(self, _):
         return self
@@ -57,7 +57,7 @@ def told(service, folder, **more):
 
     async def ask():
         app = web.Application()
-        app.add_routes(PartDoor(service, lambda _: service.job, web.Request.json).routes())
+        app.add_routes(StepApi(service, lambda _: service.job, web.Request.json).routes())
         runner = web.AppRunner(app)
         await runner.setup()
         await web.UnixSite(runner, str(folder / "sock")).start()
@@ -82,17 +82,17 @@ ENDED = {"end": {"state": "over", "code": 3, "signal": None, "why": "exit"}}
 
 def test_the_end_comes_after_all_that_was_written(tmp_path):
     service = Service(b"abc", b"def", b"")
-    service.gateway.told(END, 1, "b")
+    service.gateway.on_run_record(END, 1, "b")
     assert told(service, tmp_path) == [{"mark": "b"}, out(b"abc"), out(b"def"), ENDED]
 
 
 def test_where_that_can_not_be_read_just_now_nothing_is_told_of_the_end(tmp_path):
-    service = Service(b"abc", KeeperError("gone"), b"def", b"")
-    service.gateway.told(END, 1, "b")
+    service = Service(b"abc", SupervisorError("gone"), b"def", b"")
+    service.gateway.on_run_record(END, 1, "b")
     assert told(service, tmp_path) == [{"mark": "b"}, out(b"abc")]
-    service.gateway.fell_silent("b")
+    service.gateway.on_host_lost("b")
     assert told(service, tmp_path, out=3) == 503
-    service.gateway.heard([END], 1, "b", ["b"])
+    service.gateway.on_host_report([END], 1, "b", ["b"])
     assert told(service, tmp_path, out=3) == [{"mark": "b"}, out(b"def"), ENDED]
 
 
@@ -100,8 +100,8 @@ def test_where_that_can_not_be_read_just_now_nothing_is_told_of_the_end(tmp_path
 def test_where_its_host_is_given_up_the_end_is_told_and_nothing_is_read(tmp_path, over):
     service = Service()
     if over:
-        service.gateway.told(END, 1, "b")
-    service.gateway.fell_silent("b")
+        service.gateway.on_run_record(END, 1, "b")
+    service.gateway.on_host_lost("b")
     service.gateway.give_up("b", 1)
     given_up = {"state": "unknown", "code": None, "signal": None, "why": "unknown: b was given up"}
     assert told(service, tmp_path) == [{"mark": "b"}, ENDED if over else {"end": given_up}]
@@ -109,7 +109,7 @@ def test_where_its_host_is_given_up_the_end_is_told_and_nothing_is_read(tmp_path
 
 def test_what_has_not_begun_on_a_host_that_was_given_up_never_will(tmp_path):
     service = Service()
-    service.gateway.fell_silent("b")
+    service.gateway.on_host_lost("b")
     service.gateway.give_up("b", 1)
     (line,) = told(service, tmp_path, number=8)
     assert line["end"]["state"] == "unknown"

@@ -4,16 +4,16 @@ import pytest
 
 from dardis.live.gateway import FORGOTTEN, Gateway
 from dardis.live.gateway_orders import EndRun, ForgetRun, StartRun
-from dardis.live.job_request import JobAsked
-from dardis.live.job_steps import ALONE_S
-from dardis.live.live_jobs import Asker, State, Submission
-from dardis.live.machine import many_nodes
+from dardis.live.job_request import JobRequest
+from dardis.live.job_steps import UNATTENDED_S
+from dardis.live.live_jobs import JobUser, LiveJobState, Submission
+from dardis.live.machine import machine_of_platform
 from dardis.model.errors import InputError
 from dardis.model.platform import NodeGroup, Platform
 
 PLATFORM = Platform("m", (NodeGroup("n", 4, {"cores": 4}),))
 PART = f"1.1.{(1 << 63) - 1}"
-ME = Asker(1000, 1000, "me")
+ME = JobUser(1000, 1000, "me")
 MARKS = {"a": ["a's"], "b": ["b's"]}
 
 
@@ -26,13 +26,13 @@ class Site:
     """Two hosts of two nodes each; job 1 has all four nodes, and its run is on the first one's keeper."""
 
     def __init__(self, given=(), heard=("a", "b"), leased=("b",), **more):
-        self.gateway = Gateway(many_nodes(PLATFORM, ["a", "b"]), given, leased=set(leased))
+        self.gateway = Gateway(machine_of_platform(PLATFORM, ["a", "b"]), given, leased=set(leased))
         self.now = 1000
         self.become, self.rows, self.starts = {}, {}, []
         for host in heard:
             self.hear(host)
         if not given:
-            asked = JobAsked(argv=("true",), **{"nodes": 4, "cpus": 4, "requeue": True} | more)
+            asked = JobRequest(argv=("true",), **{"nodes": 4, "cpus": 4, "requeue": True} | more)
             self.gateway.submit(Submission(1, ME, asked, "", {}, "/", 1_000_000), lambda _: [])
             self.step()
             assert self.starts == ["1.1"]
@@ -42,17 +42,17 @@ class Site:
         return self.gateway.job(1)
 
     def hear(self, host, *records, marks=None):
-        self.gateway.heard(records, self.now * 1000, host, marks or MARKS[host])
+        self.gateway.on_host_report(records, self.now * 1000, host, marks or MARKS[host])
 
     def step(self):
         """The orders of an instant, but those that begin runs."""
         self.now += 1
         self.gateway.decide(self.now)
-        taken = self.gateway.take()
+        taken = self.gateway.take_output()
         self.become |= dict(taken.batch.jobs)
         self.rows |= {row.first: row for row in taken.batch.submissions}
         self.starts += [order.run for order in taken.orders if isinstance(order, StartRun)]
-        self.news = taken.parts
+        self.news = taken.changed_steps
         return [order for order in taken.orders if not isinstance(order, StartRun)]
 
     def again(self, heard=()):
@@ -62,15 +62,17 @@ class Site:
 
     def begin(self, run=PART, host="b"):
         """A part that goes on."""
-        part = self.gateway.begin_part(self.job, run, host, None)
-        assert self.gateway.parts.go(part)
+        part = self.gateway.start_step(self.job, run, host, None)
+        assert self.gateway.steps.mark_started(part)
         return part
 
     def run_ends(self, host="a", **how):
-        self.gateway.told(record("1.1", **{"state": "over", "code": 0, "why": "exit"} | how), self.now * 1000, host)
+        self.gateway.on_run_record(
+            record("1.1", **{"state": "over", "code": 0, "why": "exit"} | how), self.now * 1000, host
+        )
 
     def closed(self):
-        return [self.gateway.machine.names[node] for node in self.gateway._closed()]
+        return [self.gateway.machine.names[node] for node in self.gateway._closed_nodes()]
 
 
 LOST = {"state": "unknown", "code": None, "why": "unknown: its keeper died before it ended"}
@@ -81,18 +83,18 @@ def test_a_part_that_goes_on_when_its_job_is_over_is_ended_and_its_hosts_nodes_s
     site.begin()
     site.run_ends()
     assert site.step() == [ForgetRun("1.1", "a"), EndRun(PART, "b")]
-    assert site.job.state is State.COMPLETED
+    assert site.job.state is LiveJobState.COMPLETED
     assert site.closed() == ["n2", "n3"]
-    site.gateway.told(record(PART, "over", signal=15, why="cancelled"), 1, "b")
+    site.gateway.on_run_record(record(PART, "over", signal=15, why="cancelled"), 1, "b")
     assert site.step() == [ForgetRun(PART, "b")]
     assert site.closed() == []
 
 
 def test_one_that_no_keeper_was_told_to_let_begin_never_does_once_its_job_is_over():
     site = Site()
-    part = site.gateway.begin_part(site.job, PART, "b", None)
+    part = site.gateway.start_step(site.job, PART, "b", None)
     site.run_ends()
-    assert not site.gateway.parts.go(part)
+    assert not site.gateway.steps.mark_started(part)
     assert site.step() == [ForgetRun("1.1", "a")]
     assert site.closed() == []
 
@@ -109,41 +111,41 @@ def test_a_job_that_is_cancelled_ends_its_parts_with_its_run():
 def test_the_end_of_a_part_is_kept_until_its_client_has_it_and_it_does_not_begin_again():
     site = Site()
     part = site.begin()
-    site.gateway.told(record(PART, "over", code=3, why="exit"), 1, "b")
+    site.gateway.on_run_record(record(PART, "over", code=3, why="exit"), 1, "b")
     assert site.step() == []
     assert site.news == {PART}
-    assert site.gateway.parts.get(PART).record["code"] == 3
-    site.gateway.parts.wanted_no_more(part)
+    assert site.gateway.steps.get(PART).record["code"] == 3
+    site.gateway.steps.discard(part)
     assert site.step() == [ForgetRun(PART, "b")]
     with pytest.raises(InputError, match="has been"):
-        site.gateway.begin_part(site.job, PART, "b", None)
+        site.gateway.start_step(site.job, PART, "b", None)
 
 
 def test_what_a_host_does_not_know_has_not_begun_and_what_another_keeper_does_not_know_is_unknown():
     site = Site()
     part = site.begin()
     site.hear("b")
-    assert site.gateway.parts.get(PART) is None
-    assert site.gateway.begin_part(site.job, PART, "b", part.mark) is not None
-    site.gateway.parts.go(site.gateway.parts.get(PART))
+    assert site.gateway.steps.get(PART) is None
+    assert site.gateway.start_step(site.job, PART, "b", part.mark) is not None
+    site.gateway.steps.mark_started(site.gateway.steps.get(PART))
     site.hear("b", marks=["another's"])
-    assert site.gateway.parts.get(PART).record["why"] == FORGOTTEN
-    assert site.gateway.begin_part(site.job, "1.1.8", "b", None) is None
-    assert site.gateway.begin_part(site.job, "1.1.9", "a", "a mark that it hasn't any more") is None
+    assert site.gateway.steps.get(PART).record["why"] == FORGOTTEN
+    assert site.gateway.start_step(site.job, "1.1.8", "b", None) is None
+    assert site.gateway.start_step(site.job, "1.1.9", "a", "a mark that it hasn't any more") is None
 
 
 def test_while_a_host_of_its_job_is_silent_somebody_may_follow_it():
     for host, its in (("b", "b's"), ("a", "a's")):
         site = Site()
         site.begin()
-        site.gateway.end_parts_alone(0.0)
-        site.gateway.fell_silent(host)
-        site.gateway.end_parts_alone(2 * ALONE_S)
+        site.gateway.end_unattended_steps(0.0)
+        site.gateway.on_host_lost(host)
+        site.gateway.end_unattended_steps(2 * UNATTENDED_S)
         site.hear(host, record(PART) if host == "b" else record("1.1"), marks=[its])
-        site.gateway.end_parts_alone(3 * ALONE_S)
-        site.gateway.end_parts_alone(4 * ALONE_S - 1)
+        site.gateway.end_unattended_steps(3 * UNATTENDED_S)
+        site.gateway.end_unattended_steps(4 * UNATTENDED_S - 1)
         assert site.step() == []
-        site.gateway.end_parts_alone(4 * ALONE_S)
+        site.gateway.end_unattended_steps(4 * UNATTENDED_S)
         assert site.step() == [EndRun(PART, "b")], "it is given again after a silence, too"
 
 
@@ -151,18 +153,18 @@ def test_what_nobody_follows_for_long_is_ended_and_its_end_is_kept():
     site = Site()
     part = site.begin()
     part.clients = 1
-    for now_s in (0.0, ALONE_S, 2 * ALONE_S):
-        site.gateway.end_parts_alone(now_s)
+    for now_s in (0.0, UNATTENDED_S, 2 * UNATTENDED_S):
+        site.gateway.end_unattended_steps(now_s)
     part.clients = 0
-    site.gateway.end_parts_alone(3 * ALONE_S)
-    site.gateway.end_parts_alone(4 * ALONE_S - 1)
+    site.gateway.end_unattended_steps(3 * UNATTENDED_S)
+    site.gateway.end_unattended_steps(4 * UNATTENDED_S - 1)
     assert site.step() == []
-    site.gateway.end_parts_alone(4 * ALONE_S)
-    site.gateway.end_parts_alone(4 * ALONE_S + 1)
+    site.gateway.end_unattended_steps(4 * UNATTENDED_S)
+    site.gateway.end_unattended_steps(4 * UNATTENDED_S + 1)
     assert site.step() == [EndRun(PART, "b")]
-    site.gateway.told(record(PART, "over", signal=15, why="cancelled"), 1, "b")
+    site.gateway.on_run_record(record(PART, "over", signal=15, why="cancelled"), 1, "b")
     assert site.step() == []
-    assert site.gateway.parts.get(PART).record["signal"] == 15
+    assert site.gateway.steps.get(PART).record["signal"] == 15
 
 
 # What runs again.
@@ -174,22 +176,22 @@ def test_a_job_runs_again_when_what_its_last_run_had_begun_is_over():
     site.run_ends(**LOST)
     assert EndRun(PART, "b") in site.step()
     assert (site.job.state, site.job.why) == (
-        State.WAITING, "waits until what its last run had begun on b is over",
+        LiveJobState.WAITING, "waits until what its last run had begun on b is over",
     )  # fmt: skip
-    site.gateway.told(record(PART, "over", signal=15, why="cancelled"), 1, "b")
+    site.gateway.on_run_record(record(PART, "over", signal=15, why="cancelled"), 1, "b")
     site.step()
     assert site.starts == ["1.1", "1.2"]
 
 
 def test_it_waits_for_a_silent_host_until_that_is_heard_and_the_next_service_does_so_too():
     site = Site()
-    site.gateway.fell_silent("b")
+    site.gateway.on_host_lost("b")
     site.run_ends(**LOST)
     site.step()
     assert site.job.why == "waits until what its last run had begun on b is over"
     again = site.again(heard=["a"])
     again.step()
-    assert (again.job.state, again.starts) == (State.WAITING, [])
+    assert (again.job.state, again.starts) == (LiveJobState.WAITING, [])
     again.hear("b", record(PART))
     assert again.step() == [EndRun(PART, "b")]
     assert again.starts == []
@@ -201,11 +203,11 @@ def test_it_waits_for_a_silent_host_until_that_is_heard_and_the_next_service_doe
 @pytest.mark.parametrize(("leased", "waits"), [(("b",), False), (("a",), True)])
 def test_where_leases_are_over_nothing_goes_on_that_had_one(leased, waits):
     site = Site(leased=leased)
-    site.gateway.fell_silent("b")
+    site.gateway.on_host_lost("b")
     site.run_ends(**LOST)
     site.step()
     assert site.job.rests
-    site.gateway.lease_is_over("b")
+    site.gateway.on_leases_expired("b")
     site.step()
     assert site.job.rests is waits
 
@@ -213,12 +215,12 @@ def test_where_leases_are_over_nothing_goes_on_that_had_one(leased, waits):
 def test_parts_on_a_host_that_is_given_up_are_over_and_come_back_as_strays():
     site = Site()
     site.begin()
-    site.gateway.fell_silent("b")
+    site.gateway.on_host_lost("b")
     assert site.gateway.give_up("n2", 1) == 1
-    assert site.gateway.parts.get(PART).record["why"] == "unknown: n2 was given up"
-    assert site.job.state is State.RUNNING
+    assert site.gateway.steps.get(PART).record["why"] == "unknown: n2 was given up"
+    assert site.job.state is LiveJobState.RUNNING
     site.step()
     site.hear("b", record(PART))
     assert site.step() == [EndRun(PART, "b")]
     assert site.closed() == ["n2", "n3"]
-    assert site.gateway.begin_part(site.job, "1.1.9", "b", None) is None
+    assert site.gateway.start_step(site.job, "1.1.9", "b", None) is None

@@ -7,16 +7,16 @@ from types import SimpleNamespace
 
 from dardis.live import keeper_mailbox as posts
 from dardis.live.gateway import Gateway
-from dardis.live.keeper_client import Keeper, KeeperError, LedOtherwiseError
-from dardis.live.keeper_mailbox import Home, Post
-from dardis.live.machine import many_nodes
+from dardis.live.keeper_client import HigherEpochError, SupervisorClient, SupervisorError
+from dardis.live.keeper_mailbox import Mailbox, SupervisedHost
+from dardis.live.machine import machine_of_platform
 from dardis.model.platform import NodeGroup, Platform
 
-MACHINE = many_nodes(Platform("m", (NodeGroup("a", 2, {"cores": 1}),)), ["here", "there"])
+MACHINE = machine_of_platform(Platform("m", (NodeGroup("a", 2, {"cores": 1}),)), ["here", "there"])
 RECORD = {"run": "1.1", "state": "over", "started_ms": 1, "ended_ms": 2, "code": 0, "signal": None, "why": "exit"}
 
 
-class Hasty(Keeper):
+class Hasty(SupervisorClient):
     """It tells of an end before anybody has seen what it has answered."""
 
     async def hello(self, epoch):  # noqa: ARG002
@@ -41,14 +41,14 @@ class Refusing(Hasty):
     """It was led under a higher epoch."""
 
     async def hello(self, epoch):
-        raise LedOtherwiseError(epoch + 1, epoch)
+        raise HigherEpochError(epoch + 1, epoch)
 
 
 class Full(Hasty):
     """It has no room to write down what is to begin."""
 
     async def ask(self, do, **_):
-        raise KeeperError(f"the keeper refuses to {do}: no room")
+        raise SupervisorError(f"the keeper refuses to {do}: no room")
 
 
 class Told(Gateway):
@@ -56,7 +56,7 @@ class Told(Gateway):
         super().__init__(MACHINE)
         self.said = []
 
-    def told(self, record, now_ms, host):  # noqa: ARG002
+    def on_run_record(self, record, now_ms, host):  # noqa: ARG002
         self.said.append(record["state"])
 
 
@@ -64,8 +64,8 @@ async def posted(gateway, kind=Hasty):
     async def connect(heard):
         return kind(heard)
 
-    return Post(
-        Home("here", Path("/nowhere"), connect),
+    return Mailbox(
+        SupervisedHost("here", Path("/nowhere"), connect),
         gateway,
         SimpleNamespace(epoch=1, certain_s=lambda: -inf),
         lambda: None,
@@ -92,11 +92,11 @@ def test_what_happens_after_a_hello_is_told_after_what_was_before():
 def test_a_keeper_in_a_copy_of_anothers_folder_is_not_led():
     async def work():
         gateway = Told()
-        gateway.heard([], 1, "there", ["its mark", "another"])
+        gateway.on_host_report([], 1, "there", ["its mark", "another"])
         post = await posted(gateway)
         await post.tried.wait()
         assert "copy of that of there" in post.trouble
-        assert not gateway.hearing.is_heard("here")
+        assert not gateway.liveness.is_reachable("here")
         await post.end(stop=False)
 
     asyncio.run(work())
@@ -106,7 +106,7 @@ def test_who_was_led_under_a_higher_epoch_keeps_all_from_starting():
     async def work():
         gateway = Told()
         refusing = []
-        gateway.led_otherwise = refusing.append
+        gateway.on_epoch_refused = refusing.append
         post = await posted(gateway, Refusing)
         await post.tried.wait()
         assert refusing == ["here"]
@@ -117,7 +117,7 @@ def test_who_was_led_under_a_higher_epoch_keeps_all_from_starting():
 
 
 def test_a_keeper_that_refuses_is_asked_more_and_more_rarely(monkeypatch):
-    monkeypatch.setattr(posts, "AGAIN_S", 0.01)
+    monkeypatch.setattr(posts, "RETRY_S", 0.01)
 
     async def work():
         gateway, pauses = Told(), []

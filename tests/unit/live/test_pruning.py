@@ -6,14 +6,14 @@ from dataclasses import replace
 import pytest
 
 from dardis.live.job_files import old_files, put_files, remove_files
-from dardis.live.job_request import Array, JobAsked
-from dardis.live.journal import Batch, Journal, JournalError, told_instants
+from dardis.live.job_request import Array, JobRequest
+from dardis.live.journal import Batch, Journal, JournalError, read_instants
 from dardis.live.launch_requests import files_of
-from dardis.live.live_decisions import Happened, Instant, replay
-from dardis.live.live_jobs import Asker, Share, State, Submission, new_jobs
-from dardis.live.retention import DAY_MS, prune, unneeded
+from dardis.live.live_decisions import Instant, InstantEvents, replay
+from dardis.live.live_jobs import JobUser, LiveJobState, NodeShare, Submission, new_jobs
+from dardis.live.retention import DAY_MS, prune, unneeded_files
 
-ASKER = Asker(7, 7, "u", ())
+ASKER = JobUser(7, 7, "u", ())
 
 
 class Shelf:
@@ -22,9 +22,9 @@ class Shelf:
     def __init__(self, folder):
         self.journal, self.next, self.folder = Journal(folder), 1, folder
 
-    def lay(self, ended_days, submitted_days=0.0, state=State.COMPLETED):
+    def lay(self, ended_days, submitted_days=0.0, state=LiveJobState.COMPLETED):
         """Jobs of one submission, by the days on which they have ended; None: not yet. The first number."""
-        asked = JobAsked(argv=("true",), array=Array((range(1, len(ended_days) + 1),)))
+        asked = JobRequest(argv=("true",), array=Array((range(1, len(ended_days) + 1),)))
         submission = Submission(self.next, ASKER, asked, "", {}, "/", int(submitted_days * DAY_MS), f"k{self.next}")
         self.next += submission.count
         jobs = new_jobs(submission)
@@ -36,7 +36,7 @@ class Shelf:
         return submission.first
 
     def told(self, *days):
-        instants = [Instant(Happened(int(day * DAY_MS) // 1000), ()).text() for day in days]
+        instants = [Instant(InstantEvents(int(day * DAY_MS) // 1000), ()).text() for day in days]
         self.journal.write(Batch(instants=instants))
 
     def prune(self, day):
@@ -53,7 +53,7 @@ class Shelf:
         return [number for (number,) in self.journal._db.execute("SELECT id FROM jobs ORDER BY id")]
 
     def days(self):
-        return [Instant.from_text(text).happened.at * 1000 / DAY_MS for text in told_instants(self.folder)]
+        return [Instant.from_text(text).events.at * 1000 / DAY_MS for text in read_instants(self.folder)]
 
 
 @pytest.fixture
@@ -67,8 +67,8 @@ def test_what_is_over_for_longer_is_gone_and_all_else_stays(shelf):
     old = shelf.lay([1, 2, 3])
     partly = shelf.lay([1, 12])
     waits = shelf.lay([1, None])
-    unknown = shelf.lay([1], state=State.UNKNOWN)
-    failed = shelf.lay([2], state=State.FAILED)
+    unknown = shelf.lay([1], state=LiveJobState.UNKNOWN)
+    failed = shelf.lay([2], state=LiveJobState.FAILED)
     young = shelf.lay([11], submitted_days=10.5)
     last = shelf.lay([1])
     assert shelf.prune(10) == 1
@@ -88,8 +88,8 @@ def test_what_is_over_for_longer_is_gone_and_all_else_stays(shelf):
 
 def test_a_journal_that_begins_in_the_middle_is_replayed_from_the_next_start_on(shelf):
     shelf.told(1, 2, 3)
-    found = replay(told_instants(shelf.folder))
-    assert (found.instants, found.starts, found.services, found.differs) == (0, 0, 0, "")
+    found = replay(read_instants(shelf.folder))
+    assert (found.instants, found.starts, found.services, found.difference) == (0, 0, 0, "")
     shelf.prune(2.5)
     assert shelf.days() == [3]
     shelf.told(4)
@@ -100,20 +100,20 @@ def test_a_journal_that_begins_in_the_middle_is_replayed_from_the_next_start_on(
 
 
 def test_small_files_that_nothing_runs_with_are_removed(tmp_path):
-    asked = JobAsked(argv=("x",), array=Array((range(1, 5),)))
+    asked = JobRequest(argv=("x",), array=Array((range(1, 5),)))
     jobs = new_jobs(Submission(1, ASKER, asked, "#!/bin/sh", {}, "/", 0))
     for number, job in enumerate(jobs):
-        job.of = replace(job.of, script=f"#!/bin/sh\n{number}")
-        job.shares, job.state = (Share(f"n{number}", (1, 2)),), State.RUNNING
+        job.submission = replace(job.submission, script=f"#!/bin/sh\n{number}")
+        job.shares, job.state = (NodeShare(f"n{number}", (1, 2)),), LiveJobState.RUNNING
         assert put_files(tmp_path, files_of(job)) == {}
     runs, waits, over, young = jobs
-    waits.state, over.state, young.state = State.WAITING, State.COMPLETED, State.COMPLETED
+    waits.state, over.state, young.state = LiveJobState.WAITING, LiveJobState.COMPLETED, LiveJobState.COMPLETED
     for job in (runs, waits, over):
         for file in files_of(job):
             os.utime(tmp_path / file.path, (0, 0))
     found = old_files(tmp_path, DAY_MS)
     assert sorted(found) == sorted(file.path for job in (runs, waits, over) for file in files_of(job))
-    remove_files(tmp_path, unneeded([*found, "hosts/gone"], jobs))
+    remove_files(tmp_path, unneeded_files([*found, "hosts/gone"], jobs))
     left = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file()}
     assert left == {file.path for job in (runs, young) for file in files_of(job)}
     assert old_files(tmp_path / "nowhere", DAY_MS) == []

@@ -10,20 +10,20 @@ from types import SimpleNamespace
 import pytest
 
 from dardis.live import ranks
-from dardis.live.host_liveness import Said, seats_of
+from dardis.live.host_liveness import RankInfo, rank_placements
 from dardis.live.machine import HostFacts
-from dardis.live.serve import see_no_others
+from dardis.live.serve import check_former_hosts
 from dardis.model.errors import DardisError, InputError
 
 FOLDER = Path("/var/dardis")
 
 
 def says(name="a", boot="1", cores=range(4), version="1.0", gpus=2, memory=9000):
-    return Said(version, boot, HostFacts(name, tuple(cores), memory, gpus), str(FOLDER), f"key of {name}")
+    return RankInfo(version, boot, HostFacts(name, tuple(cores), memory, gpus), str(FOLDER), f"key of {name}")
 
 
 def test_ranks_of_a_machine_share_it_out():
-    seats = seats_of([says("a"), says("b", "2"), says("a"), says("b", "2"), says("a")], bound=True)
+    seats = rank_placements([says("a"), says("b", "2"), says("a"), says("b", "2"), says("a")], bound=True)
     assert [(seat.facts.name, str(seat.folder)) for seat in seats] == [
         ("a", "/var/dardis"), ("b", "/var/dardis"), ("a-1", "/var/dardis/host-1"), ("b-1", "/var/dardis/host-1"),
         ("a-2", "/var/dardis/host-2"),
@@ -36,13 +36,13 @@ def test_ranks_of_a_machine_share_it_out():
 def test_more_ranks_than_processors_are_refused_unless_they_are_only_counted():
     said = [says(cores=[0, 1]), says(cores=[0, 1]), says(cores=[0, 1])]
     with pytest.raises(InputError, match="a: 3 ranks share 2 processors; expected at most a rank for each, or"):
-        seats_of(said, bound=True)
-    assert len(seats_of(said, bound=False)) == 3
+        rank_placements(said, bound=True)
+    assert len(rank_placements(said, bound=False)) == 3
 
 
 def test_hosts_of_different_versions_are_refused():
     with pytest.raises(InputError, match=r"b: has dardis 0\.9; expected 1\.0, as a has"):
-        seats_of([says("a"), says("b", "2", version="0.9")], bound=True)
+        rank_placements([says("a"), says("b", "2", version="0.9")], bound=True)
 
 
 @pytest.mark.parametrize(("said", "asked", "found"), [
@@ -95,12 +95,12 @@ def holder(tmp_path):
 def test_who_has_the_folder_is_waited_for_and_not_for_ever(tmp_path, holder, monkeypatch):
     holder(0.5)
     with ExitStack() as stack:
-        ranks._hold(stack, tmp_path, "a.lock")
+        ranks._lock_folder(stack, tmp_path, "a.lock")
     holder(60)
     monkeypatch.setattr(ranks, "LOCK_S", 0.3)
     begun = time.monotonic()
     with ExitStack() as stack, pytest.raises(InputError, match="is being written by another dardis"):
-        ranks._hold(stack, tmp_path, "a.lock")
+        ranks._lock_folder(stack, tmp_path, "a.lock")
     assert time.monotonic() - begun >= 0.3
 
 
@@ -108,12 +108,12 @@ def test_a_machine_that_was_more_hosts_waits_for_what_these_run(tmp_path):
     runs = tmp_path / "host-2" / "keeper" / "runs"
     for number in (1, 2):
         (tmp_path / f"host-{number}" / "keeper" / "runs").mkdir(parents=True)
-    see_no_others(tmp_path, 1)
+    check_former_hosts(tmp_path, 1)
     (runs / "7.1").touch()
-    see_no_others(tmp_path, 3)
+    check_former_hosts(tmp_path, 3)
     for hosts in (1, 2):
         with pytest.raises(InputError, match=r"host-2: its keeper has runs.*expected a service of 3 hosts"):
-            see_no_others(tmp_path, hosts)
+            check_former_hosts(tmp_path, hosts)
 
 
 def test_an_agent_that_still_has_its_folder_is_no_mistake_so_that_it_is_tried_again(tmp_path, holder, monkeypatch):

@@ -9,12 +9,19 @@ import pytest
 from dardis.cli.main import run
 from dardis.live import remote_shell as remote
 from dardis.live.job_files import put_files, remote_shell
-from dardis.live.job_steps import MOST_PIECE, keep_parts, part_files, part_path, read_pieces, remove_parts
-from dardis.live.live_jobs import Asker
+from dardis.live.job_steps import (
+    MOST_PIECE,
+    prune_step_output,
+    read_pieces,
+    remove_step_output,
+    step_files,
+    step_output_path,
+)
+from dardis.live.live_jobs import JobUser
 from dardis.live.remote_shell import NotRunError, main, node_and_command, run_on
 from dardis.model.errors import DardisError, InputError
 
-ME = Asker(os.geteuid(), os.getegid(), "me")
+ME = JobUser(os.geteuid(), os.getegid(), "me")
 RUN = "1.1.7"
 ENDED = {"state": "over", "code": 3, "signal": None, "why": "exit"}
 
@@ -122,8 +129,8 @@ def test_the_shell_is_a_program_that_anybody_may_run_and_minds_no_python_of_the_
 
 
 def test_what_a_part_writes_is_read_in_pieces_and_removed(tmp_path):
-    assert put_files(tmp_path, part_files(RUN, ME)) == {}
-    out = tmp_path / part_path(RUN, "out")
+    assert put_files(tmp_path, step_files(RUN, ME)) == {}
+    out = tmp_path / step_output_path(RUN, "out")
     assert out.stat().st_mode & 0o777 == 0o600
     assert out.parent.stat().st_mode & 0o777 == 0o711
     assert read_pieces(tmp_path, RUN, {"out": 0, "err": 0}) == {}
@@ -131,16 +138,16 @@ def test_what_a_part_writes_is_read_in_pieces_and_removed(tmp_path):
     read = read_pieces(tmp_path, RUN, {"out": 2, "err": 0})
     assert {name: len(b64decode(data)) for name, data in read.items()} == {"out": MOST_PIECE}
     assert b64decode(read_pieces(tmp_path, RUN, {"out": MOST_PIECE, "err": 0})["out"]) == b"xxx"
-    put_files(tmp_path, part_files("1.1.8", ME))
-    keep_parts(tmp_path, {RUN, "1.1"})
+    put_files(tmp_path, step_files("1.1.8", ME))
+    prune_step_output(tmp_path, {RUN, "1.1"})
     assert {path.stem for path in out.parent.iterdir()} == {RUN}
-    remove_parts(tmp_path, ["1.1", RUN])
+    remove_step_output(tmp_path, ["1.1", RUN])
     assert list(out.parent.iterdir()) == []
 
 
 def test_nothing_but_a_plain_file_is_read(tmp_path):
     (tmp_path / "parts").mkdir()
     (tmp_path / "secret").write_text("x")
-    (tmp_path / part_path(RUN, "out")).symlink_to(tmp_path / "secret")
-    os.mkfifo(tmp_path / part_path(RUN, "err"))
+    (tmp_path / step_output_path(RUN, "out")).symlink_to(tmp_path / "secret")
+    os.mkfifo(tmp_path / step_output_path(RUN, "err"))
     assert read_pieces(tmp_path, RUN, {"out": 0, "err": 0}) == {}

@@ -22,9 +22,9 @@ from dardis.cli.main import run
 from dardis.live.client import STARTING
 from dardis.live.gateway import FORGOTTEN
 from dardis.live.journal import FILE
-from dardis.live.keeper_client import start_keeper
+from dardis.live.keeper_client import start_supervisor
 from dardis.live.live_jobs import LiveJob
-from dardis.live.output import path_of
+from dardis.live.output import output_path
 from dardis.model.errors import DardisError, InputError
 
 
@@ -230,7 +230,7 @@ def is_to_end(live, number):
     with closing(sqlite3.connect(live.folder / FILE)) as db:
         (text,) = db.execute("SELECT value FROM jobs WHERE id = ?", (number,)).fetchone()
     job = LiveJob(number, None)
-    job.recall(text)
+    job.restore(text)
     return job.cancelled
 
 
@@ -291,7 +291,7 @@ def test_what_a_keeper_has_begun_whose_folder_is_gone_is_unknown(tmp_path, anoth
         live.service.wait()
         shutil.rmtree(live.folder / "keeper")
         if another_died:
-            assert start_keeper(live.folder / "keeper").wait(20) == 0
+            assert start_supervisor(live.folder / "keeper").wait(20) == 0
             assert Asker(live.folder / "keeper/keeper.sock").hello(1) == {}
             close_all()
         live.start()
@@ -420,7 +420,7 @@ def test_what_is_in_a_job_is_its_owners_alone(site):
         shown = ("id", "user", "state", "nodes", "submitted_ms", "started_ms", "ended_ms", "cpus", "walltime_s")
         assert {name: seen[name] for name in shown} == {name: job[name] for name in shown}
     with pytest.raises(DardisError, match="root's: where it writes"):
-        path_of(seen, error=False)
+        output_path(seen, error=False)
     assert word in json.dumps(site.client.get(f"/jobs/{number}"))
     site.client.post(f"/jobs/{number}/cancel")
 

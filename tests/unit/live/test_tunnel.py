@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 from kit.tunnels import Both, all_of, send, sockets_open, some_of
 from kit.waiting import until_async
 
-from dardis.live.stream_forwarding import PIECE, PIECES, Tunnels
+from dardis.live.stream_forwarding import PIECE, PIECES, StreamForwarder
 
 
 def play(work):
     """Let it happen; nothing is left of it."""
 
     async def all_of_it():
-        before, both = sockets_open(), Both(Tunnels)
+        before, both = sockets_open(), Both(StreamForwarder)
         async with asyncio.timeout(60):
             await work(both)
             await both.all_over()

@@ -254,7 +254,7 @@ def nested(levels: int) -> Message:
 
 
 def later(*numbers: int) -> bytes:
-    """A `Later`, which has one array, with these numbers behind its own."""
+    """A `CapacityFreed`, which has one array, with these numbers behind its own."""
     return within(tag(messages.CapacityFreed), 4 + len(numbers), 0, 0, *numbers)
 
 

@@ -2,11 +2,19 @@
 
 import pytest
 
-from dardis.live.keeper.log_records import LEASE_MARK, Begun, Fate, begun_text, failure_text, fate, read_begun
-from dardis.live.keeper.process_tree import Root, Seen, members
-from dardis.live.keeper.run_request import AskedAmissError, read_start, run_name
+from dardis.live.keeper.log_records import (
+    LEASE_LINE,
+    RecoveredState,
+    StartRecord,
+    failure_text,
+    parse_start_record,
+    recovered_state,
+    start_record_text,
+)
+from dardis.live.keeper.process_tree import ProcessInfo, Root, members
+from dardis.live.keeper.run_request import InvalidRequestError, read_start, run_name
 
-BEGUN = Begun(pid=7, start=99, boot="b", unix_ms=5, boot_ms=3)
+BEGUN = StartRecord(pid=7, start=99, boot="b", unix_ms=5, boot_ms=3)
 ASKED = {
     "run": "12.1", "argv": ["true"], "env": {"A": "1"}, "chdir": "/", "output": "/o", "error": "/e", "append": False,
     "cores": None, "memory_bytes": None, "walltime_ms": 1, "grace_ms": 0, "user": None,
@@ -14,29 +22,29 @@ ASKED = {
 
 
 def test_what_had_begun_is_read_as_it_was_written():
-    text = begun_text(7, 99, "b", 5, 3)
-    assert read_begun(text) == BEGUN
-    assert read_begun(text + failure_text("no\nsuch file")).failed == "no\nsuch file"
-    assert read_begun(text + b"failed: torn").failed == "torn"
-    ended = read_begun(text + failure_text("no lease") + LEASE_MARK + LEASE_MARK)
+    text = start_record_text(7, 99, "b", 5, 3)
+    assert parse_start_record(text) == BEGUN
+    assert parse_start_record(text + failure_text("no\nsuch file")).failed == "no\nsuch file"
+    assert parse_start_record(text + b"failed: torn").failed == "torn"
+    ended = parse_start_record(text + failure_text("no lease") + LEASE_LINE + LEASE_LINE)
     assert (ended.failed, ended.lease) == ("no lease", True)
-    assert read_begun(text + LEASE_MARK).failed is None
+    assert parse_start_record(text + LEASE_LINE).failed is None
 
 
 @pytest.mark.parametrize(
     ("intent_boot", "begun", "lives", "expected"),
     [
-        ("b", None, False, Fate.NEVER_BEGAN),
-        ("b", BEGUN, True, Fate.RUNS),
-        ("b", BEGUN, False, Fate.ENDED_UNSEEN),
-        ("b", Begun(7, 99, "b", 5, 3, failed="no such file"), False, Fate.FAILED),
-        ("b", Begun(7, 99, "older", 5, 3), True, Fate.HOST_RESTARTED),
-        ("older", None, False, Fate.HOST_RESTARTED),
-        ("older", BEGUN, True, Fate.HOST_RESTARTED),
+        ("b", None, False, RecoveredState.NEVER_BEGAN),
+        ("b", BEGUN, True, RecoveredState.RUNS),
+        ("b", BEGUN, False, RecoveredState.ENDED_UNSEEN),
+        ("b", StartRecord(7, 99, "b", 5, 3, failed="no such file"), False, RecoveredState.FAILED),
+        ("b", StartRecord(7, 99, "older", 5, 3), True, RecoveredState.HOST_RESTARTED),
+        ("older", None, False, RecoveredState.HOST_RESTARTED),
+        ("older", BEGUN, True, RecoveredState.HOST_RESTARTED),
     ],
 )
 def test_fate(intent_boot, begun, lives, expected):
-    assert fate(intent_boot, "b", begun, lives=lives) is expected
+    assert recovered_state(intent_boot, "b", begun, lives=lives) is expected
 
 
 @pytest.mark.parametrize(
@@ -51,24 +59,24 @@ def test_fate(intent_boot, begun, lives, expected):
     ],
 )  # fmt: skip
 def test_a_start_that_makes_no_sense_is_refused(amiss):
-    with pytest.raises(AskedAmissError):
+    with pytest.raises(InvalidRequestError):
         read_start(ASKED | amiss)
 
 
 @pytest.mark.parametrize("said", [None, [], "1.1"])
 def test_a_start_is_an_object(said):
-    with pytest.raises(AskedAmissError):
+    with pytest.raises(InvalidRequestError):
         read_start(said)
 
 
 @pytest.mark.parametrize("name", ["1.", ".1", "1.1.1.1", "1.1/", "\u0661.1", 3, None])
 def test_what_is_no_name_of_a_run(name):
-    with pytest.raises(AskedAmissError):
+    with pytest.raises(InvalidRequestError):
         run_name(name)
 
 
 def seen(pid, parent, *, session=1, start=50, run=None):
-    return pid, Seen(pid, parent, session, start, dead=False, run=run)
+    return pid, ProcessInfo(pid, parent, session, start, dead=False, run=run)
 
 
 def test_a_run_is_its_tree_its_session_and_who_bears_its_mark():

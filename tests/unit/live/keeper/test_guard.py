@@ -234,9 +234,9 @@ def test_a_lease_of_another_boot_is_none(tmp_path):
     one = Lease(path, "a")
     one.renew(7)
     one.renew(5)
-    one.guard = 3, 4
+    one.watchdog = 3, 4
     again = Lease(path, "a")
-    assert (again.end_ms, again.guard) == (7, (3, 4))
+    assert (again.end_ms, again.watchdog) == (7, (3, 4))
     assert Lease(path, "another").end_ms == 0
 
 

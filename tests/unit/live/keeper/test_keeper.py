@@ -17,7 +17,7 @@ from kit.keeper import Asker, Keeper, finish, lives, start
 from kit.waiting import until
 
 from dardis.live.keeper import PROTOCOL
-from dardis.live.keeper.log_records import KNOWN, WORDS, Fate
+from dardis.live.keeper.log_records import ALREADY_KNOWN, END_REASONS, RecoveredState
 
 AS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="only root can be somebody else")
 NOBODY = 65534
@@ -124,12 +124,12 @@ def test_what_is_asked_twice_begins_once(keeper, tmp_path):
     asker.tell("intend", runs=[run])
     asker.tell("intend", runs=[run])
     assert asker.line()["refused"] == {}
-    assert asker.line()["refused"] == {"1.1": KNOWN}
+    assert asker.line()["refused"] == {"1.1": ALREADY_KNOWN}
     assert asker.ask("go", runs=["1.1", "1.1"])["refused"] == {}
-    assert asker.ask("intend", runs=[run])["refused"] == {"1.1": KNOWN}
+    assert asker.ask("intend", runs=[run])["refused"] == {"1.1": ALREADY_KNOWN}
     assert "not intended" in asker.ask("go", runs=["1.1"])["refused"]["1.1"]
     assert asker.over("1.1")["code"] == 0
-    assert asker.ask("intend", runs=[run])["refused"] == {"1.1": KNOWN}
+    assert asker.ask("intend", runs=[run])["refused"] == {"1.1": ALREADY_KNOWN}
     assert lines(tmp_path / "ran") == ["ran"]
     assert list(asker.hello()) == ["1.1"]
     asker.ask("forget", runs=["1.1", "9.9"])
@@ -538,7 +538,7 @@ def test_a_step_that_is_told_to_end_ends_its_runs_and_the_next_keeper_knows(tmp_
             "1.1": ("unknown", None, signal.SIGTERM), "1.2": ("unknown", 0, None),
             "1.3": ("unknown", None, signal.SIGKILL), "1.4": ("over", 0, None),
         }  # fmt: skip
-        assert {known[run]["why"] for run in ("1.1", "1.2", "1.3")} == {WORDS[Fate.HOST_ENDS]}
+        assert {known[run]["why"] for run in ("1.1", "1.2", "1.3")} == {END_REASONS[RecoveredState.HOST_ENDS]}
         assert not (tmp_path / "ran").exists()
         keeper.process.send_signal(signal.SIGTERM)
         assert keeper.process.wait(20) == 0  # nothing runs
@@ -569,7 +569,7 @@ def test_what_is_killed_just_before_its_step_is_ends_by_that(tmp_path, words, mo
         assert keeper.process.wait(20) == 0
         keeper.begin()
         known = keeper.connect().hello()
-        assert [known[run]["why"] for run in ("1.2", "1.3")] == [WORDS[Fate.HOST_ENDS]] * 2
+        assert [known[run]["why"] for run in ("1.2", "1.3")] == [END_REASONS[RecoveredState.HOST_ENDS]] * 2
         asker = keeper.connect()
         asker.hello()
         asker.start([start("2.1", tmp_path, *words)])

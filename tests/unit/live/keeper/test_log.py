@@ -31,10 +31,10 @@ def test_what_could_not_be_committed_does_not_hold_and_leaves_nothing(tmp_path, 
         patch.setattr(os, failing, full)
         with pytest.raises(OSError, match="No space"):
             log.commit([["intent", "2.1", {}]])
-    assert "2.1" not in log.known.runs
+    assert "2.1" not in log.state.runs
     log.commit([["intent", "3.1", {}]])
     assert (tmp_path / "log").read_bytes().startswith(before)
-    assert list(Log(tmp_path).known.runs) == ["1.1", "3.1"]
+    assert list(Log(tmp_path).state.runs) == ["1.1", "3.1"]
 
 
 def test_a_torn_line_is_cut_and_the_next_one_is_whole(tmp_path):
@@ -43,7 +43,7 @@ def test_a_torn_line_is_cut_and_the_next_one_is_whole(tmp_path):
         file.write(b'0123abcd [["int')
     log = Log(tmp_path)
     log.commit([["intent", "2.1", {}]])
-    assert list(Log(tmp_path).known.runs) == ["1.1", "2.1"]
+    assert list(Log(tmp_path).state.runs) == ["1.1", "2.1"]
 
 
 def test_damage_names_the_file_and_the_line(tmp_path):
@@ -64,7 +64,7 @@ def test_it_is_written_anew_when_most_of_it_says_nothing(tmp_path, monkeypatch):
         log.commit([["intent", f"{number}.1", {}], over(f"{number}.1"), ["forget", f"{number}.1"]])
     log.commit([["epoch", 7], ["intent", "7.1", {}]])
     assert (tmp_path / "log").read_bytes().count(b"\n") < 25
-    known = Log(tmp_path).known
+    known = Log(tmp_path).state
     assert (known.epoch, list(known.runs)) == (7, ["7.1"])
 
 
@@ -79,7 +79,7 @@ def test_killed_while_it_is_written_anew_it_says_the_same(tmp_path, monkeypatch,
         log.commit([["intent", f"{number}.1", {}], over(f"{number}.1")])
         if number:
             log.commit([["forget", f"{number}.1"]])
-    expected = log.known.runs.copy()
+    expected = log.state.runs.copy()
 
     def killed(*_):
         raise KilledError
@@ -92,8 +92,8 @@ def test_killed_while_it_is_written_anew_it_says_the_same(tmp_path, monkeypatch,
         else:
             patch.setattr(os, call, killed)
         with pytest.raises(KilledError):
-            log._write_anew()
-    assert Log(tmp_path).known.runs == expected
+            log._compact()
+    assert Log(tmp_path).state.runs == expected
 
 
 def test_a_disk_that_is_full_while_it_is_written_anew_is_no_matter(tmp_path, monkeypatch):
@@ -109,4 +109,4 @@ def test_a_disk_that_is_full_while_it_is_written_anew_is_no_matter(tmp_path, mon
     log.commit([["epoch", 2]])
     assert not (tmp_path / "log.new").exists()
     monkeypatch.undo()
-    assert Log(tmp_path).known.epoch == 2
+    assert Log(tmp_path).state.epoch == 2

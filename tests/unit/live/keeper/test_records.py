@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dardis.live.keeper.log_records import DamagedLogError, Known, line_of, read_log, waits_for_disk
+from dardis.live.keeper.log_records import DamagedLogError, LogState, line_of, read_log, waits_for_disk
 
 RUN = st.sampled_from(["1.1", "2.1", "2.2"])
 ENTRY = st.one_of(
@@ -23,7 +23,7 @@ def written(commits):
 
 
 def known(commits):
-    said = Known()
+    said = LogState()
     for entries in commits:
         for entry in entries:
             said.apply(entry)
@@ -34,8 +34,8 @@ def known(commits):
 def test_what_was_written_is_read(commits):
     data = b"".join(written(commits))
     read = read_log(data)
-    assert read.known == known(commits)
-    assert read.good == len(data)
+    assert read.state == known(commits)
+    assert read.intact_bytes == len(data)
     assert read.entries == 1 + sum(map(len, commits))
 
 
@@ -49,8 +49,8 @@ def test_of_a_torn_commit_nothing_holds_and_all_before_it(commits, data):
     lines = written(commits)
     kept = data.draw(st.integers(0, len(lines[-1]) - 1))
     read = read_log(b"".join(lines[:-1]) + lines[-1][:kept])
-    assert read.known == known(commits[:-1])
-    assert read.good == sum(map(len, lines[:-1]))
+    assert read.state == known(commits[:-1])
+    assert read.intact_bytes == sum(map(len, lines[:-1]))
 
 
 @given(COMMITS, COMMITS.map(lambda commits: [*commits, [["intent", "9.1", {}]]]), COMMITS, st.data())
@@ -73,8 +73,8 @@ def test_what_a_power_failure_leaves_of_what_did_not_wait_is_cut_where_it_is_tor
     whole = 0
     while whole < len(behind) and torn.startswith(b"".join(behind[: whole + 1])):
         whole += 1
-    assert read.known == known([*commits, *[json.loads(line[9:]) for line in behind[:whole]]])
-    assert read.good == sum(map(len, [*lines, *behind[:whole]]))
+    assert read.state == known([*commits, *[json.loads(line[9:]) for line in behind[:whole]]])
+    assert read.intact_bytes == sum(map(len, [*lines, *behind[:whole]]))
 
 
 def test_another_version_is_refused():
