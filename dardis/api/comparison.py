@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Final
 
 from dardis.api.keyword_options import stated_options, with_keywords_of
-from dardis.api.plain import copied, setting_texts, settings_of, within
+from dardis.api.plain import copy_file, setting_texts, settings_of, within
 from dardis.api.platforms import Platform, as_platform
 from dardis.api.traces import Trace, as_trace
 from dardis.comparison.comparison_run import Done, Shown
@@ -30,7 +30,7 @@ from dardis.registry import local_dispatchers, local_name
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-    from dardis.report.compare_page import Drawn
+    from dardis.report.compare_page import ComparisonCharts
 
 _DISPATCHERS = "names, or classes"
 _PARAMETERS: Final = frozenset({"trace", "platform", "settings"})
@@ -41,7 +41,7 @@ _Traces = Trace | str | PathLike[str]
 class Comparison:
     """Results of a comparison. A temporary folder is removed with this object."""
 
-    def __init__(self, folder: Path, done: Done, drawn: Drawn) -> None:
+    def __init__(self, folder: Path, done: Done, drawn: ComparisonCharts) -> None:
         self.folder = folder
         """Tables, report.html, and the runs under `runs`."""
         self.failed: tuple[str, ...] = tuple(one.failure for one in done.failed)
@@ -89,13 +89,13 @@ class Comparison:
 
     def report(self, path: str | PathLike[str]) -> Path:
         """Copy the report (self-contained HTML) to `path`; return the path."""
-        return copied(self.folder / "report.html", path)
+        return copy_file(self.folder / "report.html", path)
 
     def __repr__(self) -> str:
-        from dardis.report.compare_table import brief
+        from dardis.report.compare_table import brief_table
         from dardis.report.compare_table import plain as as_text
 
-        return as_text(brief(lines_of(self._done.compared.results)))
+        return as_text(brief_table(lines_of(self._done.compared.results)))
 
     def _table(self, name: str) -> DataFrame:
         for one in tables_of(self._done.compared):
@@ -133,7 +133,7 @@ def compare(
 
     Raises `InputError` with the command's message. A failed run raises nothing: see `Comparison.failed`.
     """
-    several = _several(traces)
+    several = _trace_list(traces)
     for option, other in (("set", "settings={…}"), ("help", "help(dardis.compare)"), ("version", "dardis_version")):
         if option in options:
             raise InputError(option, "is no keyword here", other)
@@ -144,7 +144,7 @@ def compare(
         raise InputError("--dispatchers", f"is a {type(dispatchers).__name__}", _DISPATCHERS)
     asked = None if dispatchers is None else [*dispatchers]
     if asked is not None:
-        more["dispatchers"] = ",".join(map(_named, asked))
+        more["dispatchers"] = ",".join(map(_dispatcher_text, asked))
     stated = stated_options((ReplaySpec, CompareSpec), more, _PARAMETERS)
     if texts := setting_texts(settings_of(settings)):
         stated["settings"] = texts
@@ -162,7 +162,7 @@ def compare(
         shown = Shown(lambda _: None, lines.append, lambda _: nullcontext(lambda *_: None), lambda _: nullcontext())
 
         def of_folder(folder: Path) -> Comparison:
-            return Comparison(folder, *compared(files, stated | {"out": folder}, shown))
+            return Comparison(folder, *run_comparison(files, stated | {"out": folder}, shown))
 
         try:
             with local_dispatchers(local) if local else nullcontext():
@@ -172,13 +172,13 @@ def compare(
                 warnings.warn(line, DardisWarning, stacklevel=2)
 
 
-def compared(what: Sequence[Path], options: Mapping[str, Any], shown: Shown) -> tuple[Done, Drawn]:
+def run_comparison(what: Sequence[Path], options: Mapping[str, Any], shown: Shown) -> tuple[Done, ComparisonCharts]:
     """Run and draw a comparison from a file, or from traces and options by field. Raises InputError."""
     from dardis.report.compare_page import write_comparison
 
     comparison, spec = comparison_of(what, options)
     pair = pair_of(comparison, spec.gantt)
-    pages: list[Drawn] = []
+    pages: list[ComparisonCharts] = []
     done = compare_all(
         comparison, spec.out, pair, lambda *of: pages.append(write_comparison(*of)), shown,
         processes=spec.processes, clairvoyant=spec.clairvoyant, force=spec.force,
@@ -186,7 +186,7 @@ def compared(what: Sequence[Path], options: Mapping[str, Any], shown: Shown) -> 
     return done, pages[-1]
 
 
-def _several(traces: object) -> list[Any]:
+def _trace_list(traces: object) -> list[Any]:
     if isinstance(traces, Trace | str | PathLike) or hasattr(traces, "columns"):
         return [traces]
     found = [*traces] if isinstance(traces, Iterable) else []
@@ -211,7 +211,7 @@ def _trace_file(trace: object, folder: Path) -> Path:
     return as_trace(trace, strict=True).write(folder)
 
 
-def _named(dispatcher: str | type) -> str:
+def _dispatcher_text(dispatcher: str | type) -> str:
     if isinstance(dispatcher, str):
         return dispatcher
     if not isinstance(dispatcher, type):

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from pydantic import BaseModel
 
-from dardis.api.plain import plain, setting_text, setting_texts
+from dardis.api.plain import plain_value, setting_text, setting_texts
 from dardis.api.platforms import Platform, as_platform
 from dardis.api.traces import Trace, as_trace
 from dardis.config.option import OptionField, option_fields, read_options, spec_of
@@ -78,14 +78,14 @@ def stated_options(
     for name in more:
         if name not in keywords:
             raise InputError(name, f"is no keyword here{meant(name, keywords)}", f"one of {', '.join(keywords)}")
-    stated = {keywords[name].name: plain(value) for name, value in more.items() if value is not None}
+    stated = {keywords[name].name: plain_value(value) for name, value in more.items() if value is not None}
     for one in keywords.values():
         if one.kind is str and isinstance(texts := stated.get(one.name), list):
             stated[one.name] = ",".join(map(str, texts))
     return {name: value for model in models for name, value in read_options(model, stated).items()}
 
 
-def requested(
+def run_request(
     trace: Trace | DataFrame | str | PathLike[str], platform: Platform | str | PathLike[str],
     dispatcher: str | type | Dispatcher, settings: Mapping[str, object], more: Mapping[str, object],
 ) -> tuple[RunSpec, Objects]:  # fmt: skip
@@ -94,7 +94,7 @@ def requested(
     `more`: options and dispatcher settings. Raises InputError with option names.
     """
     keywords = keywords_of(RunSpec, _PARAMETERS)
-    stated = {keywords[name].name: plain(value) for name, value in more.items() if name in keywords}
+    stated = {keywords[name].name: plain_value(value) for name, value in more.items() if name in keywords}
     options = read_options(RunSpec, {name: value for name, value in stated.items() if value is not None})
     settings = {**settings, **{name: value for name, value in more.items() if name not in keywords}}
     chosen = setting_texts(settings)

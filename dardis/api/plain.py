@@ -18,15 +18,15 @@ from dardis.model.errors import InputError
 Result = TypeVar("Result")
 
 
-def plain(value: object) -> Any:  # noqa: ANN401 (whatever TOML can say)
+def plain_value(value: object) -> Any:  # noqa: ANN401 (whatever TOML can say)
     """Convert NumPy numbers, tuples, paths and mappings to plain values."""
     match value:
         case np.generic():
             return value.item()
         case Mapping():
-            return {str(key): plain(one) for key, one in value.items() if one is not None}
+            return {str(key): plain_value(one) for key, one in value.items() if one is not None}
         case list() | tuple() | range():
-            return [plain(one) for one in value]
+            return [plain_value(one) for one in value]
         case PathLike():
             return fspath(value)
         case _:
@@ -38,7 +38,7 @@ def is_no_unicode(text: str) -> bool:
     return any("\ud800" <= sign <= "\udfff" for sign in text)
 
 
-def copied(file: Path, path: str | PathLike[str]) -> Path:
+def copy_file(file: Path, path: str | PathLike[str]) -> Path:
     """Copy a file to `path`, replacing any file there; return the path. Raises InputError."""
     where = path_of("path", path)
     try:
@@ -58,7 +58,7 @@ def settings_of(settings: object) -> dict[str, object]:
 
 def setting_text(value: object) -> str:
     """Return a value as in `--set`: True is `on`, False `off`."""
-    match plain(value):
+    match plain_value(value):
         case True:
             return "on"
         case False:

@@ -9,15 +9,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from dardis.api.keyword_options import stated_options, with_keywords_of
-from dardis.api.plain import copied, setting_texts, settings_of, within
+from dardis.api.plain import copy_file, setting_texts, settings_of, within
 from dardis.api.platforms import Platform, as_platform
 from dardis.api.traces import Trace, as_trace
 from dardis.config.option import path_of, spec_of
 from dardis.config.target_file import target_content
 from dardis.metrics.jobs_csv import job_frame
 from dardis.runs.run_objects import Objects
-from offline.day.figures import figures_for_people
-from offline.day.plan_run import Planned, run_plan
+from offline.day.figures import main_figures
+from offline.day.plan_run import PlanResult, run_plan
 from offline.day.plan_spec import PlanSpec
 from offline.export.export_spec import ExportSpec
 from offline.export.formats import load_plan
@@ -45,7 +45,7 @@ class Plan:
     Times are in s on the history's clock, power in kW, energy in kWh, money in the platform's currency.
     """
 
-    def __init__(self, folder: Path, planned: Planned) -> None:
+    def __init__(self, folder: Path, planned: PlanResult) -> None:
         self.folder = folder
         """Files of `dardis plan`. `folder / "target.json"` can be `profile=` of `simulate`."""
         self.notes: tuple[str, ...] = planned.notes
@@ -82,10 +82,10 @@ class Plan:
 
     def report(self, path: str | PathLike[str]) -> Path:
         """Copy the report (self-contained HTML) to `path`; return the path."""
-        return copied(self.folder / "report.html", path)
+        return copy_file(self.folder / "report.html", path)
 
     def __repr__(self) -> str:
-        return "\n".join(f"  {name:<22} {value}" for name, value in figures_for_people(self._planned.plan.summary))
+        return "\n".join(f"  {name:<22} {value}" for name, value in main_figures(self._planned.plan.summary))
 
 
 class Hybrid:
@@ -131,7 +131,7 @@ class Hybrid:
 
     def report(self, path: str | PathLike[str]) -> Path:
         """Copy the report (self-contained HTML) to `path`; return the path."""
-        return copied(self.folder / "report.html", path)
+        return copy_file(self.folder / "report.html", path)
 
 
 @with_keywords_of(PlanSpec, omit=_OF_SITES)
@@ -153,7 +153,7 @@ def plan(
 
     Raises `InputError` with the command's message.
     """
-    stated, have = _stated(PlanSpec, history, platform, options | {"day": day, "date": date})
+    stated, have = _request_options(PlanSpec, history, platform, options | {"day": day, "date": date})
     return within(out, lambda folder: Plan(folder, run_plan(spec_of(PlanSpec, stated | {"out": folder}), None, have)))
 
 
@@ -176,7 +176,7 @@ def hybrid(
     Raises `InputError` with the command's message.
     """
     span = "-".join(map(str, days)) if isinstance(days, tuple | list) else str(days)
-    stated, have = _stated(HybridSpec, history, platform, options | {"days": span})
+    stated, have = _request_options(HybridSpec, history, platform, options | {"days": span})
     stated["settings"] = setting_texts(settings_of(settings))
 
     def of_folder(folder: Path) -> Hybrid:
@@ -186,7 +186,7 @@ def hybrid(
     return within(out, of_folder)
 
 
-def _stated(
+def _request_options(
     model: type[Spec], history: History | DataFrame, platform: Platform | str | PathLike[str],
     options: Mapping[str, object],
 ) -> tuple[dict[str, Any], Objects]:  # fmt: skip

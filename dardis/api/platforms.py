@@ -7,7 +7,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, Final
 
-from dardis.api.plain import plain
+from dardis.api.plain import plain_value
 from dardis.config.option import path_of
 from dardis.config.platform_file import load_platform, stated_platform
 from dardis.config.platform_text import toml_table
@@ -51,7 +51,7 @@ class Platform:
             raise InputError(
                 f"{_PLACE}: nodes", f"is a {type(nodes).__name__}", "what dardis.nodes makes, one or several"
             )
-        content: dict[str, Any] = plain({"name": name, "nodes": list(groups), **keys})
+        content: dict[str, Any] = plain_value({"name": name, "nodes": list(groups), **keys})
         for key in _FILES:
             if isinstance(content.get(key), str) and is_file(Path(content[key])):
                 content[key] = str(Path(content[key]).resolve())

@@ -10,8 +10,8 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dardis.api.keyword_options import NOWHERE, requested, with_keywords_of
-from dardis.api.plain import copied, settings_of
+from dardis.api.keyword_options import NOWHERE, run_request, with_keywords_of
+from dardis.api.plain import copy_file, settings_of
 from dardis.api.platforms import Platform
 from dardis.api.traces import Trace
 from dardis.config.run_spec import RunSpec
@@ -95,7 +95,7 @@ class Run:
         """Draw the report (self-contained HTML), replacing any file at `path`; return the path."""
         with tempfile.TemporaryDirectory(prefix="dardis-") as folder:
             self._results.write(Path(folder))
-            return copied(_draw(Path(folder)), path)
+            return copy_file(_draw(Path(folder)), path)
 
     def save(self, out: str | PathLike[str], *, force: bool = False, no_report: bool = False) -> Path:
         """Write the run's folder as `dardis simulate --out` does; return the folder.
@@ -139,16 +139,16 @@ def simulate(
     Raises `InputError` with the command's message, `DardisError` if the dispatcher's code fails. Issues the command's
     warnings as `DardisWarning`.
     """
-    request, objects = requested(trace, platform, dispatcher, settings_of(settings), more)
+    request, objects = run_request(trace, platform, dispatcher, settings_of(settings), more)
     if request.out is NOWHERE:
-        return Run(_simulated(request, objects))
+        return Run(_simulation_results(request, objects))
     with RUN_FOLDER.held(request.out, force=request.force):
-        results = _simulated(request, objects)
+        results = _simulation_results(request, objects)
         write(results, request.out, None if request.no_report else _draw)
     return Run(results)
 
 
-def _simulated(request: RunSpec, objects: Objects) -> Results:
+def _simulation_results(request: RunSpec, objects: Objects) -> Results:
     results = simulated(request, InputFiles(), objects, lambda line: warnings.warn(line, DardisWarning, stacklevel=6))
     for line in results.later_warnings:
         warnings.warn(line, DardisWarning, stacklevel=3)

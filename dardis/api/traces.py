@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from dardis.api.plain import is_no_unicode, plain
+from dardis.api.plain import is_no_unicode, plain_value
 from dardis.config.option import path_of
 from dardis.model.errors import InputError
 from dardis.model.files import InputFiles, write_text
@@ -131,7 +131,7 @@ class Trace:
         columns |= {f"req_{kind}": amounts for kind, amounts in jobs.request.items()}
         if (jobs.est == jobs.submit).all():
             del columns["est_s"]
-        stated = {name: values for name, values in columns.items() if _says_something(values)}
+        stated = {name: values for name, values in columns.items() if _has_values(values)}
         frame = DataFrame({name: _with_gaps(name, values) for name, values in stated.items()})
         if jobs.comments:
             frame.attrs[_HEADER] = list(jobs.comments)
@@ -179,7 +179,7 @@ def _columns(jobs: Any) -> dict[str, list[object]]:  # noqa: ANN401 (whatever so
 
 
 def _cell(value: object) -> object:
-    value = plain(value)
+    value = plain_value(value)
     if value is None or (isinstance(value, float) and math.isnan(value)) or str(value) in {"<NA>", "NaT"}:
         return ""
     if isinstance(value, bool):
@@ -190,11 +190,11 @@ def _cell(value: object) -> object:
 def _of_processors(name: str, columns: Mapping[str, list[object]], *, strict: bool) -> model.Trace:
     trace = parse_swf(Path(name), _swf_text(name, columns), strict=strict)
     rows = np.asarray(trace.line) - 2
-    texts = {text: np.array([*map(_named, columns[text])], dtype=object) for text in _TEXTS if text in columns}
+    texts = {text: np.array([*map(_name_text, columns[text])], dtype=object) for text in _TEXTS if text in columns}
     return replace(trace, line=None, **{text: values[rows] for text, values in texts.items()})
 
 
-def _named(cell: object) -> str:
+def _name_text(cell: object) -> str:
     return "" if str(cell) == "-1" else str(cell)
 
 
@@ -212,7 +212,7 @@ def _swf_text(name: str, columns: Mapping[str, list[object]]) -> str:
     return "; Version: 2.2\n" + "".join(" ".join(map(str, row)) + "\n" for row in zip(*cells, strict=True))
 
 
-def _says_something(values: np.ndarray[Any, Any]) -> bool:
+def _has_values(values: np.ndarray[Any, Any]) -> bool:
     if values.dtype == object:
         return bool((values != "").any())
     return bool(((values != model.UNKNOWN) & (values != NO_TIME)).any())

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from dardis.config.option_texts import decimal, whole
+from dardis.config.option_texts import decimal_parser, whole_number_parser
 
 
 def apply(
@@ -29,16 +29,23 @@ def apply(
         bool, typer.Option("--rollback", help="Give limits back as they were found; power on who was shut down.")
     ] = False,
     poll_s: Annotated[
-        int, typer.Option(parser=whole("--poll-s", 1), metavar="S", help="How soon to look again at who is not so yet.")
+        int,
+        typer.Option(
+            parser=whole_number_parser("--poll-s", 1), metavar="S", help="How soon to look again at who is not so yet."
+        ),
     ] = 60,
     timeout_s: Annotated[
-        float, typer.Option(parser=decimal("--timeout-s", 0.1), metavar="S", help="Limit on each request.")
+        float, typer.Option(parser=decimal_parser("--timeout-s", 0.1), metavar="S", help="Limit on each request.")
     ] = 10.0,
     at_once: Annotated[
-        int, typer.Option(parser=whole("--at-once", 1, 1000), metavar="N", help="Controllers asked at once.")
+        int,
+        typer.Option(parser=whole_number_parser("--at-once", 1, 1000), metavar="N", help="Controllers asked at once."),
     ] = 32,
     give_up_s: Annotated[
-        int, typer.Option(parser=whole("--give-up-s", 0), metavar="S", help="How long to try on after the end.")
+        int,
+        typer.Option(
+            parser=whole_number_parser("--give-up-s", 0), metavar="S", help="How long to try on after the end."
+        ),
     ] = 600,
 ) -> None:
     """Limit the power of nodes, and switch them, at the times of a plan, through their Redfish controllers."""

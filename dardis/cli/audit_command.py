@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dardis.config import option_texts
-from dardis.config.option_texts import whole
+from dardis.config.option_texts import whole_number_parser
 from dardis.model.errors import InputError
 
 if TYPE_CHECKING:
@@ -42,11 +42,11 @@ def audit(
     from dardis.model.choices import Resources
 
     path = run_dir / "run.json"
-    before = _seen(path)
+    before = _file_identity(path)
     record = read_json(path, RunRecord) if path.exists() else None
     machine = _machine(path, record, platform)
     metrics = read_metrics(run_dir / METRICS) if (run_dir / METRICS).exists() else None
-    asked, why = _asked(path, record)
+    asked, why = _requested_jobs(path, record)
     switched = run_dir / DOWNTIME_FILE
     downtime = read_downtime(switched) if switched.exists() else None
     with closing(Audit(machine, downtime=downtime, asked=asked)) as judge:
@@ -54,7 +54,7 @@ def audit(
         violations = _violations(judge, run_dir / "jobs.csv", metrics, record.trim if record else None, by_core=by_core)
         shown = list(islice(violations, SHOWN))
         more = sum(1 for _ in violations)
-    if _seen(path) != before:
+    if _file_identity(path) != before:
         raise InputError(run_dir, "was written while it was read", "a folder in which no command works")
     if metrics is None:
         typer.echo(f"audit: not counted against {METRICS}, which is not there")
@@ -82,7 +82,7 @@ def _violations(
         yield from judge.rest(tell=tell)
 
 
-def _seen(path: Path) -> tuple[int, int] | None:
+def _file_identity(path: Path) -> tuple[int, int] | None:
     try:
         found = path.stat()
     except OSError:
@@ -113,7 +113,7 @@ def _machine(path: Path, record: RunRecord | None, file: Path | None) -> Platfor
     return record.machine(path)
 
 
-def _asked(path: Path, record: RunRecord | None) -> tuple[AskedJobs | None, str]:
+def _requested_jobs(path: Path, record: RunRecord | None) -> tuple[AskedJobs | None, str]:
     from dardis.metrics.requested_jobs import AskedJobs
     from dardis.model.files import sha256_of
 
@@ -131,10 +131,10 @@ def _asked(path: Path, record: RunRecord | None) -> tuple[AskedJobs | None, str]
     machine = record.machine(path)
     part = Part(record.from_s, record.to_s, record)
     found = asked_jobs(trace, machine, record.unit_cores, part, think_times=record.think_times, strict=record.strict)
-    return AskedJobs.of(found.jobs, machine.kinds).changed(_changed(record)), ""
+    return AskedJobs.of(found.jobs, machine.kinds).changed(_changed_requests(record)), ""
 
 
-def _changed(record: RunRecord) -> list[Changed]:
+def _changed_requests(record: RunRecord) -> list[Changed]:
     from dardis.metrics.requested_jobs import Changed
 
     return [Changed(one.job, one.walltime_s, one.queue, one.ran_s) for one in record.changed]
@@ -148,7 +148,9 @@ def solve(
     settings: Annotated[
         list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help=option_texts.SETTINGS)
     ] = None,
-    seed: Annotated[int, typer.Option(parser=whole("--seed", 0, 2**62), metavar="N", help="Seed of the solver.")] = 1,
+    seed: Annotated[
+        int, typer.Option(parser=whole_number_parser("--seed", 0, 2**62), metavar="N", help="Seed of the solver.")
+    ] = 1,
     out: Annotated[
         Path | None, typer.Option(metavar="F.csv", help="Write a row for each: as solver.csv, and who starts now.")
     ] = None,

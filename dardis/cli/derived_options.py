@@ -27,7 +27,7 @@ NO_HELP: Final[Mapping[str, str]] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
-class Group:
+class CommandGroup:
     """Commands by second word, and help for the first."""
 
     help: str
@@ -35,7 +35,7 @@ class Group:
 
 
 @dataclass(frozen=True)
-class _Source:
+class _OptionSource:
     models: tuple[str, ...]
     omit: frozenset[str]
     unstated: bool
@@ -47,22 +47,22 @@ def options_of(
     *models: str, omit: frozenset[str] = frozenset(), unstated: bool = False,
     optional: frozenset[str] = frozenset(), helps: Mapping[str, str] = NO_HELP,
 ) -> Callable[[AnyCommand], AnyCommand]:  # fmt: skip
-    """Return a decorator for a command with option values by field as first argument (see `derived`).
+    """Return a decorator for a command with option values by field as first argument (see `derive_command`).
 
     Models are imported on use. `unstated`: omit unset options. `optional`: fields that may be missing. `helps`: other
     help texts by field.
     """
 
     def decorator(command: AnyCommand) -> AnyCommand:
-        setattr(command, _SOURCE, _Source(models, omit, unstated, optional, helps))
+        setattr(command, _SOURCE, _OptionSource(models, omit, unstated, optional, helps))
         return command
 
     return decorator
 
 
-def derived(command: Command) -> Command:
+def derive_command(command: Command) -> Command:
     """Return the command for Typer: options of its models, then its own."""
-    source: _Source | None = getattr(command, _SOURCE, None)
+    source: _OptionSource | None = getattr(command, _SOURCE, None)
     if source is None:
         return command
     from dardis.config.option import option_fields
@@ -90,7 +90,7 @@ def _model(name: str) -> type[BaseModel]:
     return found
 
 
-def dispatchers_beginning(incomplete: str) -> list[str]:
+def complete_dispatcher(incomplete: str) -> list[str]:
     """Complete the last dispatcher in a comma-separated list."""
     from dardis.registry import dispatcher_names
 
@@ -98,7 +98,7 @@ def dispatchers_beginning(incomplete: str) -> list[str]:
     return [f"{before}{comma}{name}" for name in dispatcher_names() if name.startswith(last)]
 
 
-def _parameter(one: OptionField, source: _Source) -> inspect.Parameter:
+def _parameter(one: OptionField, source: _OptionSource) -> inspect.Parameter:
     about = one.about
     by_typer = one.kind in (str, bool, Path) or one.is_list
     kind: Any = list[str] if one.is_list else one.kind if by_typer else str
@@ -116,7 +116,7 @@ def _parameter(one: OptionField, source: _Source) -> inspect.Parameter:
     if not by_typer:
         texts["parser"] = one.read
     if about.completes == "dispatcher":
-        texts["autocompletion"] = dispatchers_beginning
+        texts["autocompletion"] = complete_dispatcher
     declared = (
         typer.Argument(**texts) if about.is_argument else typer.Option(*filter(None, (one.option, about.also)), **texts)
     )

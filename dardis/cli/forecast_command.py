@@ -12,7 +12,7 @@ import typer
 
 from dardis.cli.derived_options import Strict, TracePath, options_of
 from dardis.config import option_texts
-from dardis.config.option_texts import days_of, whole
+from dardis.config.option_texts import days_of, whole_number_parser
 from dardis.model.errors import InputError
 
 if TYPE_CHECKING:
@@ -34,7 +34,9 @@ def forecast(
     day: Annotated[
         int | None,
         typer.Option(
-            parser=whole("--day", 0), metavar="N", help="UTC day to forecast, from 0 (default: after the last job)."
+            parser=whole_number_parser("--day", 0),
+            metavar="N",
+            help="UTC day to forecast, from 0 (default: after the last job).",
         ),
     ] = None,
     hours: Annotated[int, typer.Option(metavar="24|48", help="How far ahead.")] = 24,
@@ -42,7 +44,10 @@ def forecast(
         str | None, typer.Option(metavar="NAME", help="previous-day, previous-week, mean or seasonal (the default).")
     ] = None,
     seed: Annotated[
-        int, typer.Option(parser=whole("--seed", 0, 2**62), metavar="N", help="The same seed gives the same forecast.")
+        int,
+        typer.Option(
+            parser=whole_number_parser("--seed", 0, 2**62), metavar="N", help="The same seed gives the same forecast."
+        ),
     ] = 1,
     backtest: Annotated[bool, typer.Option("--backtest", help="Judge all methods by the trace's own days.")] = False,
     days: Annotated[
@@ -58,27 +63,27 @@ def forecast(
     from offline.forecast import DEFAULT
     from offline.forecast.forecast import HORIZONS, forecast
     from offline.site.calendar import calendar_of
-    from offline.site.current_jobs import as_known
+    from offline.site.current_jobs import complete_times
     from offline.site.history import trace_that_fits
 
     _check(out, day, method, days, backtest=backtest)
     if hours not in HORIZONS:
         raise InputError("--hours", f"{hours}", "24 or 48")
     with ExitStack() as held:
-        files = None if out is None else held.enter_context(_held(out, force=force))
+        files = None if out is None else held.enter_context(_lock_files(out, force=force))
         machine = load_platform(platform)
         start = machine.facility.begins(CalendarSpec(**options).begins)
         history = read_equal_units(trace, strict=strict, not_ended=not backtest)
         calendar, assumed = calendar_of(history, start)
         jobs, left_out = trace_that_fits(history, machine)
-        _notes(assumed, left_out, *history.notes)
+        _print_notes(assumed, left_out, *history.notes)
         if files is None:
-            _judge(trace.name, jobs, calendar, hours, None if days is None else days_of("--days", days), seed)
+            _print_backtest(trace.name, jobs, calendar, hours, None if days is None else days_of("--days", days), seed)
             return
         chosen = calendar.day_of(int(jobs.submit.max())) + 1 if day is None else day
-        known = as_known(jobs, calendar.day(chosen)[0])
+        known = complete_times(jobs, calendar.day(chosen)[0])
         made = forecast(known, calendar, chosen, hours, method or DEFAULT, seed)
-        _notes(*made.notes)
+        _print_notes(*made.notes)
         _write(made, machine, calendar, files)
 
 
@@ -94,7 +99,7 @@ def _check(out: Path | None, day: int | None, method: str | None, days: str | No
 
 
 @contextmanager
-def _held(out: Path, *, force: bool) -> Iterator[tuple[Path, Path]]:
+def _lock_files(out: Path, *, force: bool) -> Iterator[tuple[Path, Path]]:
     from dardis.model.files import plain_name
     from dardis.model.out_folder import LOCK_FILE, locked
     from offline.forecast.forecast_files import DEMAND_FILE, JOBS_FILE
@@ -118,7 +123,7 @@ def _held(out: Path, *, force: bool) -> Iterator[tuple[Path, Path]]:
         yield files
 
 
-def _notes(*notes: str | None) -> None:
+def _print_notes(*notes: str | None) -> None:
     for note in notes:
         if note:
             typer.echo(f"dardis: note: {note}", err=True)
@@ -131,18 +136,19 @@ def _write(made: Forecast, machine: Platform, calendar: Calendar, files: tuple[P
     used = made.demand.in_use
     hour = int(used.mean.argmax())
     if not len(made.trace):
-        _notes("no job is expected; a job table without jobs is no trace to simulate")
-    typer.echo(
-        f"  {len(made.trace):,} jobs from {calendar.told(int(made.edges[0]))}, {len(used.mean)} h, {made.method}"
-    )
+        _print_notes("no job is expected; a job table without jobs is no trace to simulate")
+    first, busiest = (calendar.display_text(int(made.edges[index])) for index in (0, hour))
+    typer.echo(f"  {len(made.trace):,} jobs from {first}, {len(used.mean)} h, {made.method}")
     typer.echo(
         f"  expected cores in use {used.mean.mean():,.0f} on average, at most {used.mean[hour]:,.0f} "
-        f"({used.low[hour]:,.0f} to {used.high[hour]:,.0f}) in the hour from {calendar.told(int(made.edges[hour]))}"
+        f"({used.low[hour]:,.0f} to {used.high[hour]:,.0f}) in the hour from {busiest}"
     )
     typer.echo(f"  jobs    {files[0]}\n  demand  {files[1]}")
 
 
-def _judge(name: str, jobs: Trace, calendar: Calendar, hours: int, span: tuple[int, int] | None, seed: int) -> None:
+def _print_backtest(
+    name: str, jobs: Trace, calendar: Calendar, hours: int, span: tuple[int, int] | None, seed: int
+) -> None:
     from rich.progress import Progress
 
     from offline.forecast.backtest import backtest, backtest_days

@@ -8,7 +8,7 @@ from typing import Annotated, Final
 
 import typer
 
-from dardis.cli.derived_options import Group
+from dardis.cli.derived_options import CommandGroup
 from dardis.cli.live_requests import (
     Folder,
     JobId,
@@ -16,17 +16,18 @@ from dardis.cli.live_requests import (
     JobStatus,
     Json,
     WholeArray,
-    asked_service,
     id_of,
     ids_of,
     print_json,
-    waited_for,
+    service_client,
+    wait_for_jobs,
 )
-from dardis.config.option_texts import whole
+from dardis.config.option_texts import whole_number_parser
 
 OfUser = Annotated[str | None, typer.Option("--user", metavar="NAME", help="Only jobs of this user.")]
 Limit = Annotated[
-    int | None, typer.Option("--limit", parser=whole("--limit", 1), metavar="N", help="At most so many jobs.")
+    int | None,
+    typer.Option("--limit", parser=whole_number_parser("--limit", 1), metavar="N", help="At most so many jobs."),
 ]
 
 
@@ -35,7 +36,7 @@ def queue(user: OfUser = None, limit: Limit = None, folder: Folder = None, as_js
     from dardis.cli.live_tables import job_rows, print_table
     from dardis.engine.clock import unix_now
 
-    answer = asked_service(folder).get("/jobs", state="open", user=user, limit=limit)
+    answer = service_client(folder).get("/jobs", state="open", user=user, limit=limit)
     if as_json:
         print_json(answer)
     else:
@@ -52,7 +53,7 @@ def history(
         int | None,
         typer.Option(
             "--limit",
-            parser=whole("--limit", 1),
+            parser=whole_number_parser("--limit", 1),
             metavar="N",
             help="At most so many jobs; else 100, or all of --since.",
         ),
@@ -66,7 +67,7 @@ def history(
 
     first_ms = None if since is None else ended_since(since, round(unix_now() * 1000))
     most = USUAL_HISTORY if limit is None and since is None else limit
-    jobs = asked_service(folder).history(most, state="over", user=user, since_ms=first_ms)
+    jobs = service_client(folder).history(most, state="over", user=user, since_ms=first_ms)
     if as_json:
         print_json({"jobs": jobs})
     else:
@@ -77,7 +78,7 @@ def show(job: JobId, folder: Folder = None, as_json: Json = False) -> None:
     """Show all information about a job."""
     from dardis.cli.live_tables import job_lines
 
-    found = asked_service(folder).job(id_of(job))
+    found = service_client(folder).job(id_of(job))
     if as_json:
         print_json(found)
     else:
@@ -90,7 +91,7 @@ def wait(jobs: JobIds, folder: Folder = None, as_json: Json = False) -> JobStatu
     Other exit codes: 128 + N: ended by signal N. 124: walltime reached. 143: cancelled. 126: could not start. 125: end
     unknown, also if the service stays unreachable.
     """
-    return waited_for(asked_service(folder), ids_of(jobs), as_json)
+    return wait_for_jobs(service_client(folder), ids_of(jobs), as_json)
 
 
 def cancel(jobs: JobIds, whole_array: WholeArray = False, folder: Folder = None, as_json: Json = False) -> None:
@@ -122,7 +123,7 @@ def nodes(
     """List the nodes: resources, usage and jobs."""
     from dardis.cli.live_tables import node_rows, print_table
 
-    service = asked_service(folder)
+    service = service_client(folder)
     if lost is not None:
         given_up = service.change_node(lost, "lost")
         if as_json:
@@ -150,7 +151,7 @@ def drain(
 
     if undo and why:
         raise InputError("--why, --undo", "both", "one of them")
-    service = asked_service(folder)
+    service = service_client(folder)
     answer = service.change_node(node, "resume") if undo else service.change_node(node, "drain", {"why": why})
     if as_json:
         print_json(answer)
@@ -166,7 +167,7 @@ def logs(
     """Print a job's output; with --json, its path."""
     from dardis.live.output import output_path, read_output
 
-    service, number = asked_service(folder), id_of(job)
+    service, number = service_client(folder), id_of(job)
     found = service.job(number)
     if as_json:
         print_json(
@@ -197,7 +198,7 @@ def execute(
     command = command[1:] if command[:1] == ["--"] else command
     if not node or not command:
         raise InputError("exec", "no command" if node else "no node", "NODE COMMAND…")
-    return JobStatus(run_on(asked_service(folder), node, command))
+    return JobStatus(run_on(service_client(folder), node, command))
 
 
 def stop(
@@ -206,7 +207,7 @@ def stop(
     as_json: Json = False,
 ) -> None:
     """Stop the service. Running jobs continue; waiting jobs are kept for the next dardis serve."""
-    answer = asked_service(folder).post("/stop", {"kill": kill}, again=False)
+    answer = service_client(folder).post("/stop", {"kill": kill}, again=False)
     if as_json:
         print_json(answer)
     elif running := answer["running"]:
@@ -217,7 +218,7 @@ def stop(
 def _change(do: str, jobs: Sequence[str], whole_array: bool, folder: Path | None, as_json: bool) -> None:
     from dardis.model.errors import DardisError
 
-    service = asked_service(folder)
+    service = service_client(folder)
     refusal: DardisError | None = None
     for number in ids_of(jobs):
         try:
@@ -253,4 +254,4 @@ def replay(
     return 1 if found.difference else 0
 
 
-GROUP: Final = Group("Look at what a live service has written down.", {"replay": replay})
+GROUP: Final = CommandGroup("Look at what a live service has written down.", {"replay": replay})

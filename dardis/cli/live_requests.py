@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 from typer.core import TyperCommand
 
-from dardis.config.option_texts import whole_of
+from dardis.config.option_texts import parse_whole_number
 
 if TYPE_CHECKING:
     from dardis.live.client import Client
@@ -43,7 +43,7 @@ class JobStatus(int):
     __slots__ = ()
 
 
-def asked_service(folder: Path | None) -> Client:
+def service_client(folder: Path | None) -> Client:
     """Return the client of the service. Raises InputError."""
     from dardis.live.client import Client, service_folder
 
@@ -54,7 +54,7 @@ def id_of(text: str) -> int:
     """Return a job id from text. Raises InputError."""
     from dardis.live.job_request import LARGEST_ID
 
-    return whole_of("ID", text, 1, LARGEST_ID, "the number of a job")
+    return parse_whole_number("ID", text, 1, LARGEST_ID, "the number of a job")
 
 
 def ids_of(words: Iterable[str]) -> list[int]:
@@ -64,8 +64,8 @@ def ids_of(words: Iterable[str]) -> list[int]:
     found: list[int] = []
     for word in words:
         first, dash, last = word.partition("-")
-        low = whole_of("ID", first, 1, LARGEST_ID, "the number of a job, or A-B", word)
-        high = whole_of("ID", last, low, low + MOST_IDS, "the number of a job, or A-B", word) if dash else low
+        low = parse_whole_number("ID", first, 1, LARGEST_ID, "the number of a job, or A-B", word)
+        high = parse_whole_number("ID", last, low, low + MOST_IDS, "the number of a job, or A-B", word) if dash else low
         found += range(low, high + 1)
     return found
 
@@ -80,7 +80,7 @@ def status_of(job: Mapping[str, Any]) -> JobStatus:
     return JobStatus(NOT_STARTED if job["signal"] is None else 128 + job["signal"])
 
 
-def waited_for(service: Client, numbers: Iterable[int], as_json: bool) -> JobStatus:
+def wait_for_jobs(service: Client, numbers: Iterable[int], as_json: bool) -> JobStatus:
     """Wait for jobs, report failures, and return the highest exit status.
 
     The status is UNKNOWN if the service stays unreachable.
@@ -97,12 +97,12 @@ def waited_for(service: Client, numbers: Iterable[int], as_json: bool) -> JobSta
         if as_json:
             print_json(job)
         elif job["state"] != "completed":
-            typer.echo(f"dardis: job {number} {job['state']}{_how(job)}", err=True)
+            typer.echo(f"dardis: job {number} {job['state']}{_failure_reason(job)}", err=True)
         highest = max(highest, status_of(job))
     return highest
 
 
-def _how(job: Mapping[str, Any]) -> str:
+def _failure_reason(job: Mapping[str, Any]) -> str:
     if job["why"] and job["why"] != job["state"]:
         return f": {job['why'].removeprefix(job['state'] + ': ')}"
     if job["state"] != "failed":

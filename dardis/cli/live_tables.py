@@ -48,14 +48,15 @@ def print_table(columns: Row, rows: Iterable[Row]) -> None:
 def job_rows(jobs: Iterable[Job], now_ms: int) -> tuple[Row, list[Row]]:
     """Return rows of unfinished jobs; similar jobs of an array share a row."""
     rows: list[Row] = []
-    for _, alike in groupby(jobs, _alike):
+    for _, alike in groupby(jobs, _grouping_key):
         group = list(alike)
         job, last = group[0], group[-1]
         running = job["state"] == "running"
         rows.append((
-            _from_to(job["id"], last["id"]), "" if job["index"] is None else _from_to(job["index"], last["index"]),
+            _range_text(job["id"], last["id"]), "" if job["index"] is None else _range_text(job["index"],
+            last["index"]),
             job["name"], job["user"], job["state"], str(job["node_count"]), str(job["cpus"]),
-            _span(job["started_ms"], now_ms if running else None), time_text(job["walltime_s"]), _on_or_why_not(job),
+            _span(job["started_ms"], now_ms if running else None), time_text(job["walltime_s"]), _nodes_or_reason(job),
         ))  # fmt: skip
     return ("ID", "INDEX", "NAME", "USER", "STATE", "NODES", "CPUS", "TIME", "LIMIT", "ON, OR WHY NOT"), rows
 
@@ -64,7 +65,7 @@ def ended_rows(jobs: Iterable[Job]) -> tuple[Row, list[Row]]:
     """Return rows of finished jobs."""
     rows: list[Row] = [
         (
-            str(job["id"]), job["name"], job["user"], job["state"], _code(job), _ran(job),
+            str(job["id"]), job["name"], job["user"], job["state"], _code(job), _run_time(job),
             _moment(job["submitted_ms"]), _moment(job["started_ms"]), _moment(job["ended_ms"]), ",".join(job["nodes"]),
             job["why"],
         )
@@ -97,7 +98,7 @@ def job_lines(job: Job) -> list[str]:
     return [f"{name:{width}}  {text}" for name, text in said.items()]
 
 
-def _on_or_why_not(job: Job) -> str:
+def _nodes_or_reason(job: Job) -> str:
     on = ",".join(job["nodes"]) if job["state"] == "running" else ""
     return ": ".join(part for part in (on, job["why"]) if part)
 
@@ -112,11 +113,11 @@ def ended_since(text: str, now_ms: int) -> int:
     raise InputError("--since", repr(text), "a UTC moment as 2026-11-25 or 2026-11-25T04:00Z, or 2h, 1d")
 
 
-def _from_to(first: int, last: int) -> str:
+def _range_text(first: int, last: int) -> str:
     return str(first) if first == last else f"{first}-{last}"
 
 
-def _alike(job: Job) -> tuple[object, ...]:
+def _grouping_key(job: Job) -> tuple[object, ...]:
     if job["array"] is None or job["state"] not in {"held", "waiting"}:
         return (job["id"],)
     return (job["array"], job["state"], job["why"])
@@ -142,7 +143,7 @@ def _span(begun_ms: int | None, ended_ms: int | None) -> str:
     return "" if begun_ms is None or ended_ms is None else time_text(max(0, ended_ms - begun_ms) // 1000)
 
 
-def _ran(job: Job) -> str:
+def _run_time(job: Job) -> str:
     return _span(job["started_ms"], job["ended_ms"])
 
 

@@ -27,7 +27,7 @@ from dardis.cli import (
     trace_command,
     warm_command,
 )
-from dardis.cli.derived_options import derived
+from dardis.cli.derived_options import derive_command
 from dardis.cli.live_requests import JobStatus, WordsCommand
 from dardis.model.errors import INTERRUPTED, DardisError, failure_line
 
@@ -113,10 +113,10 @@ def app_of(names: Iterable[str] = (*_COMMANDS, *_GROUPS), *, listed: bool = Fals
             group = typer.Typer(no_args_is_help=True, help=_GROUPS[name].help)
             group.callback()(_no_options)
             for word, command in _GROUPS[name].commands.items():
-                group.command(word)((_without_options if listed else derived)(command))
+                group.command(word)((_without_options if listed else derive_command)(command))
             made.add_typer(group, name=name)
         else:
-            made.command(name, cls=_KINDS.get(name))((_without_options if listed else derived)(_COMMANDS[name]))
+            made.command(name, cls=_KINDS.get(name))((_without_options if listed else derive_command)(_COMMANDS[name]))
     return made
 
 
@@ -135,15 +135,15 @@ def main() -> None:
 def run(arguments: list[str]) -> int:
     """Run the command; return its exit status."""
     # Loading the options of all subcommands takes 10 % of a small run's CPU time.
-    words = arguments or _words_to_complete()
+    words = arguments or _completion_words()
     known = words[:1] if words and words[0] in (_COMMANDS | _GROUPS) else None
     app = app_of(listed=True) if known is None else app_of(known)
     try:
         status = app(arguments, prog_name="dardis", standalone_mode=False)
     except (typer.Abort, KeyboardInterrupt):
-        return _tell("interrupted", INTERRUPTED)
+        return _print_error("interrupted", INTERRUPTED)
     except DardisError as error:
-        return _tell(failure_line(error), error.exit_status)
+        return _print_error(failure_line(error), error.exit_status)
     except BrokenPipeError:
         sys.stderr.close()
         return 1
@@ -152,20 +152,20 @@ def run(arguments: list[str]) -> int:
         text = error.format_message() if arguments else ""
         context = getattr(error, "ctx", None)
         asked = context.command_path if context else "dardis"
-        return _tell(f"{text} Try '{asked} --help'." if text else "no command given", 2)
+        return _print_error(f"{text} Try '{asked} --help'." if text else "no command given", 2)
     except (OSError, MemoryError) as error:
-        return _tell(failure_line(error), 1)
+        return _print_error(failure_line(error), 1)
     if status == INTERRUPTED and not isinstance(status, JobStatus):
-        return _tell("interrupted", INTERRUPTED)
+        return _print_error("interrupted", INTERRUPTED)
     return status if isinstance(status, int) else 0
 
 
-def _words_to_complete() -> list[str]:
+def _completion_words() -> list[str]:
     """Return the words after `dardis` in shell completion."""
     return os.environ.get("_TYPER_COMPLETE_ARGS", os.environ.get("COMP_WORDS", "")).split()[1:]
 
 
-def _tell(line: str, status: int) -> int:
+def _print_error(line: str, status: int) -> int:
     """Print an error on the first rank only; return the status."""
     from dardis.transport.launcher import is_first_rank
 

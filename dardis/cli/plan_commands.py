@@ -22,21 +22,21 @@ if TYPE_CHECKING:
 def plan(options: dict[str, Any]) -> None:
     """Plan a UTC day from the jobs before it; write profile.csv, target.json, onoff.csv, schedule.csv and a report."""
     from dardis.config.option import spec_of
-    from offline.day.figures import figures_for_people
+    from offline.day.figures import main_figures
     from offline.day.plan_run import run_plan
     from offline.day.plan_spec import PlanSpec
 
     request = spec_of(PlanSpec, options)
-    with shown_progress() as progress:
+    with show_progress() as progress:
         planned = run_plan(request, progress)
     for note in planned.notes:
         typer.echo(f"dardis: note: {note}", err=True)
-    for name, value in (*figures_for_people(planned.plan.summary), ("plan", request.out)):
+    for name, value in (*main_figures(planned.plan.summary), ("plan", request.out)):
         typer.echo(f"  {name:<22} {value}")
 
 
 @contextmanager
-def shown_progress() -> Iterator[SearchProgress | None]:
+def show_progress() -> Iterator[SearchProgress | None]:
     """Show step, best profit and bound on a terminal."""
     import sys
 
@@ -62,16 +62,16 @@ def hybrid(options: dict[str, Any]) -> None:
     from offline.loop.hybrid_spec import HybridSpec
 
     request = spec_of(HybridSpec, options)
-    with shown_progress() as progress:
+    with show_progress() as progress:
         _, found = run_hybrid(request, progress)
     for note in filter(None, str(found.summary["notes"]).split("; ")):
         typer.echo(f"dardis: note: {note}", err=True)
     for name, value in (*figures_for_people(found.summary), ("results", request.out)):
         typer.echo(f"  {name:<22} {value}")
-    _show_beside(found.beside)
+    _print_rule_comparison(found.beside)
 
 
-def _show_beside(rows: Sequence[Mapping[str, Figure]]) -> None:
+def _print_rule_comparison(rows: Sequence[Mapping[str, Figure]]) -> None:
     typer.echo(f"  {'the same days with':<28} {'profit':>12} {'wait for boots':>15} {'delayed':>8} {'cycles':>7}")
     for row in rows:
         profit, delay, share, cycles = (
@@ -104,7 +104,7 @@ def review(
 @options_of("offline.export.export_spec:ExportSpec")
 def export(options: dict[str, Any]) -> None:
     """Write a plan as a Slurm program, Redfish requests, OpenMetrics, CSV or JSON; or check its expected effect."""
-    from dardis.cli.plan_commands import shown_progress
+    from dardis.cli.plan_commands import show_progress
     from dardis.config.option import spec_of
     from offline.export.export_spec import ExportSpec
     from offline.export.formats import load_plan
@@ -114,7 +114,7 @@ def export(options: dict[str, Any]) -> None:
 
     checks: list[tuple[Check, Mode]] = []
     try:
-        with shown_progress() as progress:
+        with show_progress() as progress:
             tell = (lambda doing: progress(doing, None, None)) if progress else None
             made = export_plan(spec, load_plan, tell, lambda check, mode: checks.append((check, mode)))
     finally:  # show the check also if its mode is rejected

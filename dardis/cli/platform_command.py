@@ -7,7 +7,7 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from dardis.cli.derived_options import Force, Group, NodeNames, check_platform_out, options_of
+from dardis.cli.derived_options import CommandGroup, Force, NodeNames, check_platform_out, options_of
 
 
 def import_site(
@@ -30,13 +30,13 @@ def import_site(
     force: Force = False,
 ) -> None:
     """Create a platform file from a Slurm site's nodes and partitions, or from Batsim hosts; power is left open."""
-    from dardis.config.option_texts import part_of_percent
+    from dardis.config.option_texts import parse_percent
     from dardis.config.site_file import import_platform
     from dardis.model.files import write_text
 
     if out is not None:
         check_platform_out(out, force)
-    made = import_platform(site, part_of_percent("--merge-memory", merge_memory))
+    made = import_platform(site, parse_percent("--merge-memory", merge_memory))
     for note in made.notes:
         typer.echo(f"dardis: note: {note}", err=True)
     if out is None:
@@ -82,7 +82,7 @@ def calibrate(
     from dardis.config.run_spec import CalendarSpec
     from dardis.model.errors import InputError
     from offline.calibrate.calibrate import calibrate as fit
-    from offline.calibrate.calibrate import told
+    from offline.calibrate.calibrate import report_lines
 
     if out is not None:
         check_platform_out(out, force)
@@ -90,7 +90,7 @@ def calibrate(
     found = fit(platform, history, power, node_names(load_platform(platform), names), calendar)
     for note in found.notes:
         typer.echo(f"dardis: note: {note}", err=True)
-    for line in told(found):
+    for line in report_lines(found):
         typer.echo(line)
     if not found.changed:
         raise InputError(power, "tells no figure of any group", "power measured while the load varied")
@@ -100,6 +100,6 @@ def calibrate(
     typer.echo(f"{target}: written" if target else "nothing is written: --out OUT.toml, or --force to change P.toml")
 
 
-GROUP: Final = Group(
+GROUP: Final = CommandGroup(
     "Make a platform file of what a site's own tools say and measure.", {"import": import_site, "calibrate": calibrate}
 )

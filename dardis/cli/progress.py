@@ -49,10 +49,10 @@ def bar(doing: str = "scheduling", what: str = "jobs") -> Iterator[Progress | No
 
 
 @contextmanager
-def shown(total: int) -> Iterator[Onlooker]:
+def run_progress(total: int) -> Iterator[Onlooker]:
     """Yield the onlooker of `run_all` for `total` runs."""
     if not sys.stdout.isatty() or not total:
-        yield _quiet
+        yield _ignore_progress
         return
     from rich.console import Console
     from rich.markup import escape
@@ -60,7 +60,7 @@ def shown(total: int) -> Iterator[Onlooker]:
 
     console = Console()
     if console.is_dumb_terminal:
-        yield _quiet
+        yield _ignore_progress
         return
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=console, transient=True) as bars:
@@ -84,5 +84,5 @@ def shown(total: int) -> Iterator[Onlooker]:
         yield watch
 
 
-def _quiet(_under_way: Sequence[UnderWay], _ended: PlannedRun | None, _error: str) -> None:
+def _ignore_progress(_under_way: Sequence[UnderWay], _ended: PlannedRun | None, _error: str) -> None:
     """Do nothing."""

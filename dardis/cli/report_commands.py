@@ -12,13 +12,13 @@ from dardis.model.out_folder import COMPARISON_FOLDER, LOOP_FOLDER, PLAN_FOLDER,
 
 if TYPE_CHECKING:
     from dardis.config.cuts import Cut
-    from dardis.report.chart import Form
+    from dardis.report.chart import ChartFormat
 
 
-class Draw(Protocol):
+class ReportDrawer(Protocol):
     """Draws a folder's report and returns its path; `form` also exports charts."""
 
-    def __call__(self, folder: Path, /, *, form: Form | None = None) -> Path:
+    def __call__(self, folder: Path, /, *, form: ChartFormat | None = None) -> Path:
         """Raises InputError and OSError."""
 
 
@@ -42,10 +42,10 @@ def report(
     from dardis.model.errors import InputError
     from dardis.model.out_folder import locked
     from dardis.report.batsim_files import write_batsim_files
-    from dardis.report.chart import Form
+    from dardis.report.chart import ChartFormat
     from dardis.report.run_page import draw_report
 
-    form, span = None if charts is None else Form(charts), None if gantt is None else _span(gantt)
+    form, span = None if charts is None else ChartFormat(charts), None if gantt is None else _span(gantt)
     what, draw = _kind_of(run_dir)
     if span is not None and what is not RUN_FOLDER:
         raise InputError("--gantt", f"{run_dir} is the folder of {what.what}", "the folder of a run")
@@ -62,7 +62,7 @@ def report(
         typer.echo(f"charts: {run_dir / 'charts'}")
 
 
-def _kind_of(folder: Path) -> tuple[OutFolder, Draw | None]:
+def _kind_of(folder: Path) -> tuple[OutFolder, ReportDrawer | None]:
     from dardis.report.compare_page import draw_comparison
     from dardis.report.pictures import redraw_loop
     from dardis.report.plan_page import redraw_plan

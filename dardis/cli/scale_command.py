@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 import typer
 
 from dardis.config import option_texts
-from dardis.config.option_texts import MOST_NODES, reach_value, whole, whole_of
+from dardis.config.option_texts import MOST_NODES, parse_whole_number, reach_value, whole_number_parser
 
 if TYPE_CHECKING:
     from dardis.scale.fault_experiment import FaultRow
@@ -20,7 +20,10 @@ if TYPE_CHECKING:
 def scale(
     nodes: Annotated[str, typer.Option(metavar="N[,N…]", help="Nodes of the machine (of a rank, with --weak).")],
     jobs: Annotated[
-        int, typer.Option(parser=whole("--jobs", 1, 10**8), metavar="J", help="Jobs of 1 to 8 units, one each second.")
+        int,
+        typer.Option(
+            parser=whole_number_parser("--jobs", 1, 10**8), metavar="J", help="Jobs of 1 to 8 units, one each second."
+        ),
     ],
     out: Annotated[Path, typer.Option(metavar="DIR", help="Folder for the tables (CSV), scale.json and report.html.")],
     dispatcher: Annotated[str, typer.Option(metavar="NAME", help="One that has rounds.")] = "dardis-throughput",
@@ -36,7 +39,9 @@ def scale(
     hosts_of: Annotated[
         int,
         typer.Option(
-            parser=whole("--hosts-of", 1, MOST_NODES), metavar="N", help="Nodes of a virtual host, in one process."
+            parser=whole_number_parser("--hosts-of", 1, MOST_NODES),
+            metavar="N",
+            help="Nodes of a virtual host, in one process.",
         ),
     ] = 64,
     sample: Annotated[str, typer.Option(metavar="all|default|S[,…]", help=option_texts.SAMPLE)] = "all",
@@ -48,7 +53,9 @@ def scale(
     repeat: Annotated[
         int,
         typer.Option(
-            parser=whole("--repeat", 1, 10**6), metavar="N", help="Run all experiments so often, for the spread."
+            parser=whole_number_parser("--repeat", 1, 10**6),
+            metavar="N",
+            help="Run all experiments so often, for the spread.",
         ),
     ] = 1,
     faults: Annotated[
@@ -59,7 +66,9 @@ def scale(
         ),
     ] = None,
     weak: Annotated[bool, typer.Option("--weak", help="The nodes are those of each rank.")] = False,
-    seed: Annotated[int, typer.Option(parser=whole("--seed", 0, 2**62), metavar="N", help=option_texts.SEED)] = 1,
+    seed: Annotated[
+        int, typer.Option(parser=whole_number_parser("--seed", 0, 2**62), metavar="N", help=option_texts.SEED)
+    ] = 1,
     force: Annotated[bool, typer.Option("--force", help="Replace the experiments that DIR holds.")] = False,
     no_report: Annotated[bool, typer.Option("--no-report", help=option_texts.NO_REPORT)] = False,
 ) -> None:
@@ -76,9 +85,9 @@ def scale(
         dispatcher=dispatcher,
         task_managers=_numbers("--task-managers", task_managers, 1, 4096),
         overlaps=() if overlap is None else _numbers("--overlap", overlap, 1, 2**20),
-        arities=tuple(reach_value("arity", part) for part in _parts(arity)),
+        arities=tuple(reach_value("arity", part) for part in _split_list(arity)),
         hosts_of=hosts_of,
-        samples=tuple(reach_value("sample", part) for part in _parts(sample)),
+        samples=tuple(reach_value("sample", part) for part in _split_list(sample)),
         windows=_numbers("--window", window, 1, 2**40),
         reservations=_numbers("--reservations", reservations, 0, 1000),
         ranks=() if ranks is None else _numbers("--ranks", ranks, 1, 2**20),
@@ -119,16 +128,16 @@ def _draw(folder: Path) -> None:
     draw_scale_report(folder)
 
 
-def _parts(text: str) -> list[str]:
+def _split_list(text: str) -> list[str]:
     return list(dict.fromkeys(part.strip() for part in text.split(",")))
 
 
 def _numbers(option: str, text: str, least: int, most: int) -> tuple[int, ...]:
-    return tuple(dict.fromkeys(_number(option, part, least, most) for part in _parts(text)))
+    return tuple(dict.fromkeys(_number(option, part, least, most) for part in _split_list(text)))
 
 
 def _number(option: str, text: str, least: int, most: int) -> int:
-    return whole_of(option, text, least, most, f"whole numbers from {least} to {most} with commas between")
+    return parse_whole_number(option, text, least, most, f"whole numbers from {least} to {most} with commas between")
 
 
 def _figures(rows: Sequence[ExperimentRow]) -> list[tuple[str, ...]]:

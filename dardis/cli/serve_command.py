@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dardis.config.option_texts import whole
+from dardis.config.option_texts import whole_number_parser
 
 if TYPE_CHECKING:
     from dardis.live.service import Service
@@ -42,7 +42,7 @@ def serve(
         int | None,
         typer.Option(
             "--user-jobs",
-            parser=whole("--user-jobs", 1),
+            parser=whole_number_parser("--user-jobs", 1),
             metavar="N",
             help="With --users: how many jobs that are not over each may have (10000), but for root.",
         ),
@@ -51,7 +51,7 @@ def serve(
         int | None,
         typer.Option(
             "--keep",
-            parser=whole("--keep", 1, MOST_DAYS),
+            parser=whole_number_parser("--keep", 1, MOST_DAYS),
             metavar="DAYS",
             help="Forget jobs that have been over for so many days (else none is forgotten).",
         ),
@@ -78,7 +78,7 @@ def serve(
         int | None,
         typer.Option(
             "--epoch",
-            parser=whole("--epoch", 1, MOST_EPOCH),
+            parser=whole_number_parser("--epoch", 1, MOST_EPOCH),
             metavar="N",
             help="Go on with a journal that was put back from an older copy, in an epoch that keepers don't refuse. "
             "What has run since may run again.",

@@ -39,10 +39,10 @@ def simulate(options: dict[str, Any]) -> None:
             outcome = run(request, progress, draw)
     _show(outcome)
     if outcome.metrics["jobs"] == outcome.metrics["rejected"]:
-        _end_with_nothing(outcome)
+        _exit_without_jobs(outcome)
 
 
-def _end_with_nothing(outcome: Outcome) -> None:
+def _exit_without_jobs(outcome: Outcome) -> None:
     typer.echo(f"dardis: no job ran: all {outcome.metrics['jobs']:,} were rejected, why is said above", err=True)
     raise typer.Exit(1)
 
@@ -77,7 +77,7 @@ def _show(outcome: Outcome) -> None:
         ("longest wait", _hours(metrics["max_wait_s"])),
         ("mean bounded slowdown", _figure(metrics["mean_bounded_slowdown"], "")),
         ("utilisation", _figure(metrics["utilisation"], "share of cores")),
-        *_expected(outcome),
+        *_expectation_rows(outcome),
         *([("profit", f"{profit:,.2f}")] if (profit := metrics.get("profit_eur")) is not None else []),
         ("decisions", f"{metrics['decisions']}, {1e3 * (metrics['decision_mean_s'] or 0):.3f} ms CPU each"),
         ("ranks", f"{metrics['ranks']}"),
@@ -88,7 +88,7 @@ def _show(outcome: Outcome) -> None:
     typer.echo(f"  {'results':<22} {outcome.out}")
 
 
-def _expected(outcome: Outcome) -> list[tuple[str, str]]:
+def _expectation_rows(outcome: Outcome) -> list[tuple[str, str]]:
     metrics, rules = outcome.metrics, outcome.rules
     if not rules:
         return []
@@ -120,32 +120,34 @@ def compare(
     ],
 ) -> None:
     """Replay traces under dispatchers, each pair with each seed. Finished runs of the same request in DIR are kept."""
-    from dardis.api.comparison import compared
+    from dardis.api.comparison import run_comparison
 
-    (done, _), out = compared(what, options, _shown()), options["out"]
-    _tell_outcome(done, out)
-    if _say_what_never_ran(done) or done.failed:
+    (done, _), out = run_comparison(what, options, _console_output()), options["out"]
+    _print_comparison(done, out)
+    if _print_traces_without_runs(done) or done.failed:
         raise typer.Exit(1)
 
 
-def _say_what_never_ran(done: Done) -> bool:
+def _print_traces_without_runs(done: Done) -> bool:
     from dardis.metrics.comparison_rows import by_trace, lines_of
 
     found = False
     for trace, group in by_trace(lines_of(done.compared.results)).items():
         metrics = [run.metrics or {} for line in group for run in line.done if not run.recorded]
         if metrics and all(one["jobs"] == one["rejected"] for one in metrics):
-            _tell(f"{trace}: no job ran: all {metrics[0]['jobs']:,} were rejected, the run.json of each run says why")
+            _print_message(
+                f"{trace}: no job ran: all {metrics[0]['jobs']:,} were rejected, the run.json of each run says why"
+            )
             found = True
     return found
 
 
-def _tell_outcome(done: Done, out: Path) -> None:
+def _print_comparison(done: Done, out: Path) -> None:
     from dardis.comparison.planned_runs import RUNS
     from dardis.metrics.comparison_rows import lines_of
-    from dardis.report.compare_table import brief, plain
+    from dardis.report.compare_table import brief_table, plain
 
-    typer.echo(plain(brief(lines_of(done.compared.results))) + "\n")
+    typer.echo(plain(brief_table(lines_of(done.compared.results))) + "\n")
     for note in (*(one.told for one in done.compared.known if one.told), *done.compared.notes):
         typer.echo(f"  {note}")
     counts = [f"{done.now} now", f"{done.runs - done.now} kept", f"{len(done.failed)} failed"]
@@ -156,14 +158,17 @@ def _tell_outcome(done: Done, out: Path) -> None:
     typer.echo(f"  report   {out / 'report.html'}")
 
 
-def _shown() -> Shown:
-    from dardis.cli.progress import bar, shown
+def _console_output() -> Shown:
+    from dardis.cli.progress import bar, run_progress
     from dardis.comparison.comparison_run import Shown
 
     return Shown(
-        _tell, lambda line: _tell(f"warning: {line}"), shown, lambda trace: bar(f"clairvoyant, {trace}", "tries")
+        _print_message,
+        lambda line: _print_message(f"warning: {line}"),
+        run_progress,
+        lambda trace: bar(f"clairvoyant, {trace}", "tries"),
     )
 
 
-def _tell(line: str) -> None:
+def _print_message(line: str) -> None:
     print(f"dardis: {line}", file=sys.stderr, flush=True)  # noqa: T201 (what goes wrong goes to standard error)

@@ -8,7 +8,16 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from dardis.cli.live_requests import Folder, JobStatus, Json, WordsCommand, asked_service, print_json, waited_for, warn
+from dardis.cli.live_requests import (
+    Folder,
+    JobStatus,
+    Json,
+    WordsCommand,
+    print_json,
+    service_client,
+    wait_for_jobs,
+    warn,
+)
 
 _DASHES: Final = "dardis.dashes"
 
@@ -99,7 +108,7 @@ def submit(
 
     if not words or not words[0]:
         raise InputError("SCRIPT", "none", "a script, or a command after --")
-    service = asked_service(folder)
+    service = service_client(folder)
     texts = {
         "array": array, "time": time, "cpus": cpus, "gpus": gpus, "mem": mem, "nodes": nodes,
         "after": ",".join(after) if after else None,
@@ -129,4 +138,4 @@ def submit(
         print_json(answer)
     else:
         typer.echo(f"{ids[0]}" if asked.job.array is None else f"{ids[0]} ({ids[0]}-{ids[-1]})")
-    return waited_for(service, range(ids[0], ids[-1] + 1), as_json) if is_set(said, "wait") else JobStatus(0)
+    return wait_for_jobs(service, range(ids[0], ids[-1] + 1), as_json) if is_set(said, "wait") else JobStatus(0)

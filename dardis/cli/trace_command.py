@@ -7,8 +7,16 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from dardis.cli.derived_options import Force, Group, Strict, TracePath, check_absent, check_platform_out, options_of
-from dardis.config.option_texts import whole
+from dardis.cli.derived_options import (
+    CommandGroup,
+    Force,
+    Strict,
+    TracePath,
+    check_absent,
+    check_platform_out,
+    options_of,
+)
+from dardis.config.option_texts import whole_number_parser
 from dardis.model.errors import InputError
 
 if TYPE_CHECKING:
@@ -59,7 +67,8 @@ def convert(
     min_width: Annotated[int, typer.Option(metavar="N", help="Keep jobs of at least so many processors.")] = 0,
     max_width: Annotated[int | None, typer.Option(metavar="N", help="Keep jobs of at most so many processors.")] = None,
     jobs: Annotated[
-        int | None, typer.Option(parser=whole("--jobs", 1), metavar="N", help="Keep the first jobs of those left.")
+        int | None,
+        typer.Option(parser=whole_number_parser("--jobs", 1), metavar="N", help="Keep the first jobs of those left."),
     ] = None,
     thin: Annotated[float, typer.Option(metavar="SHARE", help="Keep this share of the jobs, drawn by the seed.")] = 1.0,
     seed: Annotated[int, typer.Option(metavar="N", help="Seed of --thin.")] = 1,
@@ -76,7 +85,9 @@ def convert(
     ] = None,
     unit_cores: Annotated[
         int | None,
-        typer.Option(parser=whole("--unit-cores", 1), metavar="N", help="Job table: units of so many cores."),
+        typer.Option(
+            parser=whole_number_parser("--unit-cores", 1), metavar="N", help="Job table: units of so many cores."
+        ),
     ] = None,
     nodes: Annotated[
         Path | None, typer.Option(metavar="NODES", help="Alibaba's node list, of which --platform-out is made.")
@@ -108,7 +119,7 @@ def convert(
     if nodes is not None and {*kept.request} != {*KINDS}:
         found = f"jobs of {trace} ask for {', '.join(kept.request) or 'processors'}"
         raise InputError("--nodes", found, f"Alibaba's pods, which ask for {', '.join(KINDS)}")
-    skipped, (first, last) = skipped_lines(kept), _within(trace, kept, options)
+    skipped, (first, last) = skipped_lines(kept), _time_range(trace, kept, options)
     if partition:
         kept = transform.in_partition(kept, partition)
     if queue:
@@ -119,8 +130,8 @@ def convert(
         kept = transform.first_jobs(kept, jobs)
     if thin != 1:
         kept = transform.thinned(kept, thin, seed)
-    kept = _scaled(kept, load, target_load, machine)
-    cut = _spelled(
+    kept = _scale_load(kept, load, target_load, machine)
+    cut = _option_text(
         partition=partition, queue=queue, from_=options.get("from_"), to=options.get("to"),
         min_width=min_width or None, max_width=max_width,
         jobs=jobs, thin=None if thin == 1 else thin, seed=None if thin == 1 else seed, load=load,
@@ -180,8 +191,10 @@ def generate(
     from dardis.workload.generate import generate as make
 
     _check_out(out, force)
-    usual = _stated(jobs=jobs, days=days, nodes=nodes, kinds=kinds, begin=begin)
-    auction = _stated(workload=workload, machine=machine, contiguous=contiguous, hours=hours, max_share=max_share)
+    usual = _stated_options(jobs=jobs, days=days, nodes=nodes, kinds=kinds, begin=begin)
+    auction = _stated_options(
+        workload=workload, machine=machine, contiguous=contiguous, hours=hours, max_share=max_share
+    )
     for option in usual if kind == AUCTION else auction:
         raise InputError("--" + option.replace("_", "-"), f"{kind} knows no such option", "one of its own (--help)")
     if kind == AUCTION:
@@ -195,12 +208,12 @@ def generate(
     typer.echo(f"{out}: {len(made)} jobs")
 
 
-def _within(path: Path, trace: Trace, options: dict[str, Any]) -> tuple[int | None, int | None]:
-    from dardis.config.cuts import Clock, seconds_of
+def _time_range(path: Path, trace: Trace, options: dict[str, Any]) -> tuple[int | None, int | None]:
+    from dardis.config.cuts import TraceClock, seconds_of
     from dardis.config.run_spec import CalendarSpec
 
     begins = CalendarSpec(**{name: options.get(name) for name in CalendarSpec.model_fields}).begins
-    clock = Clock(path, int(trace.submit.min()), trace.begins(begins))
+    clock = TraceClock(path, int(trace.submit.min()), trace.begins(begins))
     first, last = (
         None if cut is None else seconds_of(option, cut, clock)
         for option, cut in (("--from", options.get("from_")), ("--to", options.get("to")))
@@ -208,7 +221,7 @@ def _within(path: Path, trace: Trace, options: dict[str, Any]) -> tuple[int | No
     return first, last
 
 
-def _scaled(trace: Trace, load: float | None, target: float | None, machine: Platform | None) -> Trace:
+def _scale_load(trace: Trace, load: float | None, target: float | None, machine: Platform | None) -> Trace:
     from dardis.workload import transform
 
     if target is None:
@@ -220,11 +233,11 @@ def _scaled(trace: Trace, load: float | None, target: float | None, machine: Pla
     return transform.with_load(trace, machine, target)
 
 
-def _stated(**options: str | float | None) -> dict[str, Any]:
+def _stated_options(**options: str | float | None) -> dict[str, Any]:
     return {name: value for name, value in options.items() if value is not None}
 
 
-def _spelled(**options: object) -> str:
+def _option_text(**options: object) -> str:
     said = [
         f"--{name.strip('_').replace('_', '-')}={value}"
         for name, given in options.items()
@@ -267,6 +280,6 @@ def _write(trace: Trace, out: Path, machine: Platform | None, unit_cores: int | 
         typer.echo(f"note: {note}", err=True)
 
 
-GROUP: Final = Group(
+GROUP: Final = CommandGroup(
     "Look at a workload trace, convert it, or make one.", {"info": info, "convert": convert, "generate": generate}
 )

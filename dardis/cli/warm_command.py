@@ -30,7 +30,7 @@ power = { idle_w = 100, core_w = 10, off_w = 5, boot_s = 60, boot_w = 100, shutd
 _DAY_S: Final = 86_400
 
 
-def _write(folder: Path) -> tuple[Path, Path]:
+def _write_inputs(folder: Path) -> tuple[Path, Path]:
     trace, machine = folder / "t.swf", folder / "p.toml"
     machine.write_text(_PLATFORM)
     with trace.open("w") as file:
@@ -41,7 +41,7 @@ def _write(folder: Path) -> tuple[Path, Path]:
     return trace, machine
 
 
-def _play(*names: str) -> None:
+def _warm_dispatchers(*names: str) -> None:
     from dardis.registry import find_dispatcher
     from dardis.runs.kernel_warmup import warm
 
@@ -53,19 +53,19 @@ def _play(*names: str) -> None:
                 warm(found, wished=wished, hosts=hosts)
 
 
-def _reach() -> None:
+def _warm_reach() -> None:
     from dardis.registry import find_dispatcher
     from dardis.runs.kernel_warmup import warm_reach
 
     warm_reach(find_dispatcher("dardis-throughput"))
 
 
-def _plan() -> None:
+def _warm_planner() -> None:
     from offline.day.plan_run import run_plan
     from offline.day.plan_spec import PlanSpec
 
     with tempfile.TemporaryDirectory(prefix="dardis-") as folder:
-        trace, machine = _write(Path(folder))
+        trace, machine = _write_inputs(Path(folder))
         request = PlanSpec(
             history=trace, platform=machine, out=Path(folder) / "plan", day=2,
             time_limit=1, accept_stale=True, no_report=True,
@@ -73,33 +73,33 @@ def _plan() -> None:
         run_plan(request, None)
 
 
-def _known() -> None:
+def _warm_clairvoyance() -> None:
     from dardis.comparison.clairvoyant_gap import known_of
-    from dardis.config.comparison_spec import Comparison, ComparisonOptions, TraceSpec
+    from dardis.config.comparison_spec import ComparisonOptions, ComparisonRequest, TraceSpec
     from dardis.model.files import InputFiles
 
     with tempfile.TemporaryDirectory(prefix="dardis-") as folder:
-        trace, machine = _write(Path(folder))
+        trace, machine = _write_inputs(Path(folder))
         workload = TraceSpec(name="tiny", trace=trace, platform=machine)
-        comparison = Comparison("tiny", (workload,), (), ComparisonOptions())
+        comparison = ComparisonRequest("tiny", (workload,), (), ComparisonOptions())
         known_of(comparison, workload, (), Path(folder), InputFiles(), None)
 
 
 ROOTS: Final[Mapping[str, Callable[[], None]]] = {
-    "past": partial(_play, "easy"),
-    "plan": _plan,
-    "late": partial(_play, "dardis-late"),
-    "planned": partial(_play, "dardis-throughput", "dardis-profile"),
-    "reach": _reach,
-    "queue": partial(_play, "easy"),
-    "replan": partial(_play, "replan", "replan:solver=on:exchanges=0"),
-    "asking": partial(_play, "pcp14", "pcp19", "hcp19", "pcp20", "cp-eurora", "portfolio", "aucsched"),
-    "known": _known,
+    "past": partial(_warm_dispatchers, "easy"),
+    "plan": _warm_planner,
+    "late": partial(_warm_dispatchers, "dardis-late"),
+    "planned": partial(_warm_dispatchers, "dardis-throughput", "dardis-profile"),
+    "reach": _warm_reach,
+    "queue": partial(_warm_dispatchers, "easy"),
+    "replan": partial(_warm_dispatchers, "replan", "replan:solver=on:exchanges=0"),
+    "asking": partial(_warm_dispatchers, "pcp14", "pcp19", "hcp19", "pcp20", "cp-eurora", "portfolio", "aucsched"),
+    "known": _warm_clairvoyance,
 }
 """Kernels of day plans (`past`, `plan`), task managers, central dispatchers by queue algorithm, and clairvoyance."""
 
 
-def _share_turns(turns: Mapping[str, Lock]) -> None:
+def _share_locks(turns: Mapping[str, Lock]) -> None:
     from dardis.kernels.jit import COMPILE_LISTENER
 
     COMPILE_LISTENER.turns = turns
@@ -126,5 +126,5 @@ def warm(
         return
     spawning = multiprocessing.get_context("spawn")
     turns = {line: spawning.Lock() for line in COMPILE_LISTENER.turns}
-    with ProcessPoolExecutor(2, spawning, _share_turns, (turns,)) as processes:
+    with ProcessPoolExecutor(2, spawning, _share_locks, (turns,)) as processes:
         list(processes.map(_compile, roots))  # raises the first error

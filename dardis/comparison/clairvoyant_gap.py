@@ -11,8 +11,8 @@ import numpy as np
 
 from dardis.clairvoyant.clairvoyant_schedule import ImprovingSchedule, Progress, SharedDemand, least_wait, tries_for
 from dardis.comparison.planned_runs import PlannedRun
-from dardis.config.comparison_spec import Comparison, Contender, TraceSpec
-from dardis.config.json_records import KnownRecord
+from dardis.config.comparison_spec import ComparisonRequest, Contender, TraceSpec
+from dardis.config.json_records import ClairvoyantRecord
 from dardis.config.platform_file import load_platform
 from dardis.config.toml_file import read_json
 from dardis.metrics.audit import audit
@@ -40,7 +40,7 @@ _OURS: Final = tuple(
 )
 
 
-def check(comparison: Comparison, files: InputFiles) -> None:
+def check(comparison: ComparisonRequest, files: InputFiles) -> None:
     """Raise InputError if a trace cannot be solved clairvoyantly."""
     for workload in comparison.workloads:
         if workload.think_times:
@@ -66,7 +66,7 @@ def check(comparison: Comparison, files: InputFiles) -> None:
         )
 
 
-def _known_contenders(comparison: Comparison) -> list[Contender]:
+def _known_contenders(comparison: ComparisonRequest) -> list[Contender]:
     return [contender for contender in comparison.contenders if is_known(contender.dispatcher)]
 
 
@@ -85,7 +85,7 @@ class _Case:
 
 
 def known_of(
-    comparison: Comparison, workload: TraceSpec, results: Sequence[RunResult], out: Path, files: InputFiles,
+    comparison: ComparisonRequest, workload: TraceSpec, results: Sequence[RunResult], out: Path, files: InputFiles,
     progress: Progress | None,
 ) -> Known:  # fmt: skip
     """Return bound and best schedule of a trace after its runs; reuse results in `out`.
@@ -125,7 +125,7 @@ def _kept(folder: Path, key: dict[str, Any]) -> Known | None:
     if not path.exists() or not (folder / "jobs.csv").exists():
         return None
     try:
-        record = read_json(path, KnownRecord)
+        record = read_json(path, ClairvoyantRecord)
     except InputError:
         return None  # compute again
     return Known(**record.known.model_dump()) if record.key == key else None

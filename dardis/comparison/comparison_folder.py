@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 
 from dardis import __version__
 from dardis.comparison.planned_runs import Draws, PlannedRun
-from dardis.config.comparison_spec import Comparison, TraceSpec
+from dardis.config.comparison_spec import ComparisonRequest, TraceSpec
 from dardis.config.json_records import RunRecord, read_metrics
 from dardis.config.toml_file import read_json
 from dardis.metrics.comparison_rows import RunResult
@@ -170,7 +170,7 @@ class _Part(NamedTuple):
 
 
 def write_draws(
-    comparison: Comparison, out: Path, files: InputFiles, begin: Callable[[], None], *, force: bool
+    comparison: ComparisonRequest, out: Path, files: InputFiles, begin: Callable[[], None], *, force: bool
 ) -> dict[str, Draws]:  # fmt: skip
     """Draw each trace `replicates` times into `out/draws/TRACE`; return the draws by trace.
 
@@ -184,7 +184,7 @@ def write_draws(
     return {part.workload.name: _drawn(comparison, part, out, force=force) for part in parts}
 
 
-def _part(comparison: Comparison, workload: TraceSpec, files: InputFiles) -> _Part:
+def _part(comparison: ComparisonRequest, workload: TraceSpec, files: InputFiles) -> _Part:
     request = PlannedRun(workload, comparison.contenders[0], comparison.options.seeds[0], Path()).request()
     inputs = load_inputs(request, files)
     # Walltime options apply when the draw is run.
@@ -193,7 +193,7 @@ def _part(comparison: Comparison, workload: TraceSpec, files: InputFiles) -> _Pa
     return _Part(workload, inputs, trace, whole_weeks(trace) if by.how is How.WEEKS else 0, by)
 
 
-def _drawn(comparison: Comparison, part: _Part, out: Path, *, force: bool) -> Draws:
+def _drawn(comparison: ComparisonRequest, part: _Part, out: Path, *, force: bool) -> Draws:
     folder = out / FOLDER / part.workload.name
     folder.mkdir(parents=True, exist_ok=True)
     workload, made = part.workload, []
@@ -207,7 +207,7 @@ def _drawn(comparison: Comparison, part: _Part, out: Path, *, force: bool) -> Dr
             raise InputError(f"--out {out}", found, "the same request, another folder, or --force to redo it")
         new.replace(trace)
         start = part.inputs.unix_start  # known only if the trace's is; the clock stays
-        made.append(workload.of_whole(trace, None if start is None else start + int(drawn.submit.min())))
+        made.append(workload.for_trace(trace, None if start is None else start + int(drawn.submit.min())))
     return Draws(made, part.weeks)
 
 

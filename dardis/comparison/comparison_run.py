@@ -13,7 +13,7 @@ from dardis.comparison.comparison_folder import State, write_draws
 from dardis.comparison.planned_runs import PlannedRun, check, plan
 from dardis.comparison.processes import Onlooker, run_all
 from dardis.comparison.recorded_starts import recorded_of
-from dardis.config.comparison_spec import Comparison
+from dardis.config.comparison_spec import ComparisonRequest
 from dardis.metrics.comparison_rows import Compared, Known, RunResult
 from dardis.model.errors import InputError
 from dardis.model.files import InputFiles
@@ -56,7 +56,7 @@ class Done:
 
 
 def compare(
-    comparison: Comparison, out: Path, pair: tuple[str, str], draw: Draw, shown: Shown, *,
+    comparison: ComparisonRequest, out: Path, pair: tuple[str, str], draw: Draw, shown: Shown, *,
     processes: int | None = None, clairvoyant: bool = False, force: bool = False,
 ) -> Done:  # fmt: skip
     """Do the missing runs, at most `processes` at once (None: one per core). Draw tables and report.
@@ -101,7 +101,7 @@ def _read_first(runs: list[PlannedRun], files: InputFiles) -> None:
 
 
 def _run(
-    comparison: Comparison, todo: list[PlannedRun], state: State, processes: int | None, shown: Shown
+    comparison: ComparisonRequest, todo: list[PlannedRun], state: State, processes: int | None, shown: Shown
 ) -> None:  # fmt: skip
     for warning in check(comparison, todo, state.files):
         shown.warn(warning)
@@ -114,7 +114,7 @@ def _run(
         raise
 
 
-def _once(comparison: Comparison, runs: list[PlannedRun]) -> list[str]:
+def _once(comparison: ComparisonRequest, runs: list[PlannedRun]) -> list[str]:
     once = list(dict.fromkeys(run.contender.label for run in runs if not run.seeded))
     if not once or len(comparison.options.seeds) < 2:
         return []
@@ -123,7 +123,7 @@ def _once(comparison: Comparison, runs: list[PlannedRun]) -> list[str]:
 
 
 def _known(
-    comparison: Comparison, results: list[RunResult], out: Path, files: InputFiles, shown: Shown
+    comparison: ComparisonRequest, results: list[RunResult], out: Path, files: InputFiles, shown: Shown
 ) -> tuple[Known, ...]:  # fmt: skip
     from dardis.comparison.clairvoyant_gap import (
         known_of,  # the search needs kernels; other runs here do not
@@ -138,7 +138,7 @@ def _known(
 
 
 def _recorded(
-    comparison: Comparison, out: Path, files: InputFiles
+    comparison: ComparisonRequest, out: Path, files: InputFiles
 ) -> tuple[dict[str, RunResult], tuple[str, ...]]:  # fmt: skip
     if not comparison.options.recorded or comparison.options.replicates:
         return {}, ()

@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 
 from dardis.config.comparison_spec import (
     CompareSpec,
-    Comparison,
+    ComparisonRequest,
     Contender,
     TraceSpec,
     contender_of,
@@ -96,7 +96,7 @@ class PlannedRun:
         )
 
 
-def plan(comparison: Comparison, out: Path, draws: Mapping[str, Draws] = NO_DRAWS) -> list[PlannedRun]:
+def plan(comparison: ComparisonRequest, out: Path, draws: Mapping[str, Draws] = NO_DRAWS) -> list[PlannedRun]:
     """Return all runs, by trace, dispatcher, draw and seed.
 
     `draws` replace traces by name. Runs independent of the seed occur once.
@@ -121,7 +121,7 @@ def run_name(seed: int, draw: int) -> str:
     return f"{seed}-draw-{draw}" if draw else str(seed)
 
 
-def check(comparison: Comparison, runs: list[PlannedRun], files: InputFiles) -> list[str]:
+def check(comparison: ComparisonRequest, runs: list[PlannedRun], files: InputFiles) -> list[str]:
     """Read the inputs of `runs` and return warnings. Raises a run's InputError."""
     warnings = []
     for contender in comparison.contenders:
@@ -155,7 +155,7 @@ def _see_values_differ(contenders: Sequence[Contender]) -> None:
 _BESIDE_A_FILE: Final = frozenset({"out", "gantt", "clairvoyant", "processes", "force"})
 
 
-def comparison_of(what: Sequence[Path], options: Mapping[str, Any]) -> tuple[Comparison, CompareSpec]:
+def comparison_of(what: Sequence[Path], options: Mapping[str, Any]) -> tuple[ComparisonRequest, CompareSpec]:
     """Return the comparison of a file or traces (`TRACE@PLATFORM`: with its own platform), and its options.
 
     `options`: values of fields of `ReplaySpec` and `CompareSpec`. Raises InputError.
@@ -167,14 +167,14 @@ def comparison_of(what: Sequence[Path], options: Mapping[str, Any]) -> tuple[Com
     return _of_options(what, {name: value for name, value in options.items() if name not in own}, spec), spec
 
 
-def _of_file(path: Path, options: Mapping[str, Any]) -> Comparison:
+def _of_file(path: Path, options: Mapping[str, Any]) -> ComparisonRequest:
     for one in (*option_fields(ReplaySpec), *option_fields(CompareSpec)):
         if one.name in options and one.name not in _BESIDE_A_FILE:
             raise InputError(one.option, f"is for traces, and {path} says all itself", "it in that file")
     return load_comparison(path)
 
 
-def _of_options(traces: Sequence[Path], replay: dict[str, Any], spec: CompareSpec) -> Comparison:
+def _of_options(traces: Sequence[Path], replay: dict[str, Any], spec: CompareSpec) -> ComparisonRequest:
     named = [trace_and_platform(trace) for trace in traces]
     common = replay.get("platform")
     for option, example, lacks in (
@@ -192,7 +192,7 @@ def _of_options(traces: Sequence[Path], replay: dict[str, Any], spec: CompareSpe
     _check_shared(spec.settings, listed)
     # A dispatcher's own settings come last, so they prevail.
     contenders = [replace(one, settings=(*spec.settings, *one.settings)) for one in listed]
-    return Comparison("dardis compare", workloads, with_grids(contenders, spec.grid), spec)
+    return ComparisonRequest("dardis compare", workloads, with_grids(contenders, spec.grid), spec)
 
 
 def _check_shared(settings: Sequence[str], contenders: list[Contender]) -> None:
@@ -214,7 +214,7 @@ def _names(option: str, text: str) -> list[str]:
     return names
 
 
-def pair_of(comparison: Comparison, text: str | None) -> tuple[str, str]:
+def pair_of(comparison: ComparisonRequest, text: str | None) -> tuple[str, str]:
     """Return labels of the dispatchers drawn over time: `--gantt`, or first and last."""
     labels = [contender.label for contender in comparison.contenders]
     if text is None:

@@ -14,7 +14,7 @@ from typing import Final
 import numpy as np
 
 from dardis.comparison.planned_runs import PlannedRun
-from dardis.config.comparison_spec import RECORDED, Comparison, TraceSpec
+from dardis.config.comparison_spec import RECORDED, ComparisonRequest, TraceSpec
 from dardis.metrics.audit import audit
 from dardis.metrics.comparison_rows import RunResult
 from dardis.metrics.job_metrics import job_metrics
@@ -49,7 +49,7 @@ class Recorded:
     note: str
 
 
-def recorded_of(comparison: Comparison, workload: TraceSpec, out: Path, files: InputFiles) -> Recorded | None:
+def recorded_of(comparison: ComparisonRequest, workload: TraceSpec, out: Path, files: InputFiles) -> Recorded | None:
     """Return the recorded starts; None if too many fitting jobs lack a wait.
 
     Writes `out/recorded/TRACE/jobs.csv`.

@@ -12,7 +12,7 @@ from typing import Annotated, Any, NoReturn
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from dardis.config.option import FILE, Option, Reader, reader_of
-from dardis.config.option_texts import LARGEST_SEED, MOST_REPLICATES, REACH, reach_value, whole_of
+from dardis.config.option_texts import LARGEST_SEED, MOST_REPLICATES, REACH, parse_whole_number, reach_value
 from dardis.config.run_spec import ARITY, SAMPLE, ReplaySpec
 from dardis.config.toml_file import Table, read_toml
 from dardis.model.choices import How, Resampling, resampling_of
@@ -94,12 +94,12 @@ class DispatcherSpec(Table):
     def contenders(self, place: str) -> Iterator[Contender]:
         """Yield the contenders of the grid."""
         one = Contender(self.label or self.name, self.name, self.settings, self.arity, self.sample)
-        yield from over_grid(place, one, self.grid)
+        yield from expand_grid(place, one, self.grid)
 
 
 def _seeds(place: str, text: str) -> tuple[int, ...]:
     expected = f"whole numbers from 0 to {LARGEST_SEED} with commas between"
-    return tuple(whole_of(place, part.strip(), 0, LARGEST_SEED, expected, text) for part in text.split(","))
+    return tuple(parse_whole_number(place, part.strip(), 0, LARGEST_SEED, expected, text) for part in text.split(","))
 
 
 class ComparisonOptions(Table):
@@ -160,7 +160,7 @@ class Contender:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class ComparisonRequest:
     """Traces under contenders with seeds. Raises InputError for repeated names."""
 
     source: str
@@ -170,30 +170,32 @@ class Comparison:
 
     def __post_init__(self) -> None:
         options = self.options
-        self._each_once("trace", (workload.name for workload in self.workloads), "a `name`")
-        self._each_once("dispatcher", (contender.label for contender in self.contenders), "a `label`")
-        self._each_once("seed", map(str, options.seeds))
+        self._check_unique("trace", (workload.name for workload in self.workloads), "a `name`")
+        self._check_unique("dispatcher", (contender.label for contender in self.contenders), "a `label`")
+        self._check_unique("seed", map(str, options.seeds))
         if options.recorded:
-            self._each_once("dispatcher", (RECORDED, *(one.label for one in self.contenders)), "a `label`")
+            self._check_unique("dispatcher", (RECORDED, *(one.label for one in self.contenders)), "a `label`")
         if options.resample is not None and not options.replicates:
             raise InputError(self.source, f"resample {options.resample} without replicates", "both, or none")
         if options.replicates:
-            self._each_can_be_drawn()
+            self._check_resampling()
 
-    def _each_can_be_drawn(self) -> None:
+    def _check_resampling(self) -> None:
         """Refuse inputs tied to jobs or times of the original trace. Raises InputError."""
         for one in self.workloads:
             if one.events is not None:
-                self._not_both("replicates of a trace with events, which name its jobs")
+                self._refuse_combination("replicates of a trace with events, which name its jobs")
             if one.deadlines is not None and is_file(Path(one.deadlines)):
-                self._not_both("replicates of a trace with a table of deadlines, which names its jobs and times")
+                self._refuse_combination(
+                    "replicates of a trace with a table of deadlines, which names its jobs and times"
+                )
             if one.think_times and self.options.resample is not None and self.options.resample.how is How.SHAKE:
-                self._not_both("shakes with think times, which fix when jobs that follow others come")
+                self._refuse_combination("shakes with think times, which fix when jobs that follow others come")
 
-    def _not_both(self, found: str) -> NoReturn:
+    def _refuse_combination(self, found: str) -> NoReturn:
         raise InputError(self.source, found, "one of the two")
 
-    def _each_once(self, what: str, names: Iterable[str], told_by: str = "") -> None:
+    def _check_unique(self, what: str, names: Iterable[str], told_by: str = "") -> None:
         known = set()
         for name in names:
             # Names are folders, and some file systems ignore case.
@@ -222,10 +224,10 @@ def with_grids(contenders: Sequence[Contender], texts: Sequence[str]) -> tuple[C
         if all(label != one.label for one in contenders):
             known = " | ".join(one.label for one in contenders)
             raise InputError("--grid", f"{label!r} is no dispatcher of these", f"one of {known}")
-    return tuple(each for one in contenders for each in over_grid("--grid", one, grids.get(one.label, {})))
+    return tuple(each for one in contenders for each in expand_grid("--grid", one, grids.get(one.label, {})))
 
 
-def over_grid(place: str, one: Contender, grid: Mapping[str, Sequence[str]]) -> Iterator[Contender]:
+def expand_grid(place: str, one: Contender, grid: Mapping[str, Sequence[str]]) -> Iterator[Contender]:
     """Yield the combinations of grid values."""
     if not grid:
         yield one
@@ -241,7 +243,7 @@ def over_grid(place: str, one: Contender, grid: Mapping[str, Sequence[str]]) -> 
         label = " ".join([one.label, *settings])
         if NAME.fullmatch(label) is None:
             raise InputError(place, repr(label), LABEL)
-        own, reach = _apart(settings, place)
+        own, reach = _split_reach(settings, place)
         # The last value of a repeated setting counts.
         yield replace(
             one,
@@ -254,7 +256,7 @@ def over_grid(place: str, one: Contender, grid: Mapping[str, Sequence[str]]) -> 
         )
 
 
-def _apart(settings: Iterable[str], place: str) -> tuple[tuple[str, ...], dict[str, int]]:
+def _split_reach(settings: Iterable[str], place: str) -> tuple[tuple[str, ...], dict[str, int]]:
     own, reach = [], {}
     for setting in settings:
         key, equals, value = setting.partition("=")
@@ -283,7 +285,7 @@ def contender_of(text: str) -> Contender:
     label = text.replace(":", " ")
     if NAME.fullmatch(label) is None:
         raise InputError("--dispatchers", repr(text), f"{LABEL}; longer ones get a `label` in a SPEC.toml")
-    own, reach = _apart(settings, f"--dispatchers {text}")
+    own, reach = _split_reach(settings, f"--dispatchers {text}")
     return Contender(label, name, own, reach.get("arity"), reach.get("sample"))
 
 
@@ -294,8 +296,8 @@ class ComparisonFile(ComparisonOptions):
     dispatchers: Annotated[list[DispatcherSpec], Field(min_length=1)]
 
 
-def load_comparison(path: Path) -> Comparison:
+def load_comparison(path: Path) -> ComparisonRequest:
     """Read a comparison file (see docs/formats.md). Raises InputError."""
     file = read_toml(path, ComparisonFile)
     contenders = tuple(one for spec in file.dispatchers for one in spec.contenders(f"{path}: grid"))
-    return Comparison(str(path), tuple(file.traces), contenders, file)
+    return ComparisonRequest(str(path), tuple(file.traces), contenders, file)

@@ -24,7 +24,7 @@ _CUT: Final = f"whole seconds on the trace's clock, {_WHEN}"
 _TRIM: Final = f"WARMUP,COOLDOWN: of each whole seconds or a span as 2d, or for its moment {_WHEN}"
 
 
-class Clock(NamedTuple):
+class TraceClock(NamedTuple):
     """Trace, first submission, and Unix time of second 0 (None: unknown). `dates_need` is advice for errors."""
 
     trace: Path
@@ -49,7 +49,7 @@ def trim_of(option: str, text: str) -> Trim:
     return _trimmed(option, first.strip()), _trimmed(option, last.strip())
 
 
-def seconds_of(option: str, cut: Cut, clock: Clock) -> int:
+def seconds_of(option: str, cut: Cut, clock: TraceClock) -> int:
     """Convert to seconds on the trace's clock. Raises InputError without a calendar."""
     if isinstance(cut, int):
         return cut
@@ -61,7 +61,7 @@ def seconds_of(option: str, cut: Cut, clock: Clock) -> int:
     return parse_utc(cut) - clock.unix_start
 
 
-def trim_seconds(option: str, trim: Trim, clock: Clock, last: int) -> tuple[int, int]:
+def trim_seconds(option: str, trim: Trim, clock: TraceClock, last: int) -> tuple[int, int]:
     """Warm-up and cool-down in s, between the submissions `clock.first` and `last`. Raises InputError."""
     begin, end = trim
     warm_up = begin if isinstance(begin, int) else max(seconds_of(option, begin, clock) - clock.first, 0)

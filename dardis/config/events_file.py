@@ -56,7 +56,7 @@ class EventsFile(Table):
     events: Annotated[list[EventTable], Field(min_length=1)]
 
 
-class SiteStory(NamedTuple):
+class LoadedEvents(NamedTuple):
     """Sorted events, and the platform with future reservations."""
 
     platform: Platform
@@ -65,7 +65,7 @@ class SiteStory(NamedTuple):
 
 def load_events(
     path: Path, platform: Platform, jobs: Container[int], first: int, read: Read = Path.read_bytes
-) -> SiteStory:  # fmt: skip
+) -> LoadedEvents:  # fmt: skip
     """Read an events file. Raises InputError.
 
     `jobs` contains all job numbers; `first` is the first submission. Moved jobs have no groups yet.
@@ -80,14 +80,14 @@ def load_events(
         here = f"{path}: events[{index}]"
         if table.at_s < first:
             raise InputError(f"{here}.at_s", f"{table.at_s} s, before the trace begins", f"{first} s or later")
-        _see_that_it_is_one(table, here)
-        _see_what_it_names(table, here, platform, jobs)
+        _check_single_event(table, here)
+        _check_references(table, here, platform, jobs)
     tables.sort(key=lambda pair: pair[1].at_s)
-    _see_order(path, tables)
-    return SiteStory(platform, tuple(_event(table) for _, table in tables))
+    _check_order(path, tables)
+    return LoadedEvents(platform, tuple(_event(table) for _, table in tables))
 
 
-def _see_that_it_is_one(table: EventTable, here: str) -> None:
+def _check_single_event(table: EventTable, here: str) -> None:
     said = [key for key in _KEYS if getattr(table, key) is not None]
     if len(said) != 1:
         raise InputError(here, " and ".join(said) or "nothing happens", "one of " + ", ".join(_KEYS))
@@ -97,7 +97,7 @@ def _see_that_it_is_one(table: EventTable, here: str) -> None:
         raise InputError(here, f"{', '.join([*said, *changes])} alone", expected)
 
 
-def _see_what_it_names(table: EventTable, here: str, platform: Platform, jobs: Container[int]) -> None:
+def _check_references(table: EventTable, here: str, platform: Platform, jobs: Container[int]) -> None:
     for key in ("stop_queue", "start_queue", "queue"):
         name = getattr(table, key)
         if name is not None and name not in platform.queue_of:
@@ -114,7 +114,7 @@ def _see_what_it_names(table: EventTable, here: str, platform: Platform, jobs: C
         raise InputError(f"{here}.reservation.start_s", found, f"{table.at_s} s or later")
 
 
-def _see_order(path: Path, tables: list[tuple[int, EventTable]]) -> None:
+def _check_order(path: Path, tables: list[tuple[int, EventTable]]) -> None:
     stopped: set[str] = set()
     down: set[int] = set()
     since: dict[int, int] = {}

@@ -177,7 +177,7 @@ class Metrics(Figures):
         return self
 
 
-class KnownFigures(Record):
+class ClairvoyantFigures(Record):
     """Results with all jobs known, in s."""
 
     trace: str
@@ -186,11 +186,11 @@ class KnownFigures(Record):
     best_s: float | None
 
 
-class KnownRecord(Record):
+class ClairvoyantRecord(Record):
     """Results with the runs as key."""
 
     key: dict[str, Plain]
-    known: KnownFigures
+    known: ClairvoyantFigures
 
 
 class PlanHead(MachineRecord):
@@ -243,5 +243,5 @@ class FoundRecord(Record):
 
     results: Annotated[list[ResultRecord], Field(min_length=1)]
     pair: tuple[str, str]
-    known: list[KnownFigures] = Field(default_factory=list)
+    known: list[ClairvoyantFigures] = Field(default_factory=list)
     notes: list[str] = Field(default_factory=list)

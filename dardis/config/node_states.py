@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from dardis.config.slurm.slurm_reader import SHOWN, parse_slurm
-from dardis.config.slurm.state_table import State
+from dardis.config.slurm.state_table import SlurmState
 from dardis.model.arrays import Bools
 from dardis.model.errors import InputError, one_line
 from dardis.model.files import by_name, csv_table, read_text
@@ -39,7 +39,7 @@ class NodeStates:
     notes: tuple[str, ...] = ()
 
 
-class _Said(NamedTuple):
+class _StateLine(NamedTuple):
     """Data of a line."""
 
     line: int
@@ -64,7 +64,7 @@ def read_node_states(path: Path, platform: Platform, names: Sequence[str]) -> No
     lines: dict[str, int] = {}
     columns = {word: np.zeros(len(names), dtype=np.bool_) for word in WORDS}
     cores = platform.capacity[:, platform.kinds.index(CORES)]
-    for said in _said(path):
+    for said in _state_lines(path):
         here = f"{path}:{said.line}"
         node = place.get(said.name)
         if node is None and not said.is_scheduled:
@@ -95,13 +95,13 @@ def read_node_states(path: Path, platform: Platform, names: Sequence[str]) -> No
     return NodeStates(busy, columns["closed"], off, shutting_down, booting, len(names) - len(lines), told)
 
 
-def _said(path: Path) -> Iterator[_Said]:
+def _state_lines(path: Path) -> Iterator[_StateLine]:
     text = read_text(path)
     if SHOWN.search(text):
         site = parse_slurm(path, text)
         for node in site.nodes:
-            words, unknown = frozenset(_words_of(node.state)), node.state.unknown
-            yield _Said(node.line, node.name, words, node.cores, unknown, site.schedules(node))
+            words, unknown = frozenset(_state_words(node.state)), node.state.unknown
+            yield _StateLine(node.line, node.name, words, node.cores, unknown, site.schedules(node))
         return
     if not text.strip():
         raise InputError(path, "is empty", "what scontrol show node -o prints, or a CSV of node,state")
@@ -114,10 +114,10 @@ def _said(path: Path) -> Iterator[_Said]:
         words = frozenset(row["state"].strip().split("+"))
         if not words <= {*WORDS}:
             raise InputError(f"{path}:{line}", f"state {row['state']!r}", "of " + ", ".join(WORDS) + ", joined by +")
-        yield _Said(line, row["node"].strip(), words)
+        yield _StateLine(line, row["node"].strip(), words)
 
 
-def _words_of(state: State) -> Iterator[str]:
+def _state_words(state: SlurmState) -> Iterator[str]:
     if state.closing:
         yield "closed"
     if state.is_busy:

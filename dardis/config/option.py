@@ -24,7 +24,7 @@ from pydantic import BaseModel, GetCoreSchemaHandler
 from pydantic.fields import FieldInfo
 from pydantic_core import CoreSchema, core_schema
 
-from dardis.config.option_texts import decimal, one_of, whole
+from dardis.config.option_texts import choice_parser, decimal_parser, whole_number_parser
 from dardis.config.toml_file import FOLDER
 from dardis.model.errors import InputError
 from dardis.model.files import is_file
@@ -153,12 +153,12 @@ FILE = FileReader()
 RULE_OR_FILE = RuleReader()
 
 
-def word(kind: type[StrEnum]) -> Reader:
+def enum_reader(kind: type[StrEnum]) -> Reader:
     """Reader of enumeration words."""
-    return Reader(lambda place, text: one_of(place, kind)(text))
+    return Reader(lambda place, text: choice_parser(place, kind)(text))
 
 
-def switch_of(place: str, value: object) -> bool:
+def read_switch(place: str, value: object) -> bool:
     """Check a bool. Raises InputError."""
     if value is True or value is False:
         return value
@@ -216,13 +216,13 @@ class OptionField:
         if value is None:
             return self.default
         if self.kind is bool:
-            return switch_of(self.option, value)
+            return read_switch(self.option, value)
         if (reader := self.reader) is not None:
             return reader.read(self.option, reader.text_of(value))
         if self.kind is int:
-            return whole(self.option, **self._limits())(str(value))
+            return whole_number_parser(self.option, **self._limits())(str(value))
         if self.kind is float:
-            return decimal(self.option, **self._limits())(str(value))
+            return decimal_parser(self.option, **self._limits())(str(value))
         if not self.is_list:
             return str(value)
         return tuple(map(str, value)) if isinstance(value, list | tuple) else (str(value),)

@@ -28,7 +28,7 @@ RESULTS: Final = "Folder for the results."
 NO_REPORT: Final = "Draw no report.html."
 
 
-def whole_of(option: str, text: str, least: int, most: int, expected: str, whole: str | None = None) -> int:
+def parse_whole_number(option: str, text: str, least: int, most: int, expected: str, whole: str | None = None) -> int:
     """Parse a whole number of `[least, most]`. Errors quote `whole`, if given. Raises InputError."""
     try:
         return whole_number(text, least, most)
@@ -36,13 +36,13 @@ def whole_of(option: str, text: str, least: int, most: int, expected: str, whole
         raise InputError(option, repr(text if whole is None else whole), expected) from None
 
 
-def whole(option: str, least: int = LEAST_INT64, most: int = LARGEST_INT64) -> Callable[[str | int], int]:
+def whole_number_parser(option: str, least: int = LEAST_INT64, most: int = LARGEST_INT64) -> Callable[[str | int], int]:
     """Parser of whole numbers of `[least, most]`."""
     expected = f"a whole number{_range(least, most)}"
-    return lambda text: whole_of(option, str(text), least, most, expected)
+    return lambda text: parse_whole_number(option, str(text), least, most, expected)
 
 
-def part_of_percent(option: str, text: str) -> float:
+def parse_percent(option: str, text: str) -> float:
     """Parse `1%` as a fraction. Raises InputError."""
     try:
         number = decimal_number(text.removesuffix("%"))
@@ -53,7 +53,9 @@ def part_of_percent(option: str, text: str) -> float:
     return number / 100
 
 
-def decimal(option: str, least: float | None = None, most: float | None = None) -> Callable[[str | float], float]:
+def decimal_parser(
+    option: str, least: float | None = None, most: float | None = None
+) -> Callable[[str | float], float]:
     """Parser of numbers of `[least, most]`."""
 
     def read(text: str | float) -> float:
@@ -68,7 +70,7 @@ def decimal(option: str, least: float | None = None, most: float | None = None) 
     return read
 
 
-def one_of(option: str, kind: type[Word]) -> Callable[[str], Word]:
+def choice_parser(option: str, kind: type[Word]) -> Callable[[str], Word]:
     """Parser of the words of an enumeration."""
 
     def read(text: str) -> Word:
@@ -90,8 +92,8 @@ def days_of(place: str, text: str) -> tuple[int, int]:
     """Parse days `A-B`, or one day. Raises InputError."""
     expected = "A-B, UTC days from 0, both included"
     first, dash, last = text.partition("-")
-    low = whole_of(place, first, 0, LATEST_DAY, expected, text)
-    return low, whole_of(place, last, low, LATEST_DAY, expected, text) if dash else low
+    low = parse_whole_number(place, first, 0, LATEST_DAY, expected, text)
+    return low, parse_whole_number(place, last, low, LATEST_DAY, expected, text) if dash else low
 
 
 MOST_CHILDREN: Final = 4096
@@ -104,7 +106,7 @@ def arity_of(text: str) -> int:
     """Parse children per host, 0 for `flat`. Raises ValueError."""
     if text == "flat":
         return 0
-    return _whole(text, 2, MOST_CHILDREN, "flat, or")
+    return _parse_reach_number(text, 2, MOST_CHILDREN, "flat, or")
 
 
 def sample_of(text: str) -> int:
@@ -113,10 +115,10 @@ def sample_of(text: str) -> int:
         return 0
     if text == "default":
         return DEFAULT_SAMPLE
-    return _whole(text, 1, MOST_NODES, "all, default or")
+    return _parse_reach_number(text, 1, MOST_NODES, "all, default or")
 
 
-def _whole(text: str, least: int, most: int, otherwise: str) -> int:
+def _parse_reach_number(text: str, least: int, most: int, otherwise: str) -> int:
     try:
         return whole_number(text, least, most)
     except ValueError:

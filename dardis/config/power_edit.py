@@ -41,7 +41,7 @@ def write_figures(path: Path, out: Path, changes: Mapping[int, Figures]) -> None
     with atomic_text(out) as file:
         file.write(changed)
         file.flush()
-        _see_the_rest_is_the_same(path, out, before, Path(file.name))
+        _check_only_power_changed(path, out, before, Path(file.name))
 
 
 def idle_of_devices(path: Path) -> list[dict[str, float]]:
@@ -52,7 +52,7 @@ def idle_of_devices(path: Path) -> list[dict[str, float]]:
     ]
 
 
-def _see_the_rest_is_the_same(path: Path, out: Path, before: Platform, written: Path) -> None:
+def _check_only_power_changed(path: Path, out: Path, before: Platform, written: Path) -> None:
     """Raise InputError if more than power differs."""
     elsewhere = InputError(out, f"would not find the files that {path} names", f"a file in {path.absolute().parent}")
     try:

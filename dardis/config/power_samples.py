@@ -57,7 +57,7 @@ class JobWatts:
     notes: tuple[str, ...]
 
 
-def read_measured(path: Path, names: Sequence[str]) -> NodeWatts | JobWatts:
+def read_power_samples(path: Path, names: Sequence[str]) -> NodeWatts | JobWatts:
     """Read a file; `names` are node names by number. Raises InputError."""
     rows = _rows(path)
     line, header = next(rows, (1, []))
@@ -67,14 +67,14 @@ def read_measured(path: Path, names: Sequence[str]) -> NodeWatts | JobWatts:
     if time is not None and node is not None:
         if watts is None:
             raise InputError(f"{path}:{line}", f"no column of watts in {','.join(header)!r}", ", ".join(WATTS))
-        into.long(rows, len(header), time, node, watts)
+        into.read_long(rows, len(header), time, node, watts)
     elif time == 0 and len(header) > 1:
-        into.wide(rows, line, header)
+        into.read_wide(rows, line, header)
     elif job is not None and job_watts is not None:
-        return into.jobs(rows, len(header), job, job_watts)
+        return into.read_jobs(rows, len(header), job, job_watts)
     else:
         raise InputError(f"{path}:{line}", f"columns {','.join(header)[:120]!r} are of no known form", _FORMS)
-    return into.of_nodes()
+    return into.node_watts()
 
 
 def _rows(path: Path) -> Iterator[tuple[int, list[str]]]:
@@ -108,43 +108,43 @@ class _Values:
         self._missing = 0
         self._keys, self._times, self._lines, self._watts = array("q"), array("q"), array("q"), array("d")
 
-    def long(self, rows: Iterator[tuple[int, list[str]]], width: int, time: int, node: int, watts: int) -> None:
+    def read_long(self, rows: Iterator[tuple[int, list[str]]], width: int, time: int, node: int, watts: int) -> None:
         """One value per line."""
         for line, fields in rows:
-            self._see_width(line, fields, width)
+            self._check_width(line, fields, width)
             moment = self._moment(line, fields[time])
             self._add(line, self._node(line, fields[node]), moment, fields[watts])
 
-    def wide(self, rows: Iterator[tuple[int, list[str]]], line: int, header: Sequence[str]) -> None:
+    def read_wide(self, rows: Iterator[tuple[int, list[str]]], line: int, header: Sequence[str]) -> None:
         """One line per time, one column per node."""
         nodes = [self._node(line, name) for name in header[1:]]
         for place, node in enumerate(nodes):
             if node in nodes[:place]:
                 raise InputError(f"{self._path}:{line}", f"node {header[1 + place]!r} occurs twice", "each node once")
         for number, fields in rows:
-            self._see_width(number, fields, len(header))
+            self._check_width(number, fields, len(header))
             moment = self._moment(number, fields[0])
             for node, text in zip(nodes, fields[1:], strict=True):
                 self._add(number, node, moment, text)
 
-    def jobs(self, rows: Iterator[tuple[int, list[str]]], width: int, job: int, watts: int) -> JobWatts:
+    def read_jobs(self, rows: Iterator[tuple[int, list[str]]], width: int, job: int, watts: int) -> JobWatts:
         """One line per job."""
         for line, fields in rows:
-            self._see_width(line, fields, width)
+            self._check_width(line, fields, width)
             try:
                 number = whole_number(fields[job], 0)
             except ValueError:
                 self._refuse(line, f"job {fields[job]!r}", "a job number")
             self._add(line, number, 0, fields[watts])
-        self._see_each_once("job {key} again", "each job once")
+        self._check_unique("job {key} again", "each job once")
         return JobWatts(np.array(self._keys, np.int64), np.array(self._watts, np.float64), self._notes("jobs"))
 
-    def of_nodes(self) -> NodeWatts:
-        self._see_each_once("a second value for that node at {time}", "one value for a node and a time")
+    def node_watts(self) -> NodeWatts:
+        self._check_unique("a second value for that node at {time}", "one value for a node and a time")
         columns = np.array(self._keys, np.int64), np.array(self._times, np.int64), np.array(self._watts, np.float64)
         return NodeWatts(*columns, self._notes("values"))
 
-    def _see_width(self, line: int, fields: Sequence[str], width: int) -> None:
+    def _check_width(self, line: int, fields: Sequence[str], width: int) -> None:
         if len(fields) != width:
             self._refuse(line, f"{len(fields)} fields", f"{width}, as in the header")
 
@@ -201,7 +201,7 @@ class _Values:
             self._refuse(line, f"no node {name!r}", f"a node of the platform such as {self._example}, or --names FILE")
         return self._number[known]
 
-    def _see_each_once(self, found: str, expected: str) -> None:
+    def _check_unique(self, found: str, expected: str) -> None:
         if not self._keys:
             raise InputError(self._path, "no measured value", _FORMS)
         keys, times, lines = (np.array(one, np.int64) for one in (self._keys, self._times, self._lines))

@@ -9,7 +9,7 @@ from pathlib import Path
 from statistics import fmean
 
 from dardis.config.clocks import european_clock, fixed_clock, interval_clock, unix_or
-from dardis.config.series_file import Form, SeriesTable, Within, read_lines, table_of
+from dardis.config.series_file import SeriesFormat, SeriesTable, Within, read_lines, table_of
 from dardis.model.errors import InputError
 from dardis.model.files import Read
 from dardis.model.platform import Money
@@ -42,17 +42,18 @@ def _first_auction(row: dict[str, str]) -> bool:
 _ENTSOE = r"day-ahead price [\[(](?P<currency>[a-z]{3})/mwh[\])]"
 
 FORMS = (
-    Form("start_utc[,end_utc],price_eur_per_kwh", "start_utc", "price_(?P<currency>[a-z]{3})_per_kwh",
+    SeriesFormat("start_utc[,end_utc],price_eur_per_kwh", "start_utc", "price_(?P<currency>[a-z]{3})_per_kwh",
          lambda _: unix_or(fixed_clock(0)), end="end_utc", check=_per_kwh),
-    Form("start_utc[,end_utc],price_eur_per_mwh", "start_utc", "price_(?P<currency>[a-z]{3})_per_mwh",
+    SeriesFormat("start_utc[,end_utc],price_eur_per_mwh", "start_utc", "price_(?P<currency>[a-z]{3})_per_mwh",
          lambda _: unix_or(fixed_clock(0)), factor=1e-3, end="end_utc", check=_per_mwh),
-    Form("MTU (CET/CEST),…,Day-ahead Price (EUR/MWh) (ENTSO-E)", r"(mtu|time) \(cet/cest\)", _ENTSOE,
+    SeriesFormat("MTU (CET/CEST),…,Day-ahead Price (EUR/MWh) (ENTSO-E)", r"(mtu|time) \(cet/cest\)", _ENTSOE,
          lambda _: interval_clock(european_clock()), 1e-3, check=_per_mwh, keep=_first_auction, alike="area"),
-    Form("MTU (UTC),…,Day-ahead Price (EUR/MWh) (ENTSO-E)", r"(mtu|time) \(utc\)", _ENTSOE,
+    SeriesFormat("MTU (UTC),…,Day-ahead Price (EUR/MWh) (ENTSO-E)", r"(mtu|time) \(utc\)", _ENTSOE,
          lambda _: interval_clock(fixed_clock(0)), 1e-3, check=_per_mwh, keep=_first_auction, alike="area"),
-    Form("Datetime,Price (EUR/MWh) (a clock of UTC+1 all year)", "datetime", r"price \((?P<currency>[a-z]{3})/mwh\)",
+    SeriesFormat("Datetime,Price (EUR/MWh) (a clock of UTC+1 all year)", "datetime",
+    r"price \((?P<currency>[a-z]{3})/mwh\)",
          lambda _: fixed_clock(_CET_S), 1e-3, check=_per_mwh),
-    Form("datetime_local_cet,price_eur_mwh (Central European Time)", "datetime_local_cet",
+    SeriesFormat("datetime_local_cet,price_eur_mwh (Central European Time)", "datetime_local_cet",
          "price_(?P<currency>[a-z]{3})_mwh", lambda _: european_clock(), 1e-3, check=_per_mwh),
 )  # fmt: skip
 
@@ -99,14 +100,14 @@ def _grams(values: Sequence[float]) -> str:
 
 
 CARBON_FORMS = (
-    Form("start_utc[,end_utc],gco2_per_kwh[,kind,source]", "start_utc", "gco2_per_kwh",
+    SeriesFormat("start_utc[,end_utc],gco2_per_kwh[,kind,source]", "start_utc", "gco2_per_kwh",
          lambda _: unix_or(fixed_clock(0)), end="end_utc", check=_grams, alike="kind"),
-    Form("Datetime (UTC),…,Carbon intensity gCO₂eq/kWh (Life cycle) (Electricity Maps)", r"datetime \(utc\)",
+    SeriesFormat("Datetime (UTC),…,Carbon intensity gCO₂eq/kWh (Life cycle) (Electricity Maps)", r"datetime \(utc\)",
          r"carbon intensity gco.2?eq/kwh \((life cycle|lca)\)", lambda _: fixed_clock(0), check=_grams,
          alike="zone id"),
-    Form("Datetime (UTC),…,Carbon intensity gCO₂eq/kWh (direct) (Electricity Maps)", r"datetime \(utc\)",
+    SeriesFormat("Datetime (UTC),…,Carbon intensity gCO₂eq/kWh (direct) (Electricity Maps)", r"datetime \(utc\)",
          r"carbon intensity gco.2?eq/kwh \(direct\)", lambda _: fixed_clock(0), check=_grams, alike="zone id"),
-    Form("datetime,…,carbon_intensity_avg (UTC)", "datetime", "carbon_intensity_avg", lambda _: fixed_clock(0),
+    SeriesFormat("datetime,…,carbon_intensity_avg (UTC)", "datetime", "carbon_intensity_avg", lambda _: fixed_clock(0),
          check=_grams, alike="zone_name"),
 )  # fmt: skip
 """For Electricity Maps, life-cycle intensity takes precedence."""

@@ -217,16 +217,16 @@ def check_reservations(platform: Platform, places: Sequence[str]) -> None:
         if this.nodes[-1] >= platform.node_count:
             expected = f"numbers from 0 to {platform.node_count - 1}"
             raise InputError(f"{here}.nodes", f"no node {this.nodes[-1]}", expected)
-        _see_that_it_fits(platform, this, here)
+        _check_capacity(platform, this, here)
     for this, here in zip(platform.reservations, places, strict=True):
-        _see_that_all_fit(platform, this, here)
+        _check_overlaps(platform, this, here)
     groups = {(this.name, int(platform.group_of_node[node])) for this in platform.reservations for node in this.nodes}
     if len(groups) + len(platform.groups) > MAX_GROUPS:
         found = f"{len(groups)}, counted by the node groups that they are on"
         raise InputError(places[-1], found, f"at most {MAX_GROUPS - len(platform.groups)}: with [[nodes]] {MAX_GROUPS}")
 
 
-def _see_that_it_fits(platform: Platform, this: Reservation, here: str) -> None:
+def _check_capacity(platform: Platform, this: Reservation, here: str) -> None:
     for kind, amount in (this.resources or {}).items():
         if kind not in platform.kinds:
             raise InputError(f"{here}.resources", f"no node has {kind!r}", "one of " + ", ".join(platform.kinds))
@@ -244,7 +244,7 @@ def _see_that_it_fits(platform: Platform, this: Reservation, here: str) -> None:
                 raise InputError(f"{here}.nodes", found, "nodes that are not")
 
 
-def _see_that_all_fit(platform: Platform, this: Reservation, here: str) -> None:
+def _check_overlaps(platform: Platform, this: Reservation, here: str) -> None:
     others = [
         (one, [start for start, _ in one.spans])
         for one in platform.reservations

@@ -11,7 +11,7 @@ from pydantic import ConfigDict, Field
 from dardis.config import option_texts
 from dardis.config.clocks import parse_utc
 from dardis.config.cuts import MOST_WALLTIME_FACTOR, Cut, Trim, cut_of, trim_of
-from dardis.config.option import FILE, RULE_OR_FILE, Option, Reader, key_of, reader_of, word
+from dardis.config.option import FILE, RULE_OR_FILE, Option, Reader, enum_reader, key_of, reader_of
 from dardis.config.option_texts import LARGEST_SEED, MOST_TASK_MANAGERS, arity_of, sample_of
 from dardis.config.toml_file import Table
 from dardis.model.choices import Overrun, Resources
@@ -30,7 +30,7 @@ class JobsSpec(Table):
     jobs: Annotated[int | None, Field(ge=1, le=LARGEST_INT64), Option("Only the first N jobs.", "N")] = None
     overrun: Annotated[
         Overrun,
-        word(Overrun),
+        enum_reader(Overrun),
         Option(
             "Jobs that outrun walltimes die (kill), or have longer ones.",
             "kill|extend",
@@ -50,7 +50,7 @@ class JobsSpec(Table):
     think_times: Annotated[bool, Option("Submit a job after the one it follows (SWF fields 17, 18).")] = False
     resources: Annotated[
         Resources,
-        word(Resources),
+        enum_reader(Resources),
         Option("What allocated_resources of jobs.csv are (nodes; evalys wants cores).", "nodes|cores"),
     ] = Resources.NODES
     strict: Annotated[bool, Option(option_texts.STRICT)] = False
@@ -107,7 +107,7 @@ class ReplaySpec(CalendarSpec, CutSpec, JobsSpec):
         Path | None, FILE, Option("What happens beside jobs: queues, nodes, reservations, changed asks.", "E.toml")
     ] = None
 
-    def of_whole(self, trace: Path, begins: int | None) -> Self:
+    def for_trace(self, trace: Path, begins: int | None) -> Self:
         """Spec for another complete trace. `begins` is its Unix start (None: as stated)."""
         start = self.calendar_start if begins is None else utc_text(begins, seconds=True)
         return self.model_copy(

@@ -24,10 +24,10 @@ NOTHING = frozenset({"", "-", "n/e", "n/a", "nan", "null"})
 
 
 @dataclass(frozen=True)
-class Form:
+class SeriesFormat:
     """A file format, with regular expressions for lower-case column names."""
 
-    said: str
+    description: str
     time: str
     value: str
     clock: Callable[[str], Clock]
@@ -44,7 +44,7 @@ class Form:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class SeriesRow:
     """One value; times are Unix s (end None: until the next)."""
 
     line: int
@@ -62,8 +62,8 @@ class SeriesTable:
     """Rows of a file in its unit."""
 
     path: Path
-    form: Form
-    rows: Sequence[Row]
+    form: SeriesFormat
+    rows: Sequence[SeriesRow]
     line: int = 1
     value_name: str = ""
 
@@ -76,7 +76,7 @@ class SeriesTable:
             raise InputError(self.path, "no values for the time that is asked for", _listed([self.form]))
         complaint = self.form.check([row.value for row in rows])
         if complaint:
-            raise InputError(f"{self.path}:{rows[0].line}", complaint, f"the unit of {self.form.said}")
+            raise InputError(f"{self.path}:{rows[0].line}", complaint, f"the unit of {self.form.description}")
         rows = _unbroken(self.path, rows, within)
         edges = np.array([*(row.start for row in rows), _last_end(rows)], dtype=np.int64)
         return Series(edges, self.form.factor * np.array([row.value for row in rows], dtype=np.float64))
@@ -98,7 +98,7 @@ def lines_of(path: Path, text: str) -> list[tuple[int, list[str]]]:
         raise InputError(f"{path}:{reader.line_num}", f"no CSV ({error})") from None
 
 
-def table_of(path: Path, lines: Sequence[tuple[int, list[str]]], forms: Sequence[Form]) -> SeriesTable:
+def table_of(path: Path, lines: Sequence[tuple[int, list[str]]], forms: Sequence[SeriesFormat]) -> SeriesTable:
     """Parse lines with a header. Raises InputError."""
     if len(lines) < 2:
         raise InputError(path, "no values", _listed(forms))
@@ -109,7 +109,7 @@ def table_of(path: Path, lines: Sequence[tuple[int, list[str]]], forms: Sequence
     return SeriesTable(path, form, rows, number, names[columns["value"]])
 
 
-def clock_of(path: Path, form: Form, column: str) -> Clock:
+def clock_of(path: Path, form: SeriesFormat, column: str) -> Clock:
     """Clock of a time column. Raises InputError."""
     try:
         return form.clock(column.lower())
@@ -122,11 +122,11 @@ def flat(value: float, start: int, end: int) -> Series:
     return Series(np.array([start, end], dtype=np.int64), np.array([value], dtype=np.float64))
 
 
-def _listed(forms: Iterable[Form]) -> str:
-    return " | ".join(form.said for form in forms)
+def _listed(forms: Iterable[SeriesFormat]) -> str:
+    return " | ".join(form.description for form in forms)
 
 
-def _recognised(place: str, names: list[str], forms: Sequence[Form]) -> tuple[Form, dict[str, int]]:
+def _recognised(place: str, names: list[str], forms: Sequence[SeriesFormat]) -> tuple[SeriesFormat, dict[str, int]]:
     for form in forms:
         columns = {"time": form.time, "value": form.value} | ({"end": form.end} if form.end else {})
         found = {
@@ -139,8 +139,8 @@ def _recognised(place: str, names: list[str], forms: Sequence[Form]) -> tuple[Fo
 
 
 def _rows(
-    path: Path, form: Form, columns: dict[str, int], header: list[str], lines: Iterable[tuple[int, list[str]]]
-) -> Iterator[Row]:
+    path: Path, form: SeriesFormat, columns: dict[str, int], header: list[str], lines: Iterable[tuple[int, list[str]]]
+) -> Iterator[SeriesRow]:
     clock = clock_of(path, form, header[columns["time"]])
     end_clock = clock_of(path, form, header[columns["end"]]) if "end" in columns else clock
     names = [name.lower() for name in header]
@@ -166,7 +166,7 @@ def _rows(
         if end is not None and end <= start:
             raise InputError(place, f"ends {utc_text(end)}, begins {utc_text(start)}", "an end after the begin")
         try:
-            yield Row(line, start, end, decimal_number(text))
+            yield SeriesRow(line, start, end, decimal_number(text))
         except ValueError:
             raise InputError(place, f"{header[columns['value']]} {text!r}", "a number") from None
 
@@ -178,14 +178,14 @@ def _moment(place: str, clock: Clock, text: str) -> int:
         raise InputError(place, f"time {text!r}", str(error)) from None
 
 
-def _last_end(rows: list[Row]) -> int:
+def _last_end(rows: list[SeriesRow]) -> int:
     last = rows[-1]
     if last.end is not None:
         return last.end
     return last.start + (last.start - rows[-2].start if len(rows) > 1 else LONGEST_STEP_S)
 
 
-def _unbroken(path: Path, rows: list[Row], within: Within) -> list[Row]:
+def _unbroken(path: Path, rows: list[SeriesRow], within: Within) -> list[SeriesRow]:
     steps = [after.start - before.start for before, after in pairwise(rows)]
     usual = _usual_steps(steps)
     first = 0

@@ -27,14 +27,14 @@ _ENTITY: Final = re.compile(r"<!ENTITY", re.IGNORECASE)
 _NAME: Final = re.compile(r"[^\s\[\],\'\"]{1,200}")
 _PIECE: Final = re.compile(r"[0-9]+|[^0-9]")
 _MASTER: Final = "master_host"
-_APART: Final = ("master", "storage")
+_ROLES_WITHOUT_JOBS: Final = ("master", "storage")
 """Roles of hosts without jobs."""
 _SPEED: Final = re.compile(r"([0-9]+\.?[0-9]*(?:[eE][+-]?[0-9]{1,3})?) *([kMGTPEZY]?)(?:f|flops)?")
 _PREFIXES: Final = ("", "k", "M", "G", "T", "P", "E", "Z", "Y")
 _LARGEST: Final = 1 << 30
 
 
-class Host(NamedTuple):
+class SimgridHost(NamedTuple):
     """A host; "" without stated speed."""
 
     name: str
@@ -67,12 +67,12 @@ def simgrid_platform(path: Path, text: str) -> Imported:
         "Power: put in figures (W, s) for each group and take the # away (docs/formats.md).",
     ]
     within = [[f"power = {{ {POWER_TO_FILL_IN} }}"]] * len(groups)
-    comments = Comments(head=head, above_group=[*map(_above, groups)], within_group=within)
+    comments = Comments(head=head, above_group=[*map(_group_comment, groups)], within_group=within)
     notes = (one_line(note, len(note)) for note in _notes(hosts, apart))
     return Imported(platform, platform_text(platform, comments), tuple(notes))
 
 
-def _slowest(hosts: list[Host]) -> float | None:
+def _slowest(hosts: list[SimgridHost]) -> float | None:
     """Speed of the slowest host in operations per second; None if unknown."""
     speeds = [_flop_per_s(speed) for speed in {host.speed for host in hosts}]
     return None if None in speeds else min(speed for speed in speeds if speed is not None)
@@ -99,9 +99,9 @@ def _parsed(path: Path, text: str) -> ET.Element:
     return root
 
 
-def _hosts(path: Path, root: ET.Element) -> tuple[list[Host], list[str]]:
+def _hosts(path: Path, root: ET.Element) -> tuple[list[SimgridHost], list[str]]:
     """Usable hosts in order, and names of others."""
-    hosts: list[Host] = []
+    hosts: list[SimgridHost] = []
     apart: list[str] = []
     for element in root.iter():
         if element.tag not in {"host", "cluster", "cabinet"}:
@@ -116,11 +116,11 @@ def _hosts(path: Path, root: ET.Element) -> tuple[list[Host], list[str]]:
             raise InputError(
                 told, f"host {wrong[0]!r}", "names of up to 200 signs without blanks, commas, brackets, quotes"
             )
-        if _is_apart(element, names):
+        if _is_without_jobs(element, names):
             apart += names
         else:
             speed = element.get("speed") or element.get("power") or ""
-            hosts += [Host(name, speed.split(",")[0].strip(), cores) for name in names]
+            hosts += [SimgridHost(name, speed.split(",")[0].strip(), cores) for name in names]
         if len(hosts) + len(apart) > MOST_NAMES:
             raise InputError(told, f"more than {MOST_NAMES:,} hosts", f"at most {MOST_NAMES:,}")
     hosts.sort(key=lambda host: (_by_number(host.name), host.name))
@@ -144,10 +144,10 @@ def _names(element: ET.Element) -> Iterator[str]:
             yield f"{element.get('prefix', '')}{number}{element.get('suffix', '')}"
 
 
-def _is_apart(element: ET.Element, names: list[str]) -> bool:
+def _is_without_jobs(element: ET.Element, names: list[str]) -> bool:
     roles = (prop.get("value", "") for prop in element.findall("prop") if prop.get("id") == "role")
     said = {role.strip() for value in roles for role in value.split(",")}
-    return not said.isdisjoint(_APART) or names == [_MASTER]
+    return not said.isdisjoint(_ROLES_WITHOUT_JOBS) or names == [_MASTER]
 
 
 def _by_number(name: str) -> list[tuple[int, int]]:
@@ -155,13 +155,13 @@ def _by_number(name: str) -> list[tuple[int, int]]:
     return [(48, int(piece)) if piece[0].isdigit() else (ord(piece), 0) for piece in _PIECE.findall(name)]
 
 
-def _above(group: list[Host]) -> list[str]:
+def _group_comment(group: list[SimgridHost]) -> list[str]:
     kinds = dict.fromkeys(f"{host.speed or 'no stated speed'}, core {host.cores}" for host in group)
     told = "; ".join([*kinds][:3]) + (" …" if len(kinds) > 3 else "")
     return [one_line(f"{hostlist_in_order(host.name for host in group)}: {told}", 1 << 20)]
 
 
-def _notes(hosts: list[Host], apart: list[str]) -> Iterator[str]:
+def _notes(hosts: list[SimgridHost], apart: list[str]) -> Iterator[str]:
     if apart:
         yield f"left out, as they run no jobs: {hostlist_in_order(apart)}"
     if several := sum(host.cores > 1 for host in hosts):

@@ -24,7 +24,7 @@ _Time = Annotated[int, Field(ge=-LATEST, le=LATEST)]
 _Steps = list[tuple[_Time, Annotated[int, Field(ge=0, le=LATEST)]]]
 
 
-class ProfileTable(Table):
+class TargetProfileTable(Table):
     """Desired profile; capacity before the first step."""
 
     kind: Literal["cores"]
@@ -55,7 +55,7 @@ class TargetFile(Table):
     platform: str
     nodes: int
     unix_start: int | None = None
-    profile: ProfileTable | None = None
+    profile: TargetProfileTable | None = None
     switching: SwitchingTable | None = None
     source: dict[str, Any] = Field(default_factory=dict)
 

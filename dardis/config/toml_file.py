@@ -99,10 +99,10 @@ def _first_mistake(path: Path, model: type[Table], error: ValidationError) -> In
     mistakes = error.errors()
     # A misspelt key is both unknown and missing; the former is more helpful.
     unknown = [mistake for mistake in mistakes if mistake["type"] == "extra_forbidden"]
-    return _said(path, model, (unknown or mistakes)[0])
+    return _input_error(path, model, (unknown or mistakes)[0])
 
 
-def _said(path: Path, model: type[Table], mistake: ErrorDetails) -> InputError:
+def _input_error(path: Path, model: type[Table], mistake: ErrorDetails) -> InputError:
     location = mistake["loc"]
     key = reduce(_within, location, "")
     place = f"{path}: {key}" if key else path

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from dardis.config.clocks import fixed_clock, offset_of, unix_or
-from dardis.config.series_file import Form, Row, SeriesTable, Within, clock_of, lines_of, table_of
+from dardis.config.series_file import SeriesFormat, SeriesRow, SeriesTable, Within, clock_of, lines_of, table_of
 from dardis.model.arrays import Floats
 from dardis.model.errors import InputError
 from dardis.model.files import Read, csv_rows, read_text
@@ -32,9 +32,9 @@ def celsius(values: Sequence[float]) -> str:
 
 
 FORMS = (
-    Form("start_utc[,end_utc],temp_c", "start_utc", "temp_c", lambda _: unix_or(fixed_clock(0)), end="end_utc",
+    SeriesFormat("start_utc[,end_utc],temp_c", "start_utc", "temp_c", lambda _: unix_or(fixed_clock(0)), end="end_utc",
          check=celsius),
-    Form("time_local_utc+1,temperature_c (any offset)", r"time_local_utc[+-]\d{1,2}(:?\d\d)?", "temperature_c",
+    SeriesFormat("time_local_utc+1,temperature_c (any offset)", r"time_local_utc[+-]\d{1,2}(:?\d\d)?", "temperature_c",
          lambda name: fixed_clock(offset_of(name)), check=celsius),
 )  # fmt: skip
 _OPEN_METEO = "an Open-Meteo export (CSV or JSON) of hourly temperature_2m in °C"
@@ -65,17 +65,17 @@ def read_weather(path: Path, read: Read = Path.read_bytes) -> Weather:
     names = [name.lower() for name in lines[0][1]] if lines else []
     if "utc_offset_seconds" in names:
         return Weather(_open_meteo_csv(path, lines, names.index("utc_offset_seconds")))
-    if (form := typical_form(names)) is not None:
+    if (form := find_typical_format(names)) is not None:
         assumed = f"{path}: a typical year that names no time zone; its clock is taken for UTC"
         return Weather(typical_series(path, lines, form, celsius), assumed)
-    others = [Form(said, "(?!)", "(?!)", lambda _: fixed_clock(0)) for said in (_OPEN_METEO, *TYPICAL_TEXTS)]
+    others = [SeriesFormat(said, "(?!)", "(?!)", lambda _: fixed_clock(0)) for said in (_OPEN_METEO, *TYPICAL_TEXTS)]
     return Weather(table_of(path, lines, (*FORMS, *others)))
 
 
-def _open_meteo_form(offset_s: int) -> Form:
+def _open_meteo_form(offset_s: int) -> SeriesFormat:
     """Format with local times at one offset, or Unix seconds."""
     value = r"temperature_2m( \(°c\))?"
-    return Form(_OPEN_METEO, "time", value, lambda _: unix_or(fixed_clock(offset_s)), check=celsius)
+    return SeriesFormat(_OPEN_METEO, "time", value, lambda _: unix_or(fixed_clock(offset_s)), check=celsius)
 
 
 def _open_meteo_csv(path: Path, lines: list[tuple[int, list[str]]], column: int) -> SeriesTable:
@@ -105,7 +105,7 @@ def _open_meteo_json(path: Path, text: str) -> SeriesTable:
         if value is None:
             continue
         try:
-            rows.append(Row(index, clock(str(time)), None, decimal_number(str(value))))
+            rows.append(SeriesRow(index, clock(str(time)), None, decimal_number(str(value))))
         except (ValueError, TypeError):
             raise InputError(place, f"{time!r}, {value!r}", "a time and a number") from None
     return SeriesTable(path, form, rows)
@@ -120,10 +120,10 @@ Check = Callable[[Sequence[float]], str]
 
 
 @dataclass(frozen=True)
-class TypicalForm:
+class TypicalYearFormat:
     """Format of a typical year."""
 
-    said: str
+    description: str
     columns: tuple[str, ...]
     date: Callable[[list[str]], tuple[int, int, int]]
     """Month, day, hour (1 to 24)."""
@@ -131,21 +131,22 @@ class TypicalForm:
 
 
 TYPICAL_FORMS = (
-    TypicalForm("source_year,month-day,hour_1_24,dry_bulb_c (typical year, clock of UTC)",
+    TypicalYearFormat("source_year,month-day,hour_1_24,dry_bulb_c (typical year, clock of UTC)",
          ("source_year", "month-day", "hour_1_24", "dry_bulb_c"),
-         lambda fields: (*_two(fields[1], "-"), whole_number(fields[2])), 3),
-    TypicalForm("date,time,dry_bulb_c (typical year, MM/DD/YYYY and 01:00 to 24:00, clock of UTC)",
-         ("date", "time", "dry_bulb_c"), lambda fields: (*_two(fields[0], "/"), _two(fields[1], ":")[0]), 2),
+         lambda fields: (*_split_numbers(fields[1], "-"), whole_number(fields[2])), 3),
+    TypicalYearFormat("date,time,dry_bulb_c (typical year, MM/DD/YYYY and 01:00 to 24:00, clock of UTC)",
+         ("date", "time", "dry_bulb_c"), lambda fields: (*_split_numbers(fields[0], "/"), _split_numbers(fields[1],
+         ":")[0]), 2),
 )  # fmt: skip
-TYPICAL_TEXTS = ("an EPW file", *(form.said for form in TYPICAL_FORMS))
+TYPICAL_TEXTS = ("an EPW file", *(form.description for form in TYPICAL_FORMS))
 
 
-def _two(text: str, between: str) -> tuple[int, int]:
+def _split_numbers(text: str, between: str) -> tuple[int, int]:
     first, second = text.split(between)[:2]
     return whole_number(first), whole_number(second)
 
 
-def typical_form(names: list[str]) -> TypicalForm | None:
+def find_typical_format(names: list[str]) -> TypicalYearFormat | None:
     """Find the format of a lower-case header."""
     return next((form for form in TYPICAL_FORMS if tuple(names[: len(form.columns)]) == form.columns), None)
 
@@ -167,7 +168,7 @@ def epw_series(path: Path, text: str, check: Check) -> Series:
     return _series(path, _table(path, lines[_EPW_HEAD:], date, _EPW_TEMPERATURE), offset_s, check)
 
 
-def typical_series(path: Path, lines: list[tuple[int, list[str]]], form: TypicalForm, check: Check) -> Series:
+def typical_series(path: Path, lines: list[tuple[int, list[str]]], form: TypicalYearFormat, check: Check) -> Series:
     """Typical year in UTC. Raises InputError."""
     return _series(path, _table(path, lines[1:], form.date, form.temperature), 0, check)
 

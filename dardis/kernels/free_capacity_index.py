@@ -31,7 +31,8 @@ ANY_UNITS: Final = np.int64(1) << 40
 HEAP: Final = 1024
 
 CHUNKS, NODES, BASE, READ, EPOCH, WHOLE = range(6)
-"""`FreeCapacityIndex.about`: chunks in use, startable nodes, base of times, changes read, their list, most units of a node."""
+"""`FreeCapacityIndex.about`: chunks in use, startable nodes, base of times, changes read, their list, most units of a
+node."""
 SOONEST, LONGEST = range(2)
 """`refused`: earliest start (s from the base) of units held longer than the second field (s)."""
 WRITTEN, ISSUE = range(2)

@@ -225,7 +225,8 @@ def take_turn(
 GOT_PLACE, GOT_NUMBER, GOT_START, GOT_END, GOT_COUNT = range(5)
 """Columns: place in the request, number, start, end, number of nodes."""
 AT, USED, BOOKED, PUBLISHED_NODES, HEAD, ROUNDS, LONGEST, OPENED, HAS_PUBLISHED = range(9)
-"""`BindTask.at`: next job, node entries in use, jobs booked, nodes due to publish, job with reservation (negative: none),
+"""`BindTask.at`: next job, node entries in use, jobs booked, nodes due to publish, job with reservation (negative:
+none),
 rounds, most breakpoints, begun, published."""
 
 

@@ -219,7 +219,8 @@ def restore(rows: Rows, queue: QueueArrays, slot: int, torn: GroupBackup, i: int
 
 @kernel
 def rebuild(
-    rows: Rows, member: Ints, queue: QueueArrays, rules: Rules, room: PassBuffers, profit: DayProfit, grain: int, now: int,
+    rows: Rows, member: Ints, queue: QueueArrays, rules: Rules, room: PassBuffers, profit: DayProfit, grain: int,
+    now: int,
     groups: JobGroups, torn: GroupBackup,
 ) -> int:  # fmt: skip
     """Rebuild all groups, and restore worse ones."""

@@ -215,7 +215,8 @@ def last_change(rows: Rows) -> int:
 
 @kernel
 def find(
-    rows: Rows, member: Ints, queue: QueueArrays, rules: Rules, room: PassBuffers, slot: int, binding: int, first: int, last: int,
+    rows: Rows, member: Ints, queue: QueueArrays, rules: Rules, room: PassBuffers, slot: int, binding: int,
+    first: int, last: int,
     now: int,
 ) -> int:  # fmt: skip
     """Find the earliest start in `[first, last]`; write `room.result` and nodes. Return FOUND, NOTHING or SPACE_SHORT.
@@ -261,7 +262,8 @@ def find(
 
 @folded
 def find_in_hours(
-    rows: Rows, member: Ints, queue: QueueArrays, rules: Rules, room: PassBuffers, slot: int, binding: int, last: int, now: int
+    rows: Rows, member: Ints, queue: QueueArrays, rules: Rules, room: PassBuffers, slot: int, binding: int,
+    last: int, now: int
 ) -> int:  # fmt: skip
     """Find the earliest start in the queue's hours, as `find`."""
     first = opens(queue, slot, now)

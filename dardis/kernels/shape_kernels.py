@@ -143,7 +143,8 @@ def release_parts(rows: Rows, queue: QueueArrays, slot: int, now: int) -> int:
 
 @bare
 def place(
-    rows: Rows, member: Ints, queue: QueueArrays, slot: int, first: int, distinct: bool, room: PassBuffers, start: int, now: int
+    rows: Rows, member: Ints, queue: QueueArrays, slot: int, first: int, distinct: bool, room: PassBuffers,
+    start: int, now: int
 ) -> int:  # fmt: skip
     """Take nodes for all parts of the request in row `first`.
 

@@ -79,7 +79,8 @@ def units_until(rows: Rows, node: int, request: Ints, end: int) -> int:
 
 @bare
 def take_best(
-    nodes: Nodes, changes: Changes, openings: FreeCapacityIndex, start: CandidateStart, request: Ints, choice: NodeSelection, found: SelectedNodes
+    nodes: Nodes, changes: Changes, openings: FreeCapacityIndex, start: CandidateStart, request: Ints,
+    choice: NodeSelection, found: SelectedNodes
 ) -> int:  # fmt: skip
     """Write nodes and units in best-fit order; return as `nodes_now`."""
     # Keys give the fewest units of the entry, not of this run. A node waits in a heap until no later node can precede
@@ -132,7 +133,8 @@ def take_best(
 
 @folded
 def take_any(
-    nodes: Nodes, changes: Changes, openings: FreeCapacityIndex, start: CandidateStart, request: Ints, choice: NodeSelection, found: SelectedNodes
+    nodes: Nodes, changes: Changes, openings: FreeCapacityIndex, start: CandidateStart, request: Ints,
+    choice: NodeSelection, found: SelectedNodes
 ) -> int:  # fmt: skip
     """Write nodes of another selection rule, and units; return as `nodes_now`."""
     key, about = openings.key, openings.about
@@ -162,7 +164,8 @@ def take_any(
 
 @folded
 def nodes_now(
-    nodes: Nodes, changes: Changes, openings: FreeCapacityIndex, start: CandidateStart, request: Ints, choice: NodeSelection, found: SelectedNodes
+    nodes: Nodes, changes: Changes, openings: FreeCapacityIndex, start: CandidateStart, request: Ints,
+    choice: NodeSelection, found: SelectedNodes
 ) -> int:  # fmt: skip
     """Write nodes, ascending, and units of a start now; 0: no start, UNKNOWN: space is short."""
     if choice.distinct and openings.about[NODES] < start.units:

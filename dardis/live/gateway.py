@@ -33,7 +33,8 @@ class Gateway:
 
     def __init__(
         self, machine: LiveMachine, unfinished: Iterable[tuple[Submission, Mapping[int, str]]] = (),
-        drained: Mapping[str, str] | None = None, reach: HostConnector | None = None, leased: AbstractSet[str] = frozenset(),
+        drained: Mapping[str, str] | None = None, reach: HostConnector | None = None,
+        leased: AbstractSet[str] = frozenset(),
     ) -> None:  # fmt: skip
         """Restore journal state: unfinished submissions and drained nodes.
 

@@ -53,7 +53,7 @@ class HigherEpochError(SupervisorError):
 
 OnRecord = Callable[[Mapping[str, Any] | None], None]
 """Called with each exit record, and with None at the end."""
-Connect = Callable[[OnRecord], Awaitable["Keeper"]]
+Connect = Callable[[OnRecord], Awaitable["SupervisorClient"]]
 
 
 class SupervisorClient(ABC):

@@ -40,7 +40,8 @@ def start_request(job: LiveJob, machine: LiveMachine, folder: Path, *, as_root: 
     environment = {"PATH": BASE_PATH, **_for_mpi(job, folder), **submission.environment}
     return {
         "run": job.run, "files": [file.path for file in files_of(job)], "argv": [*script, *asked.argv],
-        "env": environment | _job_environment(job, job.shares[0], folder), "chdir": chdir, "output": output, "error": error,
+        "env": environment | _job_environment(job, job.shares[0], folder), "chdir": chdir, "output": output,
+        "error": error,
         "append": job.attempt > 1, "lease": job.leased, **_limits(job, job.shares[0], machine, as_root=as_root),
     }  # fmt: skip
 
@@ -64,7 +65,8 @@ def step_start_request(
 def _limits(job: LiveJob, share: NodeShare, machine: LiveMachine, *, as_root: bool) -> dict[str, Any]:
     asker, asked = job.submission.user, job.submission.request
     return {
-        "cores": _bound_cores(share, machine), "memory_bytes": None if asked.memory_mib is None else asked.memory_mib << 20,
+        "cores": _bound_cores(share, machine),
+        "memory_bytes": None if asked.memory_mib is None else asked.memory_mib << 20,
         "walltime_ms": asked.walltime_s * 1000, "grace_ms": asked.grace * 1000,
         "user": {"uid": asker.uid, "gid": asker.gid, "groups": list(asker.groups)} if as_root else None,
     }  # fmt: skip

@@ -41,7 +41,8 @@ class Service:
     """Service of one or several hosts. A single thread, except for journal writes."""
 
     def __init__(
-        self, folder: Path, machine: LiveMachine, homes: Sequence[SupervisedHost], journal: Journal, reach: HostConnector | None = None,
+        self, folder: Path, machine: LiveMachine, homes: Sequence[SupervisedHost], journal: Journal,
+        reach: HostConnector | None = None,
         *, users: bool = False,
     ) -> None:  # fmt: skip
         """Restore journal state.

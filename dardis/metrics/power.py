@@ -22,7 +22,7 @@ from dardis.model.platform import MODELLED_PLANTS, Facility, Money, Platform, mi
 from dardis.model.pue_table import Rows
 from dardis.model.schedule import Downtime, Schedule
 from dardis.model.series import Series
-from dardis.power.account import Account, account, work_of
+from dardis.power.account import Account, account, accounted_jobs
 from dardis.power.conditions import Conditions, PowerLimit, Tariff, check_cover, conditions_over
 from dardis.power.cooling import DESIGN_W, Cooling, Plant, modelled
 from dardis.power.node_power import MachinePower, design_watts, full_watts
@@ -123,7 +123,8 @@ def power_report(
         conditions = terms.around.over(start, max(end, start + 1))
         cooling = terms.cooling if terms.cooling and terms.around.weather is not None else NoCooling()
         figures = account(
-            work_of(schedule, terms.platform), downtime or Downtime.none(), MachinePower.of_platform(terms.platform),
+            accounted_jobs(schedule, terms.platform), downtime or Downtime.none(),
+            MachinePower.of_platform(terms.platform),
             conditions, cooling, terms.tariff,
         )  # fmt: skip
     except InputError as error:  # the run is over: keep its results without the cost

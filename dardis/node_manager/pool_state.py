@@ -275,7 +275,8 @@ class PoolState(NodeProfiles):
         return found
 
     def _run_round(
-        self, how: Seek | Improve, batch: QueryBatch, found: RoundResults, seed: int, now: int, span: int, changes: Changes,
+        self, how: Seek | Improve, batch: QueryBatch, found: RoundResults, seed: int, now: int, span: int,
+        changes: Changes,
         openings: FreeCapacityIndex,
     ) -> int:  # fmt: skip
         """Run the kernel with enough space."""
@@ -340,7 +341,8 @@ class PoolState(NodeProfiles):
         return Tree(block, self._child_counts, self.sent)
 
     def _put(
-        self, ask: OfferQuery, held: HeldReservations, seed: int, now: int, kernel: Callable[..., int], into: GrowingRows | None = None,
+        self, ask: OfferQuery, held: HeldReservations, seed: int, now: int, kernel: Callable[..., int],
+        into: GrowingRows | None = None,
         *more: object,
     ) -> tuple[Ints, Ints]:  # fmt: skip
         """Run a kernel for offers, or for sums `into` rows; return (rows, offset)."""

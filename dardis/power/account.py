@@ -19,7 +19,7 @@ _JOBS, _IDLE, _OFF, _SWITCHING = range(4)
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
+class AccountedJobs:
     """Jobs that ran, arrays (jobs,), in s of the trace's clock."""
 
     start: Ints
@@ -135,7 +135,7 @@ class Account:
         return self.over_limit_kwh <= 0
 
 
-def work_of(schedule: Schedule, platform: Platform) -> Work:
+def accounted_jobs(schedule: Schedule, platform: Platform) -> AccountedJobs:
     """Jobs that ran, including killed jobs.
 
     Stated watts (kind `power`) include a share of idle power, so only the rest is added. Other jobs add `core_w` per
@@ -147,11 +147,18 @@ def work_of(schedule: Schedule, platform: Platform) -> Work:
     by_queue = platform.income_by_queue
     income = np.array([by_queue.get(queue, platform.income_per_core_h) for queue in schedule.queue], dtype=np.float64)
     added_w = _added_watts(schedule, platform, cores)
-    return Work(schedule.start[ran], schedule.finish[ran], (schedule.units * cores)[ran], added_w[ran], income[ran])
+    return AccountedJobs(
+        schedule.start[ran], schedule.finish[ran], (schedule.units * cores)[ran], added_w[ran], income[ran]
+    )
 
 
 def account(
-    work: Work, downtime: Downtime, machine: MachinePower, conditions: Conditions, cooling: Cooling, tariff: Tariff
+    work: AccountedJobs,
+    downtime: Downtime,
+    machine: MachinePower,
+    conditions: Conditions,
+    cooling: Cooling,
+    tariff: Tariff,
 ) -> Account:
     """Account for `[conditions.start, conditions.end)`; partly covered jobs count in part.
 
@@ -161,7 +168,7 @@ def account(
     income = span_sums(work.start, work.finish, work.income * work.cores / 3600, edges)
     parts = _mean_watts(work, downtime, machine, edges)
     load = _mean_watts(work, downtime, machine, quarters).sum(axis=0)
-    return _settled(income, parts, quarters, load, conditions, cooling, tariff)
+    return _complete_account(income, parts, quarters, load, conditions, cooling, tariff)
 
 
 def account_of_load(it_w: Series, conditions: Conditions, cooling: Cooling, tariff: Tariff) -> Account:
@@ -169,7 +176,9 @@ def account_of_load(it_w: Series, conditions: Conditions, cooling: Cooling, tari
     quarters = conditions.quarters
     parts = np.zeros((4, len(conditions.edges) - 1))
     parts[_JOBS] = it_w.means(conditions.edges)
-    return _settled(np.zeros(parts.shape[1]), parts, quarters, it_w.means(quarters), conditions, cooling, tariff)
+    return _complete_account(
+        np.zeros(parts.shape[1]), parts, quarters, it_w.means(quarters), conditions, cooling, tariff
+    )
 
 
 def span_sums(start: Ints, finish: Ints, weight: Floats, edges: Ints) -> Floats:
@@ -199,7 +208,7 @@ def _added_watts(schedule: Schedule, platform: Platform, cores: Ints) -> Floats:
     return np.bincount(job, schedule.placed.units * unit_w, len(cores)).astype(np.float64)
 
 
-def _mean_watts(work: Work, downtime: Downtime, machine: MachinePower, edges: Ints) -> Floats:
+def _mean_watts(work: AccountedJobs, downtime: Downtime, machine: MachinePower, edges: Ints) -> Floats:
     """Mean IT power by source: shape (4, segments)."""
     node, down, up = downtime.node, downtime.down, downtime.up
     off = np.minimum(down + machine.shutdown_s[node], up)
@@ -218,7 +227,7 @@ def _mean_watts(work: Work, downtime: Downtime, machine: MachinePower, edges: In
     return np.asarray(np.maximum(parts, 0) / lengths)
 
 
-def _settled(
+def _complete_account(
     income: Floats,
     parts: Floats,
     quarters: Ints,
@@ -291,7 +300,7 @@ def gain(before: Account, after: Account) -> Gain:
     mean_price = cost / energy if energy else 0.0
     more_energy = (energy_after - energy_before) * mean_price
     return Gain(
-        idle_power=_own(before) - _own(after),
+        idle_power=_idle_cost(before) - _idle_cost(after),
         cooling=before.cooling_eur - after.cooling_eur,
         price=energy_after * mean_price - cost_after,
         throughput=after.income_eur - before.income_eur - more_energy,
@@ -299,5 +308,5 @@ def gain(before: Account, after: Account) -> Gain:
     )
 
 
-def _own(of: Account) -> float:
+def _idle_cost(of: Account) -> float:
     return float(of.cost(of.idle_w + of.off_w + of.switching_w).sum())

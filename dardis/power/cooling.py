@@ -130,7 +130,7 @@ class AirPlant:
 
 
 @dataclass(frozen=True, slots=True)
-class Loop:
+class WaterLoop:
     """Water loop with dry cooler, and chiller for the rest (integrated economiser).
 
     With x = load of design: AT = `approach_k` + `approach_slope_k` x; share of the dry cooler φ = (supply_c + warming_k
@@ -168,8 +168,12 @@ class HybridPlant:
     liquid: float = 0.662
     """Heat share of the hot loop."""
     pump: float = 0.00275
-    hot: Loop = field(default_factory=lambda: Loop(supply_c=45, warming_k=8, approach_k=2, approach_slope_k=6))
-    cold: Loop = field(default_factory=lambda: Loop(supply_c=24, warming_k=5, approach_k=2, approach_slope_k=7.41))
+    hot: WaterLoop = field(
+        default_factory=lambda: WaterLoop(supply_c=45, warming_k=8, approach_k=2, approach_slope_k=6)
+    )
+    cold: WaterLoop = field(
+        default_factory=lambda: WaterLoop(supply_c=24, warming_k=5, approach_k=2, approach_slope_k=7.41)
+    )
 
     def watts(self, temp_c: Floats | float, it_w: Floats | float) -> Floats:
         """Cooling power (W), elementwise."""

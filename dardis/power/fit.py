@@ -12,7 +12,7 @@ import numpy as np
 
 from dardis.model.arrays import Bools, Floats, Ints
 
-LEAST_APART = 0.02
+LEAST_INDEPENDENT_SHARE = 0.02
 """Least share of a column independent of the others."""
 MOST_SPREAD = 0.5
 """Largest relative standard error accepted …"""
@@ -52,7 +52,7 @@ class Samples:
 
 
 @dataclass(frozen=True)
-class Misses:
+class FitErrors:
     """Errors: median (W per node); mean and daily energy (relative)."""
 
     median_w: float
@@ -67,34 +67,34 @@ class Fit:
     figures: Floats
     spread: Floats
     """Standard errors (W); NaN if unknown."""
-    left: dict[int, str]
+    unfitted: dict[int, str]
     """Unchanged figures and reasons."""
-    unseen: Misses | None
+    held_out_errors: FitErrors | None
     """Errors on left-out days, or None."""
-    before: Misses
+    original_errors: FitErrors
     """Errors of the original figures."""
 
 
 def fit_figures(samples: Samples, before: Floats, least: Floats) -> Fit:
     """Fit figures (W), at least `least`; unidentifiable figures keep `before`."""
-    left = _not_told(samples)
+    left = _unidentifiable(samples)
     while True:
         kept = [index for index in range(len(before)) if index not in left]
-        figures, scale = _robust(samples, before, kept)
-        folds = list(_without_days(samples, figures, kept, scale))
+        figures, scale = _fit_robustly(samples, before, kept)
+        folds = list(_leave_out_days(samples, figures, kept, scale))
         spread = _spread([one for one, _ in folds], len(before), kept)
-        wrong = _wrong(samples, figures, least, spread, kept)
+        wrong = _least_plausible(samples, figures, least, spread, kept)
         if wrong is None:
             break
         left[wrong[0]] = wrong[1]
     told = np.zeros(len(samples))
     for one, rows in folds:
         told[rows] = samples.busy[rows] @ one
-    unseen = _misses(samples, told) if folds and kept else None
-    return Fit(figures, spread, left, unseen, _misses(samples, samples.busy @ before))
+    unseen = _fit_errors(samples, told) if folds and kept else None
+    return Fit(figures, spread, left, unseen, _fit_errors(samples, samples.busy @ before))
 
 
-def _not_told(samples: Samples) -> dict[int, str]:
+def _unidentifiable(samples: Samples) -> dict[int, str]:
     """Unidentifiable figures and reasons."""
     root = np.sqrt(samples.weight)
     basis: list[Floats] = []
@@ -108,7 +108,7 @@ def _not_told(samples: Samples) -> dict[int, str]:
         rest = column / length
         for one in basis:
             rest = rest - one * float(one @ rest)
-        if (apart := float(np.linalg.norm(rest))) < LEAST_APART:
+        if (apart := float(np.linalg.norm(rest))) < LEAST_INDEPENDENT_SHARE:
             others = " and ".join(samples.names[i] for i in range(index) if i not in left)
             left[index] = f"it can't be told apart from {others}, which has the rest"
             continue
@@ -116,7 +116,9 @@ def _not_told(samples: Samples) -> dict[int, str]:
     return left
 
 
-def _wrong(samples: Samples, figures: Floats, least: Floats, spread: Floats, kept: list[int]) -> tuple[int, str] | None:
+def _least_plausible(
+    samples: Samples, figures: Floats, least: Floats, spread: Floats, kept: list[int]
+) -> tuple[int, str] | None:
     """Least plausible figure and reason, or None."""
     usual = np.sqrt(np.average(samples.busy**2, axis=0, weights=samples.weight))
     low = [index for index in kept if figures[index] < least[index]]
@@ -135,7 +137,7 @@ def _wrong(samples: Samples, figures: Floats, least: Floats, spread: Floats, kep
     return None
 
 
-def _robust(
+def _fit_robustly(
     samples: Samples, before: Floats, kept: list[int], start: Floats | None = None, scale: float | None = None
 ) -> tuple[Floats, float]:
     """Huber fit of `kept` figures, and scale (W).
@@ -148,7 +150,7 @@ def _robust(
     if start is None:
         for _ in range(_ROUNDS):
             off = np.abs(samples.watts - samples.busy @ figures)
-            moved = _solved(samples, figures, kept, 1 / np.maximum(off, 1e-3))
+            moved = _solve_step(samples, figures, kept, 1 / np.maximum(off, 1e-3))
             if moved < _SETTLED:
                 break
         off = np.abs(samples.watts - samples.busy @ figures)
@@ -158,12 +160,12 @@ def _robust(
     assert scale is not None
     for _ in range(_ROUNDS):
         off = np.abs(samples.watts - samples.busy @ figures)
-        if _solved(samples, figures, kept, _BEND * scale / np.maximum(off, _BEND * scale)) < _SETTLED:
+        if _solve_step(samples, figures, kept, _BEND * scale / np.maximum(off, _BEND * scale)) < _SETTLED:
             break
     return figures, scale
 
 
-def _solved(samples: Samples, figures: Floats, kept: list[int], trust: Floats) -> float:
+def _solve_step(samples: Samples, figures: Floats, kept: list[int], trust: Floats) -> float:
     """Weighted least squares step; return the relative change."""
     weight = samples.weight * trust
     fixed = [index for index in range(len(figures)) if index not in kept]
@@ -178,7 +180,7 @@ def _solved(samples: Samples, figures: Floats, kept: list[int], trust: Floats) -
     return moved
 
 
-def _without_days(samples: Samples, figures: Floats, kept: list[int], scale: float) -> Iterator[tuple[Floats, Bools]]:
+def _leave_out_days(samples: Samples, figures: Floats, kept: list[int], scale: float) -> Iterator[tuple[Floats, Bools]]:
     """Fits without each block of days, and left-out rows."""
     days = np.unique(samples.day)
     parts = min(len(days), MOST_BLOCKS)
@@ -188,7 +190,7 @@ def _without_days(samples: Samples, figures: Floats, kept: list[int], scale: flo
     for part in range(parts):
         rows = part_of == part
         rest = samples.take(~rows)
-        yield _robust(rest, figures, kept, figures, scale)[0], rows
+        yield _fit_robustly(rest, figures, kept, figures, scale)[0], rows
 
 
 def _spread(folds: list[Floats], count: int, kept: list[int]) -> Floats:
@@ -200,13 +202,13 @@ def _spread(folds: list[Floats], count: int, kept: list[int]) -> Floats:
     return spread
 
 
-def _misses(samples: Samples, told: Floats) -> Misses:
+def _fit_errors(samples: Samples, told: Floats) -> FitErrors:
     off = told - samples.watts
     usual = float(np.average(samples.watts, weights=samples.weight))
     day = np.unique(samples.day, return_inverse=True)[1]
     energy = np.bincount(day, samples.weight * samples.watts)
     missed = np.abs(np.bincount(day, samples.weight * off))
-    return Misses(
+    return FitErrors(
         median_w=weighted_median(np.abs(off), samples.weight),
         mean=float(np.average(np.abs(off), weights=samples.weight)) / usual,
         day=float(np.mean(missed / energy)),

@@ -167,14 +167,14 @@ class TimeAxis:
             axes.set_xlabel("date (UTC)")
 
 
-class Form(StrEnum):
+class ChartFormat(StrEnum):
     """File format of charts."""
 
     PDF = "pdf"
     SVG = "svg"
 
 
-def write_charts(folder: Path, charts: Mapping[str, Sequence[Chart]], form: Form) -> None:
+def write_charts(folder: Path, charts: Mapping[str, Sequence[Chart]], form: ChartFormat) -> None:
     """Write charts into `folder/charts`, named by group (or "") and title.
 
     Duplicate names are numbered; old files of this format are removed. Call after writing the page: drawing twice
@@ -184,11 +184,11 @@ def write_charts(folder: Path, charts: Mapping[str, Sequence[Chart]], form: Form
     target.mkdir(exist_ok=True)
     for old in target.glob(f"*.{form}"):
         old.unlink()
-    for path, chart in named(charts, form).items():
+    for path, chart in charts_by_name(charts, form).items():
         chart.write(target / path)
 
 
-def named(charts: Mapping[str, Sequence[Chart]], form: Form) -> dict[str, Chart]:
+def charts_by_name(charts: Mapping[str, Sequence[Chart]], form: ChartFormat) -> dict[str, Chart]:
     """Charts by file name."""
     found: dict[str, Chart] = {}
     for group, of_group in charts.items():

@@ -24,7 +24,7 @@ _BY: Final = {WIDTH: "cores asked for, and jobs", WALLTIME: "walltime asked for,
 
 
 @dataclass(frozen=True)
-class Borne:
+class DispatcherResults:
     """Job results of a dispatcher; waits in s, shape (jobs,)."""
 
     label: str
@@ -34,7 +34,7 @@ class Borne:
     runs: int
 
 
-def waits(all_borne: Sequence[Borne], title: str) -> Chart:
+def waits(all_borne: Sequence[DispatcherResults], title: str) -> Chart:
     """Cumulative distribution of waits."""
     drawing, (axes,) = chart.figure(chart.HALF, 4.0)
     _curves(axes, [(borne.label, np.maximum(borne.waits, 1).astype(np.float64)) for borne in all_borne])
@@ -45,7 +45,7 @@ def waits(all_borne: Sequence[Borne], title: str) -> Chart:
     )
 
 
-def slowdowns(all_borne: Sequence[Borne], title: str) -> Chart:
+def slowdowns(all_borne: Sequence[DispatcherResults], title: str) -> Chart:
     """Cumulative distribution of slowdowns."""
     drawing, (axes,) = chart.figure(chart.HALF, 4.0)
     _curves(axes, [(borne.label, borne.slowdowns) for borne in all_borne])
@@ -91,7 +91,7 @@ def clairvoyant(lines: Sequence[Line], known: Known, title: str) -> Chart | None
     return chart.finish(drawing, title, caption)
 
 
-def who_pays(all_borne: Sequence[Borne], by: str, title: str) -> Chart:
+def class_breakdown(all_borne: Sequence[DispatcherResults], by: str, title: str) -> Chart:
     """Mean wait and bounded slowdown per job class."""
     places = sorted({one.place for borne in all_borne for one in borne.classes if one.by == by})
     drawing, panels = chart.figure(chart.FULL, 5.2, 2)
@@ -141,11 +141,13 @@ def sweeps(lines: Sequence[Line]) -> list[Chart]:
     for (family, settings), members in swept(lines).items():
         done = [line for line in members if line.done]
         if done:
-            drawn.append((_over_one if len(settings) == 1 else _over_two)(family, settings, done))
+            drawn.append(
+                (_chart_of_one_setting if len(settings) == 1 else _chart_of_two_settings)(family, settings, done)
+            )
     return drawn
 
 
-def _over_one(family: str, settings: tuple[str, ...], lines: Sequence[Line]) -> Chart:
+def _chart_of_one_setting(family: str, settings: tuple[str, ...], lines: Sequence[Line]) -> Chart:
     drawing, panels = chart.figure(chart.FULL, 4.4, len(_FIGURES))
     names = [line.grid[0][1] for line in lines]
     for axes, metric in zip(panels, _FIGURES, strict=True):
@@ -181,7 +183,7 @@ def _mean(line: Line, key: str) -> Interval | None:
     return None if figure is None else Interval(figure.mean, figure.mean, figure.mean)
 
 
-def _over_two(family: str, settings: tuple[str, ...], lines: Sequence[Line]) -> Chart:
+def _chart_of_two_settings(family: str, settings: tuple[str, ...], lines: Sequence[Line]) -> Chart:
     rows, columns = (list(dict.fromkeys(line.grid[place][1] for line in lines)) for place in range(2))
     drawing = Figure(figsize=(chart.FULL, 1.6 + 0.4 * len(rows)))
     panels = drawing.subplots(1, len(_FIGURES), squeeze=False)[0]

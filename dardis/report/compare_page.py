@@ -16,15 +16,15 @@ from dardis.metrics.jobs_csv import read_jobs
 from dardis.model.files import write_text
 from dardis.model.out_folder import COMPARISON_FOLDER
 from dardis.report import chart, compare_charts, compare_table
-from dardis.report.chart import Chart, Form, TimeAxis, write_charts
-from dardis.report.compare_charts import Borne, sweeps
+from dardis.report.chart import Chart, ChartFormat, TimeAxis, write_charts
+from dardis.report.compare_charts import DispatcherResults, sweeps
 from dardis.report.gantt import gantt
 from dardis.report.ratio_chart import radar, ratios
 from dardis.report.run_files import read_run
 from dardis.report.run_page import write_page
 
 
-def draw_comparison(folder: Path, *, form: Form | None = None) -> Path:
+def draw_comparison(folder: Path, *, form: ChartFormat | None = None) -> Path:
     """Redraw a finished comparison; return the report's path.
 
     With `form`, also write charts. The caller must hold the folder. Raises InputError and OSError.
@@ -37,21 +37,21 @@ def draw_comparison(folder: Path, *, form: Form | None = None) -> Path:
     return folder / "report.html"
 
 
-class Drawn(NamedTuple):
+class ComparisonCharts(NamedTuple):
     """Charts by trace; rows for `classes_table`."""
 
     charts: dict[str, list[Chart]]
     classes: list[tuple[str, str, int, list[JobClass]]]
 
 
-def write_comparison(out: Path, compared: Compared, folder: Path) -> Drawn:
+def write_comparison(out: Path, compared: Compared, folder: Path) -> ComparisonCharts:
     """Write tables, report.html and found.json of the comparison in `folder` into `out`.
 
     Raises InputError and OSError.
     """
     results, pair, known = compared.results, compared.pair, compared.known
     lines = lines_of(results)
-    table = compare_table.shown(lines, [*(one.told for one in known if one.told), *compared.notes])
+    table = compare_table.full_table(lines, [*(one.told for one in known if one.told), *compared.notes])
     write_found(out, compared, folder)
     for one in tables_of(compared):
         one.write(out)
@@ -59,21 +59,21 @@ def write_comparison(out: Path, compared: Compared, folder: Path) -> Drawn:
     write_text(out / "table.tex", compare_table.latex(table))
     knows = {one.trace: one for one in known}
     traces = by_trace(lines)
-    borne = {trace: [_borne(line) for line in group if line.done] for trace, group in traces.items()}
+    borne = {trace: [_dispatcher_results(line) for line in group if line.done] for trace, group in traces.items()}
     rows = [(trace, one.label, one.runs, one.classes) for trace, group in borne.items() for one in group]
     classes_table(rows).write(out)
     with chart.style():
         sections = [
-            (trace, _charts(group, borne[trace], pair, knows.get(trace)), _left_out(borne[trace]))
+            (trace, _charts(group, borne[trace], pair, knows.get(trace)), _omitted_labels(borne[trace]))
             for trace, group in traces.items()
         ]
     labels = list(dict.fromkeys(line.label for line in lines if not line.recorded))
     lead = f"{', '.join(traces)} under {', '.join(labels)}"
     write_page(out / "report.html", "compare.html.j2", title="A comparison", lead=lead, table=table, sections=sections)
-    return Drawn({trace: charts for trace, charts, _ in sections}, rows)
+    return ComparisonCharts({trace: charts for trace, charts, _ in sections}, rows)
 
 
-def _borne(line: Line) -> Borne:
+def _dispatcher_results(line: Line) -> DispatcherResults:
     waits, slowdowns, classes = [], [], []
     for run in line.done:
         schedule = read_jobs(run.folder / "jobs.csv")
@@ -81,14 +81,18 @@ def _borne(line: Line) -> Borne:
         waits.append((schedule.start - schedule.submit)[ran])
         slowdowns.append(bounded_slowdown(waits[-1], (schedule.finish - schedule.start)[ran]))
         classes.append(job_classes(schedule))
-    return Borne(line.label, np.concatenate(waits), np.concatenate(slowdowns), added(classes), len(line.done))
+    return DispatcherResults(
+        line.label, np.concatenate(waits), np.concatenate(slowdowns), added(classes), len(line.done)
+    )
 
 
-def _left_out(borne: Sequence[Borne]) -> str:
+def _omitted_labels(borne: Sequence[DispatcherResults]) -> str:
     return ", ".join(one.label for one in borne[chart.MOST_LINES :])
 
 
-def _charts(lines: Sequence[Line], borne: Sequence[Borne], pair: tuple[str, str], known: Known | None) -> list[Chart]:
+def _charts(
+    lines: Sequence[Line], borne: Sequence[DispatcherResults], pair: tuple[str, str], known: Known | None
+) -> list[Chart]:
     ran = [one for one in borne if len(one.waits)]
     if not ran:
         return []
@@ -99,8 +103,8 @@ def _charts(lines: Sequence[Line], borne: Sequence[Borne], pair: tuple[str, str]
         compare_charts.clairvoyant(lines, known, "Mean waits beside clairvoyance") if known else None,
         compare_charts.waits(ran, "Waits"),
         compare_charts.slowdowns(ran, "Bounded slowdowns"),
-        compare_charts.who_pays(ran, WIDTH, "Who pays, by width"),
-        compare_charts.who_pays(ran, WALLTIME, "Who pays, by walltime"),
+        compare_charts.class_breakdown(ran, WIDTH, "Who pays, by width"),
+        compare_charts.class_breakdown(ran, WALLTIME, "Who pays, by walltime"),
         _over_time(lines, pair),
     ]
     return [one for one in drawn if one is not None]

@@ -58,7 +58,7 @@ class Cell(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Shown:
+class ComparisonTable:
     """Title and unit per column; trace, dispatcher, runs and cells per row."""
 
     columns: list[tuple[str, str]]
@@ -67,7 +67,7 @@ class Shown:
     """Remarks, omitted figures, failures."""
 
 
-def shown(lines: Sequence[Line], more: Sequence[str] = ()) -> Shown:
+def full_table(lines: Sequence[Line], more: Sequence[str] = ()) -> ComparisonTable:
     """Table of all rows; omits and lists metrics that are 0 or undefined."""
     told = [key for key in KEYS if any((figure := line.figure(key)) and figure.mean for line in lines)]
     known = {key for line in lines for run in line.done for key in run.metrics or {}}
@@ -77,13 +77,13 @@ def shown(lines: Sequence[Line], more: Sequence[str] = ()) -> Shown:
     return _table(lines, told, [*_notes(lines, left_out), *more])
 
 
-def brief(lines: Sequence[Line]) -> Shown:
+def brief_table(lines: Sequence[Line]) -> ComparisonTable:
     """Table of main metrics."""
     told = [key for key in _BRIEF if key not in OF_POWER or any(line.figure(key) for line in lines)]
-    return _table(lines, told, [*_rejected(lines), *_unlike(lines)])
+    return _table(lines, told, [*_rejection_lines(lines), *_rejection_notes(lines)])
 
 
-def _table(lines: Sequence[Line], told: Collection[str], notes: list[str]) -> Shown:
+def _table(lines: Sequence[Line], told: Collection[str], notes: list[str]) -> ComparisonTable:
     of_line = {key: [line.figure(key) for line in lines] for key in told}
     most = {key: max((figure.mean for figure in of_line[key] if figure), default=0.0) for key in told}
     # One unit for all waits eases comparison.
@@ -102,7 +102,7 @@ def _table(lines: Sequence[Line], told: Collection[str], notes: list[str]) -> Sh
             for key in told
         ]  # fmt: skip
         rows.append((line.trace, line.label, _runs(line), cells))
-    return Shown([(metric_of(key).heading, units[key][0]) for key in told], rows, notes)
+    return ComparisonTable([(metric_of(key).heading, units[key][0]) for key in told], rows, notes)
 
 
 def _may_be_chance(line: Line, first: Line | None, key: str) -> bool:
@@ -148,13 +148,13 @@ def _notes(lines: Sequence[Line], left_out: list[str]) -> Iterator[str]:
             f"Central and distributed dispatchers stand side by side on {_listed(unlike)}: CPU a decision counts "
             "different things, and a central one does not renegotiate, so nobody is marked as the best in either."
         )
-    yield from _unlike(lines)
+    yield from _rejection_notes(lines)
     for line in lines:
         for run in line.failed:
             yield f"Failed: {line.trace}, {line.label}, {run.drawn_by}: {run.error}"
 
 
-def _unlike(lines: Sequence[Line]) -> Iterator[str]:
+def _rejection_notes(lines: Sequence[Line]) -> Iterator[str]:
     """Notes on unequal rejections."""
     traces = [trace for trace, group in by_trace(lines).items() if not same_rejections(group)]
     if traces:
@@ -168,7 +168,7 @@ def _listed(names: Sequence[str]) -> str:
     return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
 
-def _rejected(lines: Sequence[Line]) -> Iterator[str]:
+def _rejection_lines(lines: Sequence[Line]) -> Iterator[str]:
     for line in lines:
         counts = [int((run.metrics or {}).get("rejected") or 0) for run in line.done]
         if any(counts):
@@ -216,7 +216,7 @@ def _number(value: float, decimals: int) -> str:
     return f"{value:,.{decimals}f}"
 
 
-def plain(table: Shown) -> str:
+def plain(table: ComparisonTable) -> str:
     """Means as aligned text."""
     rows = [["trace", "dispatcher", *_heads(table)]]
     rows += [[trace, label, *(cell.mean for cell in cells)] for trace, label, _, cells in table.rows]
@@ -231,11 +231,11 @@ def plain(table: Shown) -> str:
     return "\n".join([*lines, *(f"  {note}" for note in table.notes)])
 
 
-def _heads(table: Shown) -> list[str]:
+def _heads(table: ComparisonTable) -> list[str]:
     return [f"{title} ({unit})" if unit else title for title, unit in table.columns]
 
 
-def markdown(table: Shown) -> str:
+def markdown(table: ComparisonTable) -> str:
     """Table as Markdown."""
     head = ["trace", "dispatcher", "runs", *_heads(table)]
     lines = ["| " + " | ".join(head) + " |", "| --- | --- |" + " ---: |" * (len(head) - 2)]
@@ -250,9 +250,9 @@ def in_markdown(text: str) -> str:
     return _MARKDOWN.sub(r"\\\1", " ".join(text.split()))
 
 
-def latex(table: Shown) -> str:
+def latex(table: ComparisonTable) -> str:
     """Table as LaTeX tabular (booktabs, graphicx)."""
-    heads = ["trace", "dispatcher", "runs", *(_stacked(title, unit) for title, unit in table.columns)]
+    heads = ["trace", "dispatcher", "runs", *(_stacked_head(title, unit) for title, unit in table.columns)]
     lines = [
         r"% Needs \usepackage{booktabs} and \usepackage{graphicx}.",
         *(f"% {' '.join(note.split())}" for note in table.notes),
@@ -272,7 +272,7 @@ def latex(table: Shown) -> str:
     return "\n".join([*lines, r"\bottomrule", r"\end{tabular}}", ""])
 
 
-def _stacked(title: str, unit: str) -> str:
+def _stacked_head(title: str, unit: str) -> str:
     words = [*map(in_latex, title.split()), *([f"({in_latex(unit)})"] if unit else [])]
     return r"\shortstack[r]{" + r"\\".join(words) + "}"
 

@@ -22,7 +22,7 @@ MOST_QUEUES: Final = len(chart.CYCLE)
 """Limit of separate queues."""
 FEW: Final = 10
 """Smaller classes are dots without curve."""
-_APART: Final = 0.005
+_LEAST_DIFFERENCE: Final = 0.005
 """Curves start at this difference of shares."""
 _POINTS: Final = 400
 """Points per curve."""
@@ -79,7 +79,7 @@ def dress_shares(axes: Axes, curves: Sequence[Floats]) -> None:
     ordered = [np.sort(values) for values in curves if len(values) >= FEW] or [np.sort(values) for values in curves]
     at = np.unique(np.concatenate([values[:: max(len(values) // _POINTS, 1)] for values in ordered]))
     shares = np.stack([np.searchsorted(values, at, "right") / len(values) for values in ordered])
-    apart = np.flatnonzero(np.ptp(shares, axis=0) > _APART)
+    apart = np.flatnonzero(np.ptp(shares, axis=0) > _LEAST_DIFFERENCE)
     first = max(int(apart[0]) - 1, 0) if len(apart) else 0
     least = np.floor(10 * shares[:, first].min() - 1e-9) / 10
     axes.set_xscale("log")

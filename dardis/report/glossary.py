@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 from markupsafe import Markup, escape
 
 
-class Meaning(NamedTuple):
+class GlossaryEntry(NamedTuple):
     """Definition of a term."""
 
     text: str
@@ -17,35 +17,39 @@ class Meaning(NamedTuple):
 
 
 _JOBS, _MACHINE, _SCHEDULER = "of-the-jobs", "of-the-machine", "of-the-scheduler"
-GLOSSARY: Final[dict[str, Meaning]] = {
-    "killed": Meaning("stopped before its end: at its walltime, or because a node failed", _JOBS),
-    "rejected": Meaning("never started: too large for the machine, or against a rule of the site", _JOBS),
-    "makespan": Meaning("from the first submission to the last end", _JOBS),
-    "wait": Meaning("from submission to start", _JOBS),
-    "bounded slowdown": Meaning("(wait + run) / run, at least 1, where runs under 10 s count as 10 s", _JOBS),
-    "slowdown": Meaning("(wait + run) / run", _JOBS),
-    "late jobs": Meaning("jobs that started after their latest start", _JOBS),
-    "weighted tardiness": Meaning("tardiness in windows: each job's over the time between its earliest and latest "
+GLOSSARY: Final[dict[str, GlossaryEntry]] = {
+    "killed": GlossaryEntry("stopped before its end: at its walltime, or because a node failed", _JOBS),
+    "rejected": GlossaryEntry("never started: too large for the machine, or against a rule of the site", _JOBS),
+    "makespan": GlossaryEntry("from the first submission to the last end", _JOBS),
+    "wait": GlossaryEntry("from submission to start", _JOBS),
+    "bounded slowdown": GlossaryEntry("(wait + run) / run, at least 1, where runs under 10 s count as 10 s", _JOBS),
+    "slowdown": GlossaryEntry("(wait + run) / run", _JOBS),
+    "late jobs": GlossaryEntry("jobs that started after their latest start", _JOBS),
+    "weighted tardiness": GlossaryEntry(
+        "tardiness in windows: each job's over the time between its earliest and latest "
                                   "start", _JOBS),
-    "tardiness": Meaning("sum over jobs of the time from the deadline (latest start) to a later start", _JOBS),
-    "weighted queue time": Meaning("waits in windows: each job's over the time between its earliest and latest start",
+    "tardiness": GlossaryEntry("sum over jobs of the time from the deadline (latest start) to a later start", _JOBS),
+    "weighted queue time": GlossaryEntry(
+        "waits in windows: each job's over the time between its earliest and latest start",
                                    _JOBS),
-    "fragmentation": Meaning("blocks of neighbouring nodes of a job", _JOBS),
-    "spread": Meaning("number of nodes from a job's first to its last node, over the nodes of the job", _JOBS),
-    "overutilisation": Meaning("core-seconds used above the desired profile, or above the capacity without one",
+    "fragmentation": GlossaryEntry("blocks of neighbouring nodes of a job", _JOBS),
+    "spread": GlossaryEntry("number of nodes from a job's first to its last node, over the nodes of the job", _JOBS),
+    "overutilisation": GlossaryEntry("core-seconds used above the desired profile, or above the capacity without one",
                                _MACHINE),
-    "utilisation": Meaning("core-seconds of all runs over those of the machine in the makespan", _MACHINE),
-    "dissimilarity": Meaning("distance between use and desired profile up to the last deadline", "dissimilarity"),
-    "decisions": Meaning("number of times that the scheduler decided", _SCHEDULER),
-    "renegotiations": Meaning("requests and claims after a job's first: doubled windows, and asking again for earlier "
+    "utilisation": GlossaryEntry("core-seconds of all runs over those of the machine in the makespan", _MACHINE),
+    "dissimilarity": GlossaryEntry("distance between use and desired profile up to the last deadline", "dissimilarity"),
+    "decisions": GlossaryEntry("number of times that the scheduler decided", _SCHEDULER),
+    "renegotiations": GlossaryEntry(
+        "requests and claims after a job's first: doubled windows, and asking again for earlier "
                               "starts", _SCHEDULER),
-    "messages": Meaning("messages between task managers and node managers", _SCHEDULER),
-    "overhead": Meaning("CPU time of decisions over the time from the first submission to the last end", _SCHEDULER),
-    "clairvoyant": Meaning("with knowledge of all jobs and runtimes in advance", "clairvoyance"),
-    "pue": Meaning("power usage effectiveness: energy of IT and cooling over that of IT", "power-and-money"),
-    "cycles": Meaning("shut-downs of a node, each followed by a boot before it is used again",
+    "messages": GlossaryEntry("messages between task managers and node managers", _SCHEDULER),
+    "overhead": GlossaryEntry("CPU time of decisions over the time from the first submission to the last end",
+    _SCHEDULER),
+    "clairvoyant": GlossaryEntry("with knowledge of all jobs and runtimes in advance", "clairvoyance"),
+    "pue": GlossaryEntry("power usage effectiveness: energy of IT and cooling over that of IT", "power-and-money"),
+    "cycles": GlossaryEntry("shut-downs of a node, each followed by a boot before it is used again",
                       "of-nodes-that-are-switched"),
-    "schedule digest": Meaning("fingerprint of the schedule: equal schedules have equal digests",
+    "schedule digest": GlossaryEntry("fingerprint of the schedule: equal schedules have equal digests",
                                "the-digest"),
 }  # fmt: skip
 """Longer terms come first."""
@@ -59,13 +63,13 @@ _FOUND: Final = re.compile(
 )
 
 
-class LinkedWords:
+class TermLinker:
     """Terms used in a page."""
 
     def __init__(self) -> None:
         self._used: set[str] = set()
 
-    def linked(self, text: str) -> Markup:
+    def link_terms(self, text: str) -> Markup:
         """Link terms in a text."""
         pieces = _FOUND.split(str(text))
         return Markup("").join(self._link(piece) if place % 2 else piece for place, piece in enumerate(pieces))
@@ -75,7 +79,7 @@ class LinkedWords:
         self._used.add(word)
         return Markup('<a class="word" href="#{}">{}</a>').format(anchor(word), said)
 
-    def used(self) -> list[tuple[str, str, str]]:
+    def used_terms(self) -> list[tuple[str, str, str]]:
         """Anchor, term and meaning of linked terms."""
         return [(anchor(word), word, GLOSSARY[word].text) for word in sorted(self._used)]
 

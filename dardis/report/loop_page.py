@@ -13,11 +13,11 @@ from matplotlib.ticker import MaxNLocator, NullLocator
 from dardis.model.arrays import Floats, Ints
 from dardis.model.step_function import StepFunction
 from dardis.report import chart
-from dardis.report.chart import Chart, Form, TimeAxis, write_charts
+from dardis.report.chart import Chart, ChartFormat, TimeAxis, write_charts
 from dardis.report.over_time import draw_steps
 from dardis.report.plan_charts import LEGEND
 from dardis.report.run_page import write_page
-from dardis.report.words import of_key
+from dardis.report.words import label_and_value
 
 Value = str | int | float | None
 
@@ -63,7 +63,7 @@ class LoopPage:
     rules: Sequence[tuple[str, Sequence[str]]]
 
 
-def draw_loop(path: Path, page: LoopPage, *, form: Form | None = None) -> None:
+def draw_loop(path: Path, page: LoopPage, *, form: ChartFormat | None = None) -> None:
     """Write the page; with `form`, also charts. Raises OSError."""
     picture, summary = page.picture, page.summary
     with chart.style():
@@ -89,7 +89,7 @@ def draw_loop(path: Path, page: LoopPage, *, form: Form | None = None) -> None:
         path, "loop.html.j2", title=page.title, lead=page.lead, first=page.first,
         notes=list(dict.fromkeys(page.notes)), headlines=headlines, charts=charts, tables=tables, rules=page.rules,
         figures=[
-            of_key(name, value, picture.currency)
+            label_and_value(name, value, picture.currency)
             for name, value in summary.items() if name not in {"notes", "currency"}
         ],
     )  # fmt: skip
@@ -244,9 +244,9 @@ def surroundings(picture: LoopPicture) -> Chart:
 def _short(value: Value) -> str:
     """Number with three or four digits."""
     if not isinstance(value, float):
-        return _words(value)
+        return _value_text(value)
     return f"{value:,.{0 if abs(value) >= 1000 else 1 if abs(value) >= 10 else 2}f}"
 
 
-def _words(value: Value) -> str:
+def _value_text(value: Value) -> str:
     return "–" if value is None else f"{value:,.3f}" if isinstance(value, float) else str(value)

@@ -17,7 +17,7 @@ from dardis.model.errors import InputError
 from dardis.model.files import write_json
 from dardis.model.job import NO_TIME
 from dardis.model.step_function import StepFunction
-from dardis.report.chart import Form, TimeAxis
+from dardis.report.chart import ChartFormat, TimeAxis
 from dardis.report.loop_page import LoopPage, LoopPicture, draw_loop
 
 PICTURE_FILE: Final = "picture.json"
@@ -56,7 +56,7 @@ class Axis(Record):
     unix_start: Time | None
 
     @property
-    def shown(self) -> TimeAxis:
+    def time_axis(self) -> TimeAxis:
         """Axis for drawing."""
         return TimeAxis(self.start, self.end, self.unix_start)
 
@@ -127,7 +127,7 @@ class _Picture(Record):
     promised: list[tuple[Amount, Amount, Amount, Amount] | None]
 
     @model_validator(mode="after")
-    def _goes_together(self) -> _Picture:
+    def _check_lengths(self) -> _Picture:
         if len(self.edges) < 2 or not ascending(self.edges):
             raise ValueError("edges that don't ascend")
         if {len(self.temp_c), len(self.price)} != {len(self.edges) - 1}:
@@ -144,7 +144,7 @@ class _Picture(Record):
     @property
     def picture(self) -> LoopPicture:
         return LoopPicture(
-            axis=self.axis.shown,
+            axis=self.axis.time_axis,
             nodes_on=self.nodes_on.function,
             nodes=self.nodes,
             spares=None if self.spares is None else self.spares.function,
@@ -164,7 +164,7 @@ class _Picture(Record):
         )
 
 
-class _Page(Record):
+class _LoopPageRecord(Record):
     title: str
     lead: str
     first: list[str]
@@ -176,7 +176,7 @@ class _Page(Record):
     rules: list[tuple[str, list[str]]]
 
     @model_validator(mode="after")
-    def _is_whole(self) -> _Page:
+    def _check_rows(self) -> _LoopPageRecord:
         if not self.summary.keys() >= _HEADLINES or any(isinstance(self.summary[key], str) for key in _HEADLINES):
             raise ValueError("figures that the page begins with are missing")
         if any(not row.keys() >= set(columns) for columns, rows in (self.days, self.beside) for row in rows):
@@ -186,11 +186,11 @@ class _Page(Record):
 
 def read_loop_picture(folder: Path) -> LoopPage:
     """Read a page of days. Raises InputError."""
-    page = read_json(picture_of(folder), _Page)
+    page = read_json(picture_of(folder), _LoopPageRecord)
     return LoopPage(**(dict(page) | {"picture": page.picture.picture}))
 
 
-def redraw_loop(folder: Path, *, form: Form | None = None) -> Path:
+def redraw_loop(folder: Path, *, form: ChartFormat | None = None) -> Path:
     """Redraw a report; with `form`, also charts. Raises InputError and OSError."""
     path = folder / "report.html"
     draw_loop(path, read_loop_picture(folder), form=form)

@@ -13,7 +13,7 @@ from dardis.config.platform_record import Record
 from dardis.config.toml_file import read_json
 from dardis.model.branch import Branch
 from dardis.report import chart, plan_charts
-from dardis.report.chart import Form, write_charts
+from dardis.report.chart import ChartFormat, write_charts
 from dardis.report.pictures import Amount, Amounts, Axis, Some, Steps, Time, ascending, numbers, picture_of
 from dardis.report.plan_charts import PlannedDay, tree
 from dardis.report.run_page import write_page
@@ -39,7 +39,7 @@ class PlanPage:
     figures: Sequence[tuple[str, str]]
 
 
-def draw_plan(path: Path, page: PlanPage, *, form: Form | None = None) -> None:
+def draw_plan(path: Path, page: PlanPage, *, form: ChartFormat | None = None) -> None:
     """Write the page; with `form`, also charts. Raises OSError."""
     day = page.day
     with chart.style():
@@ -77,7 +77,7 @@ class _Day(Record):
     expected: tuple[list[Amount], list[Amount]] | None
 
     @model_validator(mode="after")
-    def _goes_together(self) -> _Day:
+    def _check_lengths(self) -> _Day:
         each = [*self.columns.values(), *self.money.values(), *(self.expected or ())]
         if len(self.edges) < 2 or not ascending(self.edges) or {len(one) for one in each} != {len(self.edges) - 1}:
             raise ValueError("edges that don't ascend, or not a value for each segment between them")
@@ -90,7 +90,7 @@ class _Day(Record):
     @property
     def day(self) -> PlannedDay:
         return PlannedDay(
-            axis=self.axis.shown,
+            axis=self.axis.time_axis,
             edges=np.array(self.edges, np.int64),
             columns={name: numbers(values) for name, values in self.columns.items()},
             money={name: np.array(values) for name, values in self.money.items()},
@@ -116,7 +116,7 @@ class _Branch(Record):
         return Branch(self.said, yes, no)
 
 
-class _Page(Record):
+class _PlanPageRecord(Record):
     title: str
     lead: str
     first: list[str]
@@ -132,12 +132,12 @@ class _Page(Record):
 
 def read_plan_picture(folder: Path) -> PlanPage:
     """Read a plan's page. Raises InputError."""
-    page = read_json(picture_of(folder), _Page)
+    page = read_json(picture_of(folder), _PlanPageRecord)
     trees = [(name, tree.branch) for name, tree in page.trees]
     return PlanPage(**(dict(page) | {"day": page.day.day, "trees": trees}))
 
 
-def redraw_plan(folder: Path, *, form: Form | None = None) -> Path:
+def redraw_plan(folder: Path, *, form: ChartFormat | None = None) -> Path:
     """Redraw a plan's report; with `form`, also charts. Raises InputError and OSError."""
     path = folder / "report.html"
     draw_plan(path, read_plan_picture(folder), form=form)

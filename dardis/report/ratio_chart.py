@@ -94,7 +94,7 @@ _MORE: Final = ("mean_bounded_slowdown", "max_wait_s")
 """Added if fewer than three thesis metrics have values."""
 
 
-def placed(lines: Sequence[Line], keys: Sequence[str]) -> dict[str, tuple[float, float, list[float]]]:
+def radial_positions(lines: Sequence[Line], keys: Sequence[str]) -> dict[str, tuple[float, float, list[float]]]:
     """Median, maximum, and radial positions of rows, per metric.
 
     Centre: 0; half-way: median; rim: twice the median, or the maximum if larger. Metrics without comparable positive
@@ -114,9 +114,9 @@ def placed(lines: Sequence[Line], keys: Sequence[str]) -> dict[str, tuple[float,
 
 def radar(lines: Sequence[Line], title: str) -> Chart | None:
     """Radar of up to MOST_LINES rows; None for fewer than three metrics."""
-    shown = placed(lines, list(_THESIS))
+    shown = radial_positions(lines, list(_THESIS))
     if len(shown) < 3:
-        shown |= placed(lines, list(_MORE))
+        shown |= radial_positions(lines, list(_MORE))
     if len(shown) < 3:
         return None
     drawing = Figure(figsize=(chart.FULL, 4.6))
@@ -133,7 +133,7 @@ def radar(lines: Sequence[Line], title: str) -> Chart | None:
     axes.set_yticks([0.5, 1.0], ["median", "2 × median, or most"], fontsize=7.5, color=chart.GREY)
     axes.set_rlabel_position(180 / len(shown))
     names = [
-        f"{_name(key)}\nmedian {_said(key, median)}\nmost {_said(key, largest)}"
+        f"{_name(key)}\nmedian {_value_text(key, median)}\nmost {_value_text(key, largest)}"
         for key, (median, largest, _) in shown.items()
     ]
     axes.set_xticks(angles, names)
@@ -156,7 +156,7 @@ def _name(key: str) -> str:
     return metric_of(key).heading.replace(" from ", "\nfrom ").replace("bounded ", "bounded\n")
 
 
-def _said(key: str, value: float) -> str:
+def _value_text(key: str, value: float) -> str:
     if kind := excess_kind(key):
         return words.amount_seconds(kind, value)
     metric = metric_of(key)

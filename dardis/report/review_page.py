@@ -17,7 +17,7 @@ from dardis.report.chart import Chart, TimeAxis
 from dardis.report.over_time import draw_steps
 from dardis.report.plan_charts import LEGEND
 from dardis.report.run_page import write_page
-from dardis.report.words import NOTHING, of_key, share
+from dardis.report.words import NOTHING, label_and_value, share
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,11 @@ def draw_review(path: Path, *, title: str, lead: str, first: Sequence[str], pict
         ("mean wait, beside no plan", f"{later / 60:+,.1f} min"),
     ]
     rows = [
-        (of_key(key, value, currency)[0], of_key(key, value, currency)[1], of_key(key, plain.figures[key], currency)[1])
+        (
+            label_and_value(key, value, currency)[0],
+            label_and_value(key, value, currency)[1],
+            label_and_value(key, plain.figures[key], currency)[1],
+        )
         for key, value in ours.figures.items()
     ]
     rows.append(("Energy and cooling for 1,000 core-hours", _money(ours, currency), _money(plain, currency)))
@@ -89,7 +93,7 @@ def use(picture: ReviewPicture) -> Chart:
     draw_steps(axes, picture.axis, plain.used, 1.0, colour=chart.GREY, label=plain.name, filled=False)
     if picture.cap is not None:
         draw_steps(axes, picture.axis, picture.cap, 1.0, colour=chart.VERMILLION, label="cap of the plan", filled=False)
-    _up_to(axes, picture, picture.cores, "cores")
+    _dress_axes(axes, picture, picture.cores, "cores")
     return chart.finish(drawing, "Cores in use", "What jobs held, and the cap that the plan set on it.")
 
 
@@ -99,11 +103,11 @@ def nodes(picture: ReviewPicture) -> Chart:
     ours, plain = picture.ours, picture.plain
     draw_steps(axes, picture.axis, ours.nodes_on, 1.0, colour=chart.BLUE, label=ours.name, filled=True)
     draw_steps(axes, picture.axis, plain.nodes_on, 1.0, colour=chart.GREY, label=plain.name, filled=False)
-    _up_to(axes, picture, picture.nodes, "nodes")
+    _dress_axes(axes, picture, picture.nodes, "nodes")
     return chart.finish(drawing, "Nodes on", "Nodes that are neither shutting down, nor off, nor booting.")
 
 
-def _up_to(axes: Axes, picture: ReviewPicture, most: int, name: str) -> None:
+def _dress_axes(axes: Axes, picture: ReviewPicture, most: int, name: str) -> None:
     axes.set_ylim(0, 1.04 * most)
     axes.set_ylabel(name)
     axes.legend(**LEGEND)

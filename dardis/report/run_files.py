@@ -38,7 +38,7 @@ QUEUE_COLUMNS: Final = ("queue_late_jobs", "queue_tardiness_s", "queue_weighted_
 
 
 @dataclass(frozen=True)
-class Group:
+class JobGroup:
     """Jobs of a queue or user (`by`), with figures."""
 
     by: str
@@ -59,7 +59,7 @@ class RunFiles:
     schedule: Schedule
     platform: Platform
     metrics: dict[str, Any]
-    by: list[Group]
+    by: list[JobGroup]
     profile: dict[str, StepFunction]
     run: RunRecord
     decisions: Floats | None
@@ -111,14 +111,14 @@ def _downtime(path: Path, platform: Platform) -> Downtime:
     return downtime
 
 
-def _groups(path: Path) -> list[Group]:
+def _groups(path: Path) -> list[JobGroup]:
     cells = CsvCells.of_csv(path)
     more = (*FOOTPRINT_COLUMNS, *QUEUE_COLUMNS)
     shown = (*BY_COLUMNS, *DEADLINE_COLUMNS, *(name for name in more if name in cells.header))
     figures = zip(*(cells.values(name, _figure, "a figure of a metrics_by.csv") for name in shown), strict=True)
     by, names = (cells.values(name, from_cell, "a metrics_by.csv") for name in ("by", "name"))
     return [
-        Group(of, name, dict(zip(shown, found, strict=True)))
+        JobGroup(of, name, dict(zip(shown, found, strict=True)))
         for of, name, found in zip(by, names, figures, strict=True)
     ]
 

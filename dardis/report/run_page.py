@@ -7,13 +7,13 @@ from typing import Final
 
 import jinja2
 
-from dardis.config.cuts import Clock, Cut, seconds_of
+from dardis.config.cuts import Cut, TraceClock, seconds_of
 from dardis.model.errors import InputError
 from dardis.model.files import atomic_text
 from dardis.report import distributions, gantt, over_time, run_summary
-from dardis.report.chart import Chart, Form, TimeAxis, style, write_charts
+from dardis.report.chart import Chart, ChartFormat, TimeAxis, style, write_charts
 from dardis.report.gantt import MOST_BLOCKS, gantt_of_jobs
-from dardis.report.glossary import LinkedWords
+from dardis.report.glossary import TermLinker
 from dardis.report.run_files import RunFiles, read_run
 
 Span = tuple[Cut, Cut]
@@ -21,7 +21,7 @@ Span = tuple[Cut, Cut]
 _NEVER: Final = 1 << 60
 
 
-def draw_report(run_dir: Path, *, form: Form | None = None, span: Span | None = None) -> Path:
+def draw_report(run_dir: Path, *, form: ChartFormat | None = None, span: Span | None = None) -> Path:
     """Write a run's `report.html`; return its path. With `form`, also write charts.
 
     `span` adds a chart of single jobs. Raises InputError for invalid files or an empty span, and OSError.
@@ -40,8 +40,11 @@ def draw_report(run_dir: Path, *, form: Form | None = None, span: Span | None = 
         setup=run_summary.setup(files),
         warnings=list(dict.fromkeys(files.run.warnings)),
         lists=[
-            ("rejected", run_summary.listed([f"job {one.job}; reason {one.reason}" for one in files.run.rejected])),
-            ("skipped", run_summary.listed(files.run.skipped)),
+            (
+                "rejected",
+                run_summary.first_entries([f"job {one.job}; reason {one.reason}" for one in files.run.rejected]),
+            ),
+            ("skipped", run_summary.first_entries(files.run.skipped)),
         ],
         groups=[(by, *run_summary.group_table(files, by)) for by in ("queue", "user")],
         charts=drawn,
@@ -57,9 +60,9 @@ def write_page(path: Path, template: str, **values: object) -> None:
         loader=jinja2.PackageLoader("dardis.report"), autoescape=True, undefined=jinja2.StrictUndefined,
         trim_blocks=True, lstrip_blocks=True,
     )  # fmt: skip
-    words = LinkedWords()
-    pages.filters["linked"] = words.linked
-    text = pages.get_template(template).render(values, used_words=words.used)
+    words = TermLinker()
+    pages.filters["linked"] = words.link_terms
+    text = pages.get_template(template).render(values, used_words=words.used_terms)
     with atomic_text(path) as file:
         file.write(text)
 
@@ -78,7 +81,7 @@ def _jobs_within(files: RunFiles, span: Span) -> Chart:
     """Single jobs in a span. Raises InputError."""
     schedule, run = files.schedule, files.run
     begins, first = "seconds, +2d, or a run with --calendar-start", int(schedule.submit.min(initial=_NEVER))
-    clock = Clock(Path(run.trace or "the trace"), first, run.unix_start, begins)
+    clock = TraceClock(Path(run.trace or "the trace"), first, run.unix_start, begins)
     start, end = (seconds_of("--gantt", cut, clock) for cut in span)
     if not -_NEVER < start < end < _NEVER:
         raise InputError("--gantt", f"from {start} s to {end} s", "FROM before TO")

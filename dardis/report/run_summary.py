@@ -15,7 +15,7 @@ LISTED: Final = 12
 """Most rows of long lists."""
 
 
-class Row(NamedTuple):
+class SummaryRow(NamedTuple):
     """Name, value, meaning."""
 
     name: str
@@ -34,7 +34,7 @@ _HEADLINES: Final = (
 )
 
 
-def headlines(metrics: dict[str, Any], currency: str = "EUR") -> list[Row]:
+def headlines(metrics: dict[str, Any], currency: str = "EUR") -> list[SummaryRow]:
     """Main figures, mean wait first; late jobs and overutilisation if any."""
     shown = {key for key in _HEADLINES if metrics.get(key) is not None} - {"late_jobs"}
     shown |= {key for key, value in metrics.items() if (key == "late_jobs" or excess_kind(key)) and value}
@@ -42,30 +42,30 @@ def headlines(metrics: dict[str, Any], currency: str = "EUR") -> list[Row]:
     return [row for key, row in sorted(rows, key=lambda found: found[0] != _HEADLINES[0]) if key in shown]
 
 
-def figures(metrics: dict[str, Any], currency: str = "EUR") -> list[Row]:
+def figures(metrics: dict[str, Any], currency: str = "EUR") -> list[SummaryRow]:
     """All numeric figures."""
     known = {key: value for key, value in metrics.items() if value is not None and not isinstance(value, str)}
     return [row for _, row in _rows(known, currency)]
 
 
-def _rows(metrics: dict[str, Any], currency: str) -> list[tuple[str, Row]]:
+def _rows(metrics: dict[str, Any], currency: str) -> list[tuple[str, SummaryRow]]:
     places = {name: place for place, name in enumerate(METRICS)}
     keys = sorted(metrics, key=lambda key: places.get(metric_of(key).name, len(places)))
     return [(key, _row(key, metrics[key], currency)) for key in keys]
 
 
-def _row(key: str, value: Any, currency: str) -> Row:  # noqa: ANN401 — whatever a metrics.json holds
+def _row(key: str, value: Any, currency: str) -> SummaryRow:  # noqa: ANN401 — whatever a metrics.json holds
     metric, kind = metric_of(key), excess_kind(key)
     name = metric.caption if kind is None else f"{metric.caption}, {kind}"
     if value is None or not isinstance(value, int | float):
-        return Row(name, words.NOTHING if value is None else str(value), metric.meaning)
+        return SummaryRow(name, words.NOTHING if value is None else str(value), metric.meaning)
     if kind is not None:
-        return Row(name, words.amount_seconds(kind, value), metric.meaning)
+        return SummaryRow(name, words.amount_seconds(kind, value), metric.meaning)
     text = words.in_unit(metric.unit_text, value)
-    return Row(name, f"{text} {currency}" if metric.unit_text == "currency" else text, metric.meaning)
+    return SummaryRow(name, f"{text} {currency}" if metric.unit_text == "currency" else text, metric.meaning)
 
 
-def setup(files: RunFiles) -> list[Row]:
+def setup(files: RunFiles) -> list[SummaryRow]:
     """Setup, and schedule digest."""
     run, platform = files.run, files.platform
     told = [
@@ -88,7 +88,7 @@ def setup(files: RunFiles) -> list[Row]:
         ("DARDIS", run.dardis_version),
         ("Schedule digest", files.metrics.get("schedule_digest")),
     ]
-    return [Row(name, str(value)) for name, value in told if value is not None and value != ""]
+    return [SummaryRow(name, str(value)) for name, value in told if value is not None and value != ""]
 
 
 def _walltimes(run: RunRecord) -> str:
@@ -125,7 +125,7 @@ def group_table(files: RunFiles, by: str) -> tuple[list[str], list[list[str]], i
 class NothingRan(NamedTuple):
     """Message and reasons."""
 
-    said: str
+    message: str
     reasons: list[str]
 
 
@@ -134,13 +134,13 @@ def nothing_ran(files: RunFiles) -> NothingRan:
     jobs = len(files.schedule.number)
     said = f"No job ran: all {jobs:,} were rejected." if jobs else "No job ran: the trace has none."
     reasons = Counter(one.reason for one in files.run.rejected)
-    return NothingRan(said, listed([f"{_jobs(count)}: {why}" for why, count in reasons.most_common()]))
+    return NothingRan(said, first_entries([f"{_jobs(count)}: {why}" for why, count in reasons.most_common()]))
 
 
 def _jobs(count: int) -> str:
     return f"{count:,} {'job' if count == 1 else 'jobs'}"
 
 
-def listed(entries: list[str]) -> list[str]:
+def first_entries(entries: list[str]) -> list[str]:
     """First entries, and count of others."""
     return entries[:LISTED] + ([f"and {len(entries) - LISTED:,} more"] if len(entries) > LISTED else [])

@@ -15,20 +15,20 @@ from dardis.model.files import csv_rows, read_text
 from dardis.model.numbers import decimal_number, whole_number
 from dardis.report import chart, scale_charts
 from dardis.report.chart import Chart
-from dardis.report.scale_rows import ALL, FLAT, ScaleRow, said
+from dardis.report.scale_rows import ALL, FLAT, ScaleRow, setting_label
 from dardis.report.words import NOTHING, number
 
 _TABLED: Final = tuple(10**power for power in range(1, 7))
 """Ranks in the table."""
-_APART: Final = ("task_managers", "arity", "window_s", "reservations")
+_LINE_COLUMNS: Final = ("task_managers", "arity", "window_s", "reservations")
 """Columns that distinguish lines."""
-_ARITY: Final = _APART.index("arity")
+_ARITY: Final = _LINE_COLUMNS.index("arity")
 Key = tuple[str, ...]
 
 
 @dataclass(frozen=True)
-class Prediction:
-    """Row of predictions.csv; `key`: columns `_APART`."""
+class ScalePrediction:
+    """Row of predictions.csv; `key`: columns `_LINE_COLUMNS`."""
 
     scaling: Scaling
     nodes: int
@@ -38,7 +38,7 @@ class Prediction:
     network_ranks: int
 
 
-def read_predictions(path: Path) -> list[Prediction]:
+def read_predictions(path: Path) -> list[ScalePrediction]:
     """Read predictions.csv, if present. Raises InputError."""
     if not path.exists():
         return []
@@ -53,10 +53,10 @@ def read_predictions(path: Path) -> list[Prediction]:
     return found
 
 
-def _prediction(named: dict[str, str]) -> Prediction:
-    one = Prediction(
+def _prediction(named: dict[str, str]) -> ScalePrediction:
+    one = ScalePrediction(
         Scaling(named["scaling"]), whole_number(named["nodes"]), whole_number(named["ranks"]),
-        tuple(named[name] for name in _APART), decimal_number(named["predicted_s_per_job"]),
+        tuple(named[name] for name in _LINE_COLUMNS), decimal_number(named["predicted_s_per_job"]),
         whole_number(named["network_ranks"]),
     )  # fmt: skip
     for place, text in enumerate(one.key):
@@ -67,14 +67,16 @@ def _prediction(named: dict[str, str]) -> Prediction:
     return one
 
 
-def beyond_charts(rows: Sequence[ScaleRow], predictions: Sequence[Prediction]) -> list[Chart]:
+def beyond_charts(rows: Sequence[ScaleRow], predictions: Sequence[ScalePrediction]) -> list[Chart]:
     """Strong and weak scaling."""
     with chart.style():
-        drawn = [_drawn(rows, [one for one in predictions if one.scaling is scaling], scaling) for scaling in Scaling]
+        drawn = [
+            _scaling_chart(rows, [one for one in predictions if one.scaling is scaling], scaling) for scaling in Scaling
+        ]
     return [one for one in drawn if one is not None]
 
 
-def _drawn(rows: Sequence[ScaleRow], predictions: Sequence[Prediction], scaling: Scaling) -> Chart | None:
+def _scaling_chart(rows: Sequence[ScaleRow], predictions: Sequence[ScalePrediction], scaling: Scaling) -> Chart | None:
     if not predictions:
         return None
     strong, first = scaling is Scaling.STRONG, predictions[0]
@@ -112,21 +114,23 @@ def _drawn(rows: Sequence[ScaleRow], predictions: Sequence[Prediction], scaling:
 def _is_of(row: ScaleRow, key: Key) -> bool:
     asked_all = row.values["sample"] == ALL and row.values["overlap"] == 1
     several = row.number("ranks") > 1 and row.has("jobs_per_s")
-    return asked_all and several and tuple(str(row.values[name]) for name in _APART) == key
+    return asked_all and several and tuple(str(row.values[name]) for name in _LINE_COLUMNS) == key
 
 
-def _lines(predictions: Sequence[Prediction]) -> dict[Key, str]:
+def _lines(predictions: Sequence[ScalePrediction]) -> dict[Key, str]:
     """Labels, flat before trees."""
     keys = sorted({one.key for one in predictions}, key=lambda key: [int(x) if x.isdigit() else 0 for x in key])
-    varying = [place for place in range(len(_APART)) if len({key[place] for key in keys}) > 1] or [_ARITY]
-    return {key: ", ".join(said(_APART[place], _value(key[place])) for place in varying) for key in keys}
+    varying = [place for place in range(len(_LINE_COLUMNS)) if len({key[place] for key in keys}) > 1] or [_ARITY]
+    return {
+        key: ", ".join(setting_label(_LINE_COLUMNS[place], _value(key[place])) for place in varying) for key in keys
+    }
 
 
 def _value(text: str) -> int | str:
     return int(text) if text.isdigit() else text
 
 
-def predicted_table(predictions: Sequence[Prediction]) -> tuple[str, list[str], list[list[str]]] | None:
+def predicted_table(predictions: Sequence[ScalePrediction]) -> tuple[str, list[str], list[list[str]]] | None:
     """Strong scaling: heading, columns, cells; or None."""
     strong = [one for one in predictions if one.scaling is Scaling.STRONG and one.ranks in _TABLED]
     if not strong:

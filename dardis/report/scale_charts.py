@@ -16,7 +16,7 @@ from matplotlib.ticker import EngFormatter, FixedLocator, Formatter, NullFormatt
 from dardis.model.loggp import LogGP, flat_chain, tree_chain, wave_job_ns
 from dardis.report import chart
 from dardis.report.chart import Chart
-from dardis.report.scale_rows import ALL, FLAT, Line, ScaleRow, lines_over
+from dardis.report.scale_rows import ALL, FLAT, ScaleLine, ScaleRow, lines_over
 from dardis.report.words import number
 
 MOST_HOSTS: Final = 1_000_000
@@ -30,7 +30,7 @@ def charts(rows: Sequence[ScaleRow]) -> list[Chart]:
     with chart.style():
         drawn = [
             cpu_by_nodes(rows), cpu_of_samples(rows), over_ranks(rows, weak=False), over_ranks(rows, weak=True),
-            messages(rows), sampled(rows),
+            messages(rows), sample_chart(rows),
         ]  # fmt: skip
     return [one for one in drawn if one is not None]
 
@@ -49,7 +49,7 @@ def cpu_by_nodes(rows: Sequence[ScaleRow]) -> Chart | None:
     axes.set_ylabel("CPU time a node and job (ns)")
     legend(axes)
     caption = "CPU time of all ranks in rounds, over nodes and jobs. Level or falling: a job costs each node the same."
-    return chart.finish(drawing, "Work a node does not grow", caption + left_out(lines))
+    return chart.finish(drawing, "Work a node does not grow", caption + omission_caption(lines))
 
 
 def cpu_of_samples(rows: Sequence[ScaleRow]) -> Chart | None:
@@ -69,10 +69,10 @@ def cpu_of_samples(rows: Sequence[ScaleRow]) -> Chart | None:
     caption = (
         "CPU time of all ranks in rounds, over jobs. Level: a job that asks a few nodes costs as much on any machine."
     )
-    return chart.finish(drawing, "Work of a sampled job", caption + left_out(lines))
+    return chart.finish(drawing, "Work of a sampled job", caption + omission_caption(lines))
 
 
-def _xy(line: Line, x: str, y: str) -> tuple[list[float], list[float]]:
+def _xy(line: ScaleLine, x: str, y: str) -> tuple[list[float], list[float]]:
     return [row.number(x) for row in line.rows], [row.number(y) for row in line.rows]
 
 
@@ -103,7 +103,7 @@ def over_ranks(rows: Sequence[ScaleRow], *, weak: bool) -> Chart | None:
         "The machine grows with the ranks, so level is ideal." if weak else "One machine, cut into more and more parts."
     )
     title = "Weak scaling" if weak else "Strong scaling"
-    return chart.finish(drawing, title, caption + left_out(lines))
+    return chart.finish(drawing, title, caption + omission_caption(lines))
 
 
 def messages(rows: Sequence[ScaleRow]) -> Chart | None:
@@ -142,20 +142,20 @@ def messages(rows: Sequence[ScaleRow]) -> Chart | None:
         f"Dashed: predicted for one round a job and at most {_CHOSEN} hosts to confirm to, up to a million hosts. "
         "A flat round is a chain of two messages a host; a tree's grows with the logarithm."
     )
-    return chart.finish(drawing, "Messages", caption + left_out(lines))
+    return chart.finish(drawing, "Messages", caption + omission_caption(lines))
 
 
-def _over_hosts(rows: Sequence[ScaleRow]) -> list[Line]:
+def _over_hosts(rows: Sequence[ScaleRow]) -> list[ScaleLine]:
     alone = [row for row in rows if row.values["ranks"] == 1]
     several = [row for row in rows if row.values["ranks"] != 1]
     lines = lines_over(alone, "nodes", "chain")
     ranked = lines_over(several, "ranks", "chain") or lines_over(several, "ranks", "chain", weak=True)
-    return [Line(f"{line.label}, one process" if ranked else line.label, line.rows) for line in lines] + [
-        Line(f"{line.label}, ranks", line.rows) for line in ranked
+    return [ScaleLine(f"{line.label}, one process" if ranked else line.label, line.rows) for line in lines] + [
+        ScaleLine(f"{line.label}, ranks", line.rows) for line in ranked
     ]
 
 
-def sampled(rows: Sequence[ScaleRow]) -> Chart | None:
+def sample_chart(rows: Sequence[ScaleRow]) -> Chart | None:
     """Bytes and time per job over sample size."""
     lines = lines_over(rows, "sample", "jobs_per_s")
     if not lines:
@@ -175,7 +175,7 @@ def sampled(rows: Sequence[ScaleRow]) -> Chart | None:
     panels[1].set_xticks(range(len(sizes)), [ALL if size == ALL else f"{size}" for size in sizes])
     panels[1].set_xlabel("nodes asked first for each unit")
     legend(panels[0])
-    return chart.finish(drawing, "Less than everybody", "Fewer nodes asked, fewer messages." + left_out(lines))
+    return chart.finish(drawing, "Less than everybody", "Fewer nodes asked, fewer messages." + omission_caption(lines))
 
 
 def _sample_order(size: object) -> tuple[int, int]:
@@ -234,7 +234,7 @@ def legend(axes: Axes, extra: Sequence[Line2D] = (), columns: int = 1) -> None:
     axes.legend(handles=handles, loc="lower left", bbox_to_anchor=(0, 1), ncols=columns, borderaxespad=0.2, fontsize=8)
 
 
-def left_out(lines: Sequence[Line]) -> str:
+def omission_caption(lines: Sequence[ScaleLine]) -> str:
     """Caption for omitted lines."""
     more = len(lines) - MOST_LINES
     return f" {more} more lines are in the table only." if more > 0 else ""
@@ -247,11 +247,11 @@ MOST_MANAGERS: Final = 1024
 def manager_charts(rows: Sequence[ScaleRow], networks: Sequence[LogGP]) -> list[Chart]:
     """Available charts."""
     with chart.style():
-        drawn = [managed(rows), beyond(rows, networks)]
+        drawn = [throughput_chart(rows), beyond(rows, networks)]
     return [one for one in drawn if one is not None]
 
 
-def managed(rows: Sequence[ScaleRow]) -> Chart | None:
+def throughput_chart(rows: Sequence[ScaleRow]) -> Chart | None:
     """Jobs per second over task managers."""
     # Sampled jobs on many ranks first: they show the effect.
     ordered = sorted(rows, key=lambda row: (row.values["sample"] == ALL, -row.number("ranks")))
@@ -275,10 +275,10 @@ def managed(rows: Sequence[ScaleRow]) -> Chart | None:
         "Jobs placed a second of wall-clock time. Where all nodes are asked, each job keeps every rank busy: more "
         "task managers gain nothing but overlap."
     )
-    return chart.finish(drawing, "Many task managers", caption + left_out(lines))
+    return chart.finish(drawing, "Many task managers", caption + omission_caption(lines))
 
 
-def _predicted(line: Line) -> list[float]:
+def _predicted(line: ScaleLine) -> list[float]:
     return [row.number("jobs") / row.number("rounds") / row.number("predicted_s_per_round") for row in line.rows]
 
 

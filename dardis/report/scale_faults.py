@@ -9,7 +9,7 @@ import numpy as np
 
 from dardis.report import chart, scale_charts
 from dardis.report.chart import Chart
-from dardis.report.scale_rows import ALL, FLAT, Reader, ScaleRow, lines_over, real, whole
+from dardis.report.scale_rows import ALL, FLAT, Reader, ScaleRow, lines_over, real_number_reader, whole_number_reader
 
 COLUMNS: Final[tuple[tuple[str, str, str, float], ...]] = (
     ("nodes", "Nodes", "", 1), ("hosts", "Hosts", "", 1), ("task_managers", "Task managers", "", 1),
@@ -27,14 +27,15 @@ COLUMNS: Final[tuple[tuple[str, str, str, float], ...]] = (
 ASKED: Final = ("hosts", *(name for name, *_ in COLUMNS[2:13]))
 """Columns omitted if constant."""
 READERS: Final[dict[str, Reader]] = {
-    **dict.fromkeys(("nodes", "hosts", "task_managers", "jobs", "delay_s", "resend_s"), whole(1)),
-    "arity": whole(2, FLAT),
-    "sample": whole(1, ALL),
+    **dict.fromkeys(("nodes", "hosts", "task_managers", "jobs", "delay_s", "resend_s"), whole_number_reader(1)),
+    "arity": whole_number_reader(2, FLAT),
+    "sample": whole_number_reader(1, ALL),
     **dict.fromkeys(("window_s", "reservations", "seed", "crashes", "completed", "rejected", "lost", "run_twice",
-                     "violations", "claims", "refused", "cut", "messages", "dropped", "resent"), whole(0)),
-    **dict.fromkeys(("drop", "duplicate"), real(known=True)),
-    **dict.fromkeys(("agree_s_mean", "agree_s_most"), real(above_zero=True)),
-    "wait_s_mean": real(),
+                     "violations", "claims", "refused", "cut", "messages", "dropped", "resent"),
+                     whole_number_reader(0)),
+    **dict.fromkeys(("drop", "duplicate"), real_number_reader(known=True)),
+    **dict.fromkeys(("agree_s_mean", "agree_s_most"), real_number_reader(above_zero=True)),
+    "wait_s_mean": real_number_reader(),
     **dict.fromkeys(("dispatcher", "traffic_digest"), str),
 }  # fmt: skip
 
@@ -59,7 +60,7 @@ def fault_charts(rows: Sequence[ScaleRow]) -> list[Chart]:
         panels[1].set_xlabel("messages lost (%)")
         scale_charts.legend(panels[0])
         caption = "In virtual time: what is lost is sent again, and a job whose claim is refused asks anew."
-        return [chart.finish(drawing, "What loss costs", caption + scale_charts.left_out(lines))]
+        return [chart.finish(drawing, "What loss costs", caption + scale_charts.omission_caption(lines))]
 
 
 def fault_notes(rows: Sequence[ScaleRow]) -> list[str]:

@@ -13,7 +13,7 @@ from dardis.config.toml_file import read_json
 from dardis.model.loggp import LogGP
 from dardis.model.resources import Count
 from dardis.report import scale_faults, words
-from dardis.report.chart import Form, write_charts
+from dardis.report.chart import ChartFormat, write_charts
 from dardis.report.run_page import write_page
 from dardis.report.scale_beyond import beyond_charts, predicted_table, read_predictions
 from dardis.report.scale_charts import charts, manager_charts
@@ -74,7 +74,7 @@ class ScaleRecord(Record):
     """Planned rows; 0 from older versions."""
 
 
-def draw_scale_report(out: Path, *, form: Form | None = None) -> Path:
+def draw_scale_report(out: Path, *, form: ChartFormat | None = None) -> Path:
     """Write `report.html`; return its path. With `form`, also charts.
 
     Raises InputError and OSError.

@@ -25,12 +25,12 @@ _LARGEST: Final = 1e24
 """Limit of values."""
 
 
-def whole(least: int, word: str = "") -> Reader:
+def whole_number_reader(least: int, word: str = "") -> Reader:
     """Parser of whole numbers from `least`, or one word."""
     return lambda cell: cell if word and cell == word else whole_number(cell, least)
 
 
-def real(*, above_zero: bool = False, known: bool = False) -> Reader:
+def real_number_reader(*, above_zero: bool = False, known: bool = False) -> Reader:
     """Parser of numbers; empty cells need `known` false."""
 
     def parse(cell: str) -> Value:
@@ -45,17 +45,18 @@ def real(*, above_zero: bool = False, known: bool = False) -> Reader:
 
 
 _COLUMNS: Final[dict[str, Reader]] = {
-    **dict.fromkeys(("nodes", "ranks", "hosts", "task_managers", "overlap"), whole(1)),
-    "arity": whole(2, FLAT),
-    "sample": whole(1, ALL),
-    **dict.fromkeys(("window_s", "reservations", "seed", "completed", "root_message_bytes", "chain"), whole(0)),
-    **dict.fromkeys(("jobs", "repeat", "rounds"), whole(1)),
+    **dict.fromkeys(("nodes", "ranks", "hosts", "task_managers", "overlap"), whole_number_reader(1)),
+    "arity": whole_number_reader(2, FLAT),
+    "sample": whole_number_reader(1, ALL),
+    **dict.fromkeys(("window_s", "reservations", "seed", "completed", "root_message_bytes", "chain"),
+    whole_number_reader(0)),
+    **dict.fromkeys(("jobs", "repeat", "rounds"), whole_number_reader(1)),
     "waves": lambda cell: whole_number(cell, 1) if cell else None,
     **dict.fromkeys(("cpu_ns_per_node_job", "bytes_per_node", "message_bytes_per_node_job", "startup_s"),
-                    real(known=True)),
+                    real_number_reader(known=True)),
     **dict.fromkeys(("wall_s_per_round", "exchange_s_median", "mpi_share", "collective_s_per_round", "node_ns",
-                     "message_ns", "select_ns", "ask_bytes", "answer_bytes"), real()),
-    **dict.fromkeys(("jobs_per_s", "predicted_s_per_round", "job_ns"), real(above_zero=True)),
+                     "message_ns", "select_ns", "ask_bytes", "answer_bytes"), real_number_reader()),
+    **dict.fromkeys(("jobs_per_s", "predicted_s_per_round", "job_ns"), real_number_reader(above_zero=True)),
     **dict.fromkeys(("dispatcher", "schedule_digest"), str),
 }  # fmt: skip
 """Parsers by column."""
@@ -84,7 +85,7 @@ class ScaleRow:
 
 
 @dataclass(frozen=True)
-class Line:
+class ScaleLine:
     """Rows by x; the label names other differences."""
 
     label: str
@@ -120,7 +121,7 @@ def _median(values: Sequence[Value]) -> Value:
 def lines_over(
     rows: Sequence[ScaleRow], x: str, *figures: str, weak: bool = False, least: int = 2,
     asked: Sequence[str] = _ASKED,
-) -> list[Line]:  # fmt: skip
+) -> list[ScaleLine]:  # fmt: skip
     """Lines over x with these figures and at least `least` places.
 
     Nodes are constant; with `weak`, nodes per rank.
@@ -134,15 +135,15 @@ def lines_over(
     kept = {key: group for key, group in groups.items() if len({row.values[x] for row in group}) >= least}
     varying = [place for place in range(len(names)) if len({key[place] for key in kept}) > 1]
     return [
-        Line(
-            ", ".join(said(names[place], key[place]) for place in varying) or "all experiments",
+        ScaleLine(
+            ", ".join(setting_label(names[place], key[place]) for place in varying) or "all experiments",
             sorted(group, key=lambda row: row.number(x)),
         )
         for key, group in kept.items()
     ]
 
 
-def said(name: str, value: Value) -> str:
+def setting_label(name: str, value: Value) -> str:
     """Label of a setting."""
     if name == "arity":
         return FLAT if value == FLAT else f"arity {value}"

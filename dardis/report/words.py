@@ -76,7 +76,7 @@ def data_size(size: float) -> str:
     return f"{number(round(size, 2))} {_BYTES[steps]}"
 
 
-_SAID: Final = {
+_FORMATS: Final = {
     "s": duration, "share": share, "currency": money, "kWh": energy, "kg": mass, "bytes": data_size,
     "kW": "{:,.1f} kW".format, "ratio": "{:.4f}".format,
 }  # fmt: skip
@@ -85,7 +85,7 @@ _SAID: Final = {
 
 def in_unit(unit: str, value: float | None) -> str:
     """Value in a metric's unit; money without currency."""
-    return NOTHING if value is None else _SAID.get(unit, number)(value)
+    return NOTHING if value is None else _FORMATS.get(unit, number)(value)
 
 
 def axis_unit(kind: str, most: float) -> tuple[str, float]:
@@ -105,7 +105,7 @@ def amount_seconds(kind: str, value: float) -> str:
     return f"{number(round(value / 3600, 1))} {'core' if kind == CORES else kind}·h"
 
 
-def of_key(key: str, value: str | float | None, currency: str) -> tuple[str, str]:
+def label_and_value(key: str, value: str | float | None, currency: str) -> tuple[str, str]:
     """Name and value; the key ends with the unit, `_eur` is the currency."""
     ending, unit = next((pair for pair in _UNITS if key.endswith(pair[0])), ("", ""))
     parts = [_SPELLED.get(part, part) for part in key.removesuffix(ending).split("_")]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from dardis.config.events_file import SiteStory, load_events
+from dardis.config.events_file import LoadedEvents, load_events
 from dardis.config.queue_fields import check_reservations, places_of
 from dardis.config.run_spec import RunSpec
 from dardis.config.settings import AnySetUp
@@ -130,7 +130,7 @@ def _power(
     return power_terms(platform, unix_start, jobs[0].submit, jobs[-1].submit, files)
 
 
-def _target(request: RunSpec, story: SiteStory, given: Given, warnings: list[str], last_submit: int) -> Target:
+def _target(request: RunSpec, story: LoadedEvents, given: Given, warnings: list[str], last_submit: int) -> Target:
     if request.profile is None:
         return Target()
     platform, setup = story.platform, given.dispatcher.setup
@@ -160,9 +160,9 @@ def _target(request: RunSpec, story: SiteStory, given: Given, warnings: list[str
     return target
 
 
-def _story(request: RunSpec, platform: Platform, given: Given, part: Trace) -> SiteStory:
+def _story(request: RunSpec, platform: Platform, given: Given, part: Trace) -> LoadedEvents:
     if request.events is None:
-        return SiteStory(platform, ())
+        return LoadedEvents(platform, ())
     jobs, first = {*part.number.tolist()}, int(given.trace.submit.min())
     story = load_events(request.events, platform, jobs, first, given.files.content)
     see_failures(request.events, story.events, request.dispatcher, given.dispatcher.setup)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-from dardis.config.cuts import Clock, seconds_of, trim_seconds
+from dardis.config.cuts import TraceClock, seconds_of, trim_seconds
 from dardis.config.run_spec import JobsSpec, RunSpec
 from dardis.model.choices import Overrun
 from dardis.model.errors import InputError
@@ -44,7 +44,7 @@ class Part(NamedTuple):
 
 def part_asked(request: RunSpec, whole: Trace, unix_start: int | None) -> Part:
     """Return the part of a request. Raises InputError."""
-    clock = Clock(request.trace, int(whole.submit.min()), unix_start)
+    clock = TraceClock(request.trace, int(whole.submit.min()), unix_start)
     start, end = (
         None if cut is None else seconds_of(option, cut, clock)
         for option, cut in (("--from", request.from_), ("--to", request.to))
@@ -56,7 +56,7 @@ def trim_asked(request: RunSpec, first: int, last: int, unix_start: int | None) 
     """Return warm-up and cool-down in s from the first and last submission. Raises InputError."""
     if request.trim is None:
         return None
-    return trim_seconds("--trim", request.trim, Clock(request.trace, first, unix_start), last)
+    return trim_seconds("--trim", request.trim, TraceClock(request.trace, first, unix_start), last)
 
 
 def jobs_of(part: Trace, platform: Platform, unit_cores: int | None, *, think_times: bool) -> Workload:

@@ -88,7 +88,8 @@ class ExperimentResult:
     """Results of an experiment's jobs.
 
     `cpu_ns`: CPU time in machines of all ranks; `manager_ns`: of task managers; `exchange_s`: median time of a query;
-    `message_bytes`: between hosts; `ask_bytes`, `answer_bytes`, `queried_hosts`, `queried_nodes`: means; `chain`: longest
+    `message_bytes`: between hosts; `ask_bytes`, `answer_bytes`, `queried_hosts`, `queried_nodes`: means; `chain`:
+    longest
     of any job; `job_ns`: CPU time per job over all ranks, with encoding, without MPI.
     """
 

@@ -316,7 +316,8 @@ def picks(this: Round, policy: SelectionPolicy, seed: int) -> Iterator[Pick]:
 
 
 def _select_first(
-    rows: Ints, offset: Ints, ask: say.OfferQuery, begin: int, choice: common_starts.NodeSelection, policy: SelectionPolicy,
+    rows: Ints, offset: Ints, ask: say.OfferQuery, begin: int, choice: common_starts.NodeSelection,
+    policy: SelectionPolicy,
     nodes: Ints, units: Ints, result: Ints,
 ) -> None:  # fmt: skip
     result[0] = common_starts.NONE

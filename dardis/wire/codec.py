@@ -43,8 +43,10 @@ Piece = Any
 """Bytes-like object. Type checkers accept arrays only from Python 3.12."""
 _TYPES: tuple[type[Any], ...] = (
     messages.OfferQuery, messages.Offers, messages.Confirm, messages.Reserved, messages.Refused, messages.Commit,
-    messages.Committed, messages.Release, messages.Released, messages.UnitsEnded, messages.CapacityFreed, messages.Finished,
-    messages.FinishedAck, messages.HostDown, messages.Timer, messages.Announce, messages.PublishRequest, messages.Published,
+    messages.Committed, messages.Release, messages.Released, messages.UnitsEnded, messages.CapacityFreed,
+    messages.Finished,
+    messages.FinishedAck, messages.HostDown, messages.Timer, messages.Announce, messages.PublishRequest,
+    messages.Published,
     messages.Switch, messages.Sums, messages.Candidates, messages.Relay, messages.GatheredAnswers,
     messages.JointQuery, messages.JointOffers, messages.Reminder, messages.Closures, messages.BacklogReport,
 )  # fmt: skip
@@ -322,7 +324,8 @@ def _past(at: int, count: int) -> int:
 
 
 _CARRIED: dict[object, tuple[Callable[..., int], Callable[..., tuple[Any, int]]]] = {
-    messages.OfferQuery: (_put, _ask), Message | EncodedMessage: (_put, _unread), list[Message | EncodedMessage]: (_put_all, _all_unread),
+    messages.OfferQuery: (_put, _ask), Message | EncodedMessage: (_put, _unread), list[Message
+    | EncodedMessage]: (_put_all, _all_unread),
     list[messages.Parcel]: (_put_parcels, _parcels),
 }  # fmt: skip
 """Writer and reader by type."""

@@ -413,8 +413,10 @@ class Reminder:
 
 
 Message = (
-    OfferQuery | Offers | JointQuery | JointOffers | Sums | Candidates | Relay | GatheredAnswers | Confirm | Reserved | Refused | Commit
-    | Committed | Release | Released | UnitsEnded | CapacityFreed | Announce | BacklogReport | PublishRequest | Published | Switch | Closures
+    OfferQuery | Offers | JointQuery | JointOffers | Sums | Candidates | Relay | GatheredAnswers | Confirm
+    | Reserved | Refused | Commit
+    | Committed | Release | Released | UnitsEnded | CapacityFreed | Announce | BacklogReport | PublishRequest
+    | Published | Switch | Closures
     | Finished | FinishedAck | HostDown | Timer | Reminder
 )  # fmt: skip
 Parcel = tuple[HostId, int, Message]

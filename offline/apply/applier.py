@@ -8,7 +8,15 @@ from dataclasses import dataclass, field
 from math import inf
 from typing import Final, Protocol, TypeVar
 
-from offline.apply.apply_steps import NO_LIMIT, Action, Deed, Seen, Wish, Wishes, next_actions
+from offline.apply.apply_steps import (
+    NO_LIMIT,
+    Action,
+    DesiredNodeState,
+    DesiredStates,
+    NodeState,
+    RequestKind,
+    next_actions,
+)
 from offline.apply.redfish_client import ControllerError
 
 T = TypeVar("T")
@@ -19,48 +27,48 @@ RESET_S: Final = 600
 """Seconds before an unfinished reset is repeated."""
 
 
-class AsksControllers(Protocol):
+class ControllerClient(Protocol):
     """Interface of `redfish_client.Controllers`. Raises ControllerError."""
 
-    def see(self, node: str) -> Seen:
+    def read_state(self, node: str) -> NodeState:
         """Return limit and power state."""
 
     def set_limit(self, node: str, limit_w: float) -> None:
         """Set the node's power limit."""
 
-    def reset(self, node: str, deed: Deed) -> None:
+    def reset(self, node: str, deed: RequestKind) -> None:
         """Begin a shutdown or a boot."""
 
 
 @dataclass(frozen=True)
-class World:
-    """Environment. `clock`: Unix seconds; `keep`: saves found states and nodes shut down."""
+class ApplyEnvironment:
+    """Environment. `clock`: Unix seconds; `save_state`: saves found states and nodes shut down."""
 
     clock: Callable[[], float]
     sleep: Callable[[float], None]
-    controllers: AsksControllers
+    controllers: ControllerClient
     is_idle: Callable[[str], bool]
-    keep: Callable[[Mapping[str, Seen], set[str]], None]
+    save_state: Callable[[Mapping[str, NodeState], set[str]], None]
     log: Callable[[str], None]
 
 
 @dataclass
 class Applier:
-    """Applies wishes. `found`: first states; `at_once`: concurrent requests."""
+    """Applies wishes. `first_states`: first states; `at_once`: concurrent requests."""
 
-    world: World
+    world: ApplyEnvironment
     most_w: Mapping[str, float]
     poll_s: int
     at_once: int
-    found: dict[str, Seen] = field(default_factory=dict)
+    first_states: dict[str, NodeState] = field(default_factory=dict)
     shut_down: set[str] = field(default_factory=set)
-    _seen: dict[str, Seen] = field(default_factory=dict)
+    _states: dict[str, NodeState] = field(default_factory=dict)
     _failures: dict[str, int] = field(default_factory=dict)
-    _again: dict[str, float] = field(default_factory=dict)
+    _retry_at: dict[str, float] = field(default_factory=dict)
     _reset_at: dict[Action, float] = field(default_factory=dict)
     _busy: set[str] = field(default_factory=set)
 
-    def run(self, wishes: Wishes, give_up_s: int) -> list[str]:
+    def run(self, wishes: DesiredStates, give_up_s: int) -> list[str]:
         """Apply wishes until `give_up_s` after the end. Return nodes not as wished."""
         looked_at = None
         while True:
@@ -78,8 +86,8 @@ class Applier:
     def roll_back(self, give_up_s: int) -> list[str]:
         """Restore limits, and power on nodes shut down. Return the failed nodes."""
         wished = {
-            node: Wish(seen.limit_w, True if node in self.shut_down and seen.on else None)
-            for node, seen in self.found.items()
+            node: DesiredNodeState(seen.limit_w, True if node in self.shut_down and seen.on else None)
+            for node, seen in self.first_states.items()
         }
         end = self.world.clock() + give_up_s
         self._round(wished, look_at_all=True)
@@ -88,70 +96,70 @@ class Applier:
             self._round(wished, look_at_all=False)
         return left
 
-    def _pending(self, wished: Mapping[str, Wish]) -> list[str]:
-        return [node for node, wish in wished.items() if not self._seen.get(node, Seen()).fulfils(wish)]
+    def _pending(self, wished: Mapping[str, DesiredNodeState]) -> list[str]:
+        return [node for node, wish in wished.items() if not self._states.get(node, NodeState()).fulfils(wish)]
 
-    def _round(self, wished: Mapping[str, Wish], *, look_at_all: bool) -> None:
+    def _round(self, wished: Mapping[str, DesiredNodeState], *, look_at_all: bool) -> None:
         now = self.world.clock()
-        absent = set() if look_at_all else {node for node, again in self._again.items() if again > now}
+        absent = set() if look_at_all else {node for node, again in self._retry_at.items() if again > now}
         due = [node for node in (wished if look_at_all else self._pending(wished)) if node not in absent]
-        for node, seen in self._each(due, self.world.controllers.see).items():
+        for node, seen in self._run_concurrently(due, self.world.controllers.read_state).items():
             if isinstance(seen, ControllerError):
                 absent.add(node)
-                self._failed(node, seen)
+                self._on_failure(node, seen)
                 continue
-            self._seen[node] = seen
+            self._states[node] = seen
             if seen.fulfils(wished[node]):
-                self._succeeded(node)
-        if new := {node: self._seen[node] for node in due if node in self._seen and node not in self.found}:
-            self.found |= new
-            self.world.keep(self.found, self.shut_down)  # saved before any change of these nodes
+                self._on_success(node)
+        if new := {node: self._states[node] for node in due if node in self._states and node not in self.first_states}:
+            self.first_states |= new
+            self.world.save_state(self.first_states, self.shut_down)  # saved before any change of these nodes
         tried: set[Action] = set()
 
         def may(action: Action) -> bool:
             waits = now - self._reset_at.get(action, -inf) < RESET_S
             return action not in tried and action.node not in absent and not waits
 
-        while actions := next_actions(wished, self._seen, self.most_w, may):
+        while actions := next_actions(wished, self._states, self.most_w, may):
             tried |= set(actions)
-            self._do(actions)
+            self._execute(actions)
 
-    def _do(self, actions: Sequence[Action]) -> None:
-        if shut := {action.node for action in actions if action.deed is Deed.SHUT_DOWN} - self.shut_down:
+    def _execute(self, actions: Sequence[Action]) -> None:
+        if shut := {action.node for action in actions if action.kind is RequestKind.SHUT_DOWN} - self.shut_down:
             self.shut_down |= shut
-            self.world.keep(self.found, self.shut_down)
-        for action, done in self._each(actions, self._ask).items():
+            self.world.save_state(self.first_states, self.shut_down)
+        for action, done in self._run_concurrently(actions, self._send).items():
             node = action.node
             if isinstance(done, ControllerError):
-                self._seen[node] = Seen()  # the controller may have acted without an answer
-                self._failed(node, done)
+                self._states[node] = NodeState()  # the controller may have acted without an answer
+                self._on_failure(node, done)
             elif not done:
                 if node not in self._busy:
                     self.world.log(f"{node}: busy, not shut down yet")
                 self._busy.add(node)
             elif action.limit_w is not None:
-                self._seen[node] = self._seen[node]._replace(limit_w=action.limit_w)
-                self._succeeded(node)
+                self._states[node] = self._states[node]._replace(limit_w=action.limit_w)
+                self._on_success(node)
                 self.world.log(f"{node}: {'no limit' if action.limit_w == NO_LIMIT else f'limit {action.limit_w:g} W'}")
             else:
                 # The node's power counts from now on, although a reset takes time.
-                self._seen[node] = self._seen[node]._replace(on=None)
+                self._states[node] = self._states[node]._replace(on=None)
                 self._reset_at[action] = self.world.clock()
                 self._busy.discard(node)
-                self.world.log(f"{node}: {action.deed}")
+                self.world.log(f"{node}: {action.kind}")
 
-    def _ask(self, action: Action) -> bool:
+    def _send(self, action: Action) -> bool:
         """Send the request; False: busy node, no shutdown."""
-        if action.deed is Deed.SHUT_DOWN and not self.world.is_idle(action.node):
+        if action.kind is RequestKind.SHUT_DOWN and not self.world.is_idle(action.node):
             return False
-        if action.deed is Deed.LIMIT:
+        if action.kind is RequestKind.LIMIT:
             assert action.limit_w is not None
             self.world.controllers.set_limit(action.node, action.limit_w)
         else:
-            self.world.controllers.reset(action.node, action.deed)
+            self.world.controllers.reset(action.node, action.kind)
         return True
 
-    def _each(self, things: Sequence[T], work: Callable[[T], R]) -> dict[T, R | ControllerError]:
+    def _run_concurrently(self, things: Sequence[T], work: Callable[[T], R]) -> dict[T, R | ControllerError]:
 
         def one(thing: T) -> R | ControllerError:
             try:
@@ -164,12 +172,12 @@ class Applier:
         with ThreadPoolExecutor(max_workers=self.at_once) as pool:
             return dict(zip(things, pool.map(one, things), strict=True))
 
-    def _succeeded(self, node: str) -> None:
+    def _on_success(self, node: str) -> None:
         if self._failures.pop(node, 0):
-            self._again.pop(node)
+            self._retry_at.pop(node)
             self.world.log(f"{node}: does what it is asked again")
 
-    def _failed(self, node: str, error: ControllerError) -> None:
+    def _on_failure(self, node: str, error: ControllerError) -> None:
         times = self._failures[node] = self._failures.get(node, 0) + 1
-        self._again[node] = self.world.clock() + self.poll_s * min(2 ** (times - 1), MOST_POLLS)
-        self.world.log(f"{node}: failed ({error}); asked again in {self._again[node] - self.world.clock():.0f} s")
+        self._retry_at[node] = self.world.clock() + self.poll_s * min(2 ** (times - 1), MOST_POLLS)
+        self.world.log(f"{node}: failed ({error}); asked again in {self._retry_at[node] - self.world.clock():.0f} s")

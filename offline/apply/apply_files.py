@@ -18,7 +18,7 @@ from dardis.model.errors import InputError
 from dardis.model.files import write_json
 from dardis.model.hostlist import names_of
 from dardis.model.resources import LATEST
-from offline.apply.apply_steps import NO_LIMIT, Seen, Wishes
+from offline.apply.apply_steps import NO_LIMIT, DesiredStates, NodeState
 from offline.apply.redfish_client import Controller
 
 STATE_FILE: Final = "found.json"
@@ -58,7 +58,7 @@ class _RequestsFile(Record):
     requests: list[_RequestRow]
 
 
-def read_requests(path: Path) -> Wishes:
+def read_requests(path: Path) -> DesiredStates:
     """Read an export's wishes. Raises InputError for foreign requests."""
     told = read_json(path, _RequestsFile)
     nodes = {node.name: node for node in told.nodes}
@@ -72,7 +72,7 @@ def read_requests(path: Path) -> Wishes:
         if row.time_unix_s < last:
             raise InputError(place, f"{row.time_unix_s} s after {last} s", "requests in the order of time")
         last = row.time_unix_s
-        asked = _asked(place, row)
+        asked = _desired_value(place, row)
         if isinstance(asked, bool):
             switched.setdefault(row.node, []).append((last, asked))
             continue
@@ -84,10 +84,10 @@ def read_requests(path: Path) -> Wishes:
     caps = [(row.time_unix_s, NO_LIMIT if row.power_cap_w is None else row.power_cap_w) for row in told.caps]
     if caps != sorted(caps, key=lambda step: step[0]):
         raise InputError(f"{path}: caps", "not in the order of time", "caps in the order of time")
-    return Wishes(told.begin_unix_s, max(told.end_unix_s, last), most_w, limits, switched, caps)
+    return DesiredStates(told.begin_unix_s, max(told.end_unix_s, last), most_w, limits, switched, caps)
 
 
-def _asked(place: str, row: _RequestRow) -> float | bool:
+def _desired_value(place: str, row: _RequestRow) -> float | bool:
     """Limit in W, or power state."""
     match row.method, row.path, row.body:
         case "PATCH", path, {"PowerControl": [{"PowerLimit": {"LimitInWatts": None}}]} if path == _power(row):
@@ -131,12 +131,16 @@ class _CredentialsFile(_LoginKeys):
     nodes: dict[str, _LoginKeys] = Field(default_factory=dict)
 
 
-def read_controllers(path: Path, credentials: Path, wishes: Wishes, nodes: Sequence[str]) -> dict[str, Controller]:
+def read_controllers(
+    path: Path, credentials: Path, wishes: DesiredStates, nodes: Sequence[str]
+) -> dict[str, Controller]:
     """Read the nodes' controllers. InputError names file and node."""
     table, logins = read_toml(path, _ControllersFile), _read_credentials(credentials)
     keys, secrets = _by_node(path, table.nodes, wishes.most_w), _by_node(credentials, logins.nodes, wishes.most_w)
     return {
-        node: _controller(path, credentials, node, _over(table, keys.get(node)), _over(logins, secrets.get(node)))
+        node: _controller(
+            path, credentials, node, _merge_keys(table, keys.get(node)), _merge_keys(logins, secrets.get(node))
+        )
         for node in nodes
     }
 
@@ -171,7 +175,7 @@ def _by_node(path: Path, tables: Mapping[str, Table], nodes: Mapping[str, float]
     return found
 
 
-def _over(table: Table, own: Table | None) -> dict[str, Any]:
+def _merge_keys(table: Table, own: Table | None) -> dict[str, Any]:
     some = {} if own is None else own.model_dump(exclude_none=True)
     return table.model_dump(exclude={"nodes"}) | some
 
@@ -202,7 +206,7 @@ def _controller(path: Path, credentials: Path, node: str, keys: dict[str, Any], 
     return Controller(url, system, chassis, keys["limits"], ca, str(login["user"]), str(login["password"]))
 
 
-class _FoundRow(Record):
+class _NodeStateRow(Record):
     limit_w: _Watts | None
     limited: bool
     on: bool | None
@@ -211,11 +215,11 @@ class _FoundRow(Record):
 class _StateFile(Record):
     format: Literal["dardis-apply"]
     version: Literal[1]
-    found: dict[str, _FoundRow]
+    found: dict[str, _NodeStateRow]
     shut_down: list[str]
 
 
-def write_state(folder: Path, found: Mapping[str, Seen], shut_down: set[str]) -> None:
+def write_state(folder: Path, found: Mapping[str, NodeState], shut_down: set[str]) -> None:
     """Save the states atomically. Raises OSError."""
     rows = {
         node: {
@@ -229,14 +233,14 @@ def write_state(folder: Path, found: Mapping[str, Seen], shut_down: set[str]) ->
     write_json(folder / STATE_FILE, content)
 
 
-def read_state(folder: Path) -> tuple[dict[str, Seen], set[str]]:
+def read_state(folder: Path) -> tuple[dict[str, NodeState], set[str]]:
     """Read the saved states, if any. Raises InputError."""
     path = folder / STATE_FILE
     if not path.is_file():
         return {}, set()
     told = read_json(path, _StateFile)
     found = {
-        node: Seen((NO_LIMIT if row.limit_w is None else row.limit_w) if row.limited else None, row.on)
+        node: NodeState((NO_LIMIT if row.limit_w is None else row.limit_w) if row.limited else None, row.on)
         for node, row in told.found.items()
     }
     return found, set(told.shut_down)

@@ -17,9 +17,9 @@ from dardis.engine.clock import monotonic_s, unix_now
 from dardis.model.errors import CapError, DardisError, InputError
 from dardis.model.hostlist import hostlist
 from dardis.model.out_folder import locked
-from offline.apply.applier import Applier, World
+from offline.apply.applier import Applier, ApplyEnvironment
 from offline.apply.apply_files import STATE_FILE, read_controllers, read_requests, read_state, write_state
-from offline.apply.apply_steps import NO_LIMIT, Wish, Wishes, first_excess
+from offline.apply.apply_steps import NO_LIMIT, DesiredNodeState, DesiredStates, first_excess
 from offline.apply.redfish_client import Controller, Controllers
 
 CHECK_S = 30.0
@@ -53,35 +53,35 @@ class ApplyRequest:
 
 def run_apply(request: ApplyRequest, log: Callable[[str], None]) -> None:
     """Apply the requests. Raises InputError, CapError, NotAppliedError, OSError."""
-    wishes = _wishes(request)
+    wishes = _read_desired_states(request)
     now = int(unix_now())
     if now >= wishes.end:
         raise InputError(request.requests, f"its day was over at {_utc(wishes.end)}", "a plan whose day is to come")
     _check_cap(request, wishes, now)
-    _applied(request, wishes, log, lambda applier: applier.run(wishes, request.give_up_s))
+    _run_applier(request, wishes, log, lambda applier: applier.run(wishes, request.give_up_s))
 
 
 def roll_back(request: ApplyRequest, log: Callable[[str], None]) -> None:
     """Undo limits and shutdowns. Raises InputError, NotAppliedError."""
-    wishes = _wishes(request)
+    wishes = _read_desired_states(request)
     if not (request.folder / STATE_FILE).is_file():
         log("nothing to undo: nothing was begun")
         return
-    _applied(request, wishes, log, lambda applier: applier.roll_back(request.give_up_s))
+    _run_applier(request, wishes, log, lambda applier: applier.roll_back(request.give_up_s))
     (request.folder / STATE_FILE).unlink()
 
 
 def dry_run(request: ApplyRequest) -> list[str]:
     """List the requests, without sending. Raises InputError, CapError."""
-    wishes = _wishes(request)
+    wishes = _read_desired_states(request)
     _check_cap(request, wishes, wishes.begin)
     controllers = read_controllers(request.controllers, request.credentials, wishes, wishes.nodes)
     lines = []
-    before: dict[str, Wish] = {}
+    before: dict[str, DesiredNodeState] = {}
     for moment in wishes.times:
         now = wishes.at(moment)
         for node, wish in now.items():
-            was = before.get(node, Wish())
+            was = before.get(node, DesiredNodeState())
             if wish.on is False and was.on is not False:
                 lines.append(_line(moment, controllers[node], node, "GracefulShutdown, once it is idle"))
             if wish.limit_w is not None and wish.limit_w != was.limit_w:
@@ -93,7 +93,7 @@ def dry_run(request: ApplyRequest) -> list[str]:
     return lines
 
 
-def _check_cap(request: ApplyRequest, wishes: Wishes, now: int) -> None:
+def _check_cap(request: ApplyRequest, wishes: DesiredStates, now: int) -> None:
     if (found := first_excess(wishes, now)) is not None:
         time, excess_w = found
         cap_w = wishes.cap_at(time)
@@ -111,7 +111,7 @@ def _line(moment: int, controller: Controller, node: str, what: str) -> str:
     return f"{_utc(moment)} {node} at {controller.url}: {what}"
 
 
-def _wishes(request: ApplyRequest) -> Wishes:
+def _read_desired_states(request: ApplyRequest) -> DesiredStates:
     wishes = read_requests(request.requests)
     if request.idle_check is None and any(not on for steps in wishes.switched.values() for _, on in steps):
         found = "shuts nodes down, and nothing says whether they are idle"
@@ -131,9 +131,9 @@ def _checked_command(text: str) -> list[str]:
     return words
 
 
-def _applied(
+def _run_applier(
     request: ApplyRequest,
-    wishes: Wishes,
+    wishes: DesiredStates,
     log: Callable[[str], None],
     work: Callable[[Applier], list[str]],
 ) -> None:
@@ -158,7 +158,7 @@ def _applied(
             limits=bool(wishes.limits) or any(seen.limit_w is not None for seen in found.values()),
             switches=bool(wishes.switched) or any(seen.on is not None for seen in found.values()),
         )
-        world = World(
+        world = ApplyEnvironment(
             unix_now, time.sleep, asked, partial(_is_idle, request.idle_check or "", log),
             partial(write_state, folder), log,
         )  # fmt: skip

@@ -17,7 +17,7 @@ from typing import NamedTuple, TypeVar
 _ROUNDING_W = 1e-6
 
 
-class Deed(StrEnum):
+class RequestKind(StrEnum):
     """Kinds of requests."""
 
     SHUT_DOWN = "GracefulShutdown"
@@ -29,40 +29,40 @@ class Action(NamedTuple):
     """A request for a node; `limit_w` only for a limit."""
 
     node: str
-    deed: Deed
+    kind: RequestKind
     limit_w: float | None = None
 
 
-def may_draw(node: str, state: Seen | Wish, most_w: Mapping[str, float]) -> float:
+def most_node_w(node: str, state: NodeState | DesiredNodeState, most_w: Mapping[str, float]) -> float:
     """Most power of a node in a state, in W."""
     if state.on is False:
         return 0.0
     return most_w[node] if state.limit_w is None else min(state.limit_w, most_w[node])
 
 
-def first_excess(wishes: Wishes, now: int) -> tuple[int, float] | None:
+def first_excess(wishes: DesiredStates, now: int) -> tuple[int, float] | None:
     """First time from `now` on above the cap, and the excess in W.
 
     Nodes without limits count with their most power.
     """
     for time in sorted({now, *(time for time in wishes.times if time > now)}):
         wished, cap_w = wishes.at(time), wishes.cap_at(time)
-        drawn = sum(may_draw(node, wished.get(node, Wish()), wishes.most_w) for node in wishes.most_w)
+        drawn = sum(most_node_w(node, wished.get(node, DesiredNodeState()), wishes.most_w) for node in wishes.most_w)
         if drawn > cap_w + _ROUNDING_W:
             return time, drawn - cap_w
     return None
 
 
-def most_drawn(wishes: Mapping[str, Wish], most_w: Mapping[str, float]) -> float:
+def most_total_w(wishes: Mapping[str, DesiredNodeState], most_w: Mapping[str, float]) -> float:
     """Most power of all nodes, in W; infinite without limits."""
     if all(wish.limit_w in {None, NO_LIMIT} for wish in wishes.values()):
         return inf
-    return sum(may_draw(node, wishes.get(node, Wish()), most_w) for node in most_w)
+    return sum(most_node_w(node, wishes.get(node, DesiredNodeState()), most_w) for node in most_w)
 
 
 def next_actions(
-    wishes: Mapping[str, Wish],
-    seen: Mapping[str, Seen],
+    wishes: Mapping[str, DesiredNodeState],
+    seen: Mapping[str, NodeState],
     most_w: Mapping[str, float],
     may: Callable[[Action], bool],
 ) -> list[Action]:
@@ -72,25 +72,29 @@ def next_actions(
     rise: list[Action] = []
     on: list[Action] = []
     for node, wish in wishes.items():
-        is_now = seen.get(node, Seen())
-        limit = Action(node, Deed.LIMIT, wish.limit_w)
+        is_now = seen.get(node, NodeState())
+        limit = Action(node, RequestKind.LIMIT, wish.limit_w)
         if wish.on is False and is_now.on:
-            off.append(Action(node, Deed.SHUT_DOWN))
+            off.append(Action(node, RequestKind.SHUT_DOWN))
         if wish.limit_w is not None and is_now.limit_w is not None and wish.limit_w != is_now.limit_w:
             (lower if wish.limit_w < is_now.limit_w else rise).append(limit)
         elif wish.on and is_now.on is False:  # only when the limit holds
-            on.append(Action(node, Deed.POWER_ON))
+            on.append(Action(node, RequestKind.POWER_ON))
     for stage in (off, lower):
         if left := [action for action in stage if may(action)]:
             return left
-    wished = most_drawn(wishes, most_w)
-    drawn = sum(may_draw(node, seen.get(node, Seen()), most_w) for node in most_w)
+    wished = most_total_w(wishes, most_w)
+    drawn = sum(most_node_w(node, seen.get(node, NodeState()), most_w) for node in most_w)
     for stage in (rise, on):
         allowed = []
         for action in filter(may, stage):
             was = seen[action.node]
-            to_be = Seen(action.limit_w, was.on) if action.deed is Deed.LIMIT else Seen(was.limit_w, on=True)
-            more = may_draw(action.node, to_be, most_w) - may_draw(action.node, was, most_w)
+            to_be = (
+                NodeState(action.limit_w, was.on)
+                if action.kind is RequestKind.LIMIT
+                else NodeState(was.limit_w, on=True)
+            )
+            more = most_node_w(action.node, to_be, most_w) - most_node_w(action.node, was, most_w)
             if more <= 0 or drawn + more <= wished + _ROUNDING_W:
                 drawn += more
                 allowed.append(action)
@@ -103,20 +107,20 @@ T = TypeVar("T")
 NO_LIMIT = inf
 
 
-class Wish(NamedTuple):
+class DesiredNodeState(NamedTuple):
     """Wished limit and power state; None: not ours to set."""
 
     limit_w: float | None = None
     on: bool | None = None
 
 
-class Seen(NamedTuple):
+class NodeState(NamedTuple):
     """Reported limit and power state; None: unknown."""
 
     limit_w: float | None = None
     on: bool | None = None
 
-    def fulfils(self, wish: Wish) -> bool:
+    def fulfils(self, wish: DesiredNodeState) -> bool:
         """Whether the node is as wished."""
         return (wish.limit_w is None or wish.limit_w == self.limit_w) and (wish.on is None or wish.on == self.on)
 
@@ -126,7 +130,7 @@ Steps = Sequence[tuple[int, T]]
 
 
 @dataclass(frozen=True)
-class Wishes:
+class DesiredStates:
     """Wishes during `[begin, end)`; wishes at `end` remain."""
 
     begin: int
@@ -149,13 +153,13 @@ class Wishes:
         """Nodes with wishes, in the machine's order."""
         return [node for node in self.most_w if node in self.limits or node in self.switched]
 
-    def at(self, now: int) -> dict[str, Wish]:
+    def at(self, now: int) -> dict[str, DesiredNodeState]:
         """Wishes at a moment."""
         wishes = {
-            node: Wish(_last(self.limits.get(node, ()), now), _last(self.switched.get(node, ()), now))
+            node: DesiredNodeState(_last(self.limits.get(node, ()), now), _last(self.switched.get(node, ()), now))
             for node in self.nodes
         }
-        return {node: wish for node, wish in wishes.items() if wish != Wish()}
+        return {node: wish for node, wish in wishes.items() if wish != DesiredNodeState()}
 
     def cap_at(self, now: int) -> float:
         """Power cap at a moment, in W."""

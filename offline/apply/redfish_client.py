@@ -12,10 +12,10 @@ from typing import Any, Final
 import httpx
 
 from dardis.model.errors import DardisError, InputError
-from offline.apply.apply_steps import NO_LIMIT, Deed, Seen
+from offline.apply.apply_steps import NO_LIMIT, NodeState, RequestKind
 
 _LONGEST: Final = 1 << 20
-_NOT_THERE: Final = frozenset({404, 405, 501})
+_MISSING_STATUSES: Final = frozenset({404, 405, 501})
 POWER, METRICS = "Power", "EnvironmentMetrics"
 
 
@@ -42,7 +42,7 @@ class Controller:
         return f"/redfish/v1/Chassis/{self.chassis}/{resource}"
 
 
-class _Answer:
+class _Response:
     def __init__(self, status: int, body: dict[str, Any], etag: str | None) -> None:
         self.status, self.body = status, body
         stated = etag or body.get("@odata.etag")
@@ -73,54 +73,54 @@ class Controllers:
         for client in self._clients.values():
             client.close()
 
-    def see(self, node: str) -> Seen:
+    def read_state(self, node: str) -> NodeState:
         """Read limit and power state. Raises ControllerError."""
         on = None
         if self._switches:
-            system = self._asked(node, "GET", self._controllers[node].path("")).body
+            system = self._request(node, "GET", self._controllers[node].path("")).body
             on = {"On": True, "Off": False}.get(str(system.get("PowerState")))
-        return Seen(self._limit(node)[0] if self._limits else None, on)
+        return NodeState(self._limit(node)[0] if self._limits else None, on)
 
     def set_limit(self, node: str, limit_w: float) -> None:
         """Set and confirm the limit. Raises ControllerError."""
         for again in (False, True):
             _, resource, etag = self._limit(node)
             path = self._controllers[node].path(resource)
-            answer = self._ask(node, "PATCH", path, _limit_body(resource, limit_w), etag)
+            answer = self._send(node, "PATCH", path, _limit_body(resource, limit_w), etag)
             if answer.status == httpx.codes.PRECONDITION_FAILED and not again:
                 continue  # another client changed the limit meanwhile
-            _see_that(answer, "PATCH", path)
+            _check_success(answer, "PATCH", path)
             break
         is_now = self._limit(node)[0]
         if is_now != limit_w:
             raise ControllerError(f"PATCH {path}: answered {answer.status}, but the limit is {_watts(is_now)}")
 
-    def reset(self, node: str, deed: Deed) -> None:
+    def reset(self, node: str, deed: RequestKind) -> None:
         """Begin a shutdown or a boot. Raises ControllerError."""
         path = self._controllers[node].path("") + "/Actions/ComputerSystem.Reset"
-        _see_that(self._ask(node, "POST", path, {"ResetType": deed.value}, None), "POST", path)
+        _check_success(self._send(node, "POST", path, {"ResetType": deed.value}, None), "POST", path)
 
     def _limit(self, node: str) -> tuple[float, str, str | None]:
         controller = self._controllers[node]
         known = self._resource.get(node, controller.limits)
         for resource in (known,) if known else (POWER, METRICS):
             path = controller.path(resource)
-            answer = self._ask(node, "GET", path)
-            if known is None and answer.status in _NOT_THERE:
+            answer = self._send(node, "GET", path)
+            if known is None and answer.status in _MISSING_STATUSES:
                 continue
-            _see_that(answer, "GET", path)
+            _check_success(answer, "GET", path)
             self._resource[node] = resource
             return _limit_of(resource, answer.body, path), resource, answer.etag
         raise ControllerError(f"has neither {POWER} nor {METRICS} at {controller.path('')}")
 
-    def _asked(self, node: str, method: str, path: str) -> _Answer:
-        answer = self._ask(node, method, path)
-        _see_that(answer, method, path)
+    def _request(self, node: str, method: str, path: str) -> _Response:
+        answer = self._send(node, method, path)
+        _check_success(answer, method, path)
         return answer
 
-    def _ask(
+    def _send(
         self, node: str, method: str, path: str, body: dict[str, Any] | None = None, etag: str | None = None
-    ) -> _Answer:
+    ) -> _Response:
         controller = self._controllers[node]
         headers = {"If-Match": etag} if etag and body is not None else {}
         late = self._clock() + self._timeout_s
@@ -135,7 +135,7 @@ class Controllers:
                         raise ControllerError(f"{method} {path}: its answer does not end")
                     if self._clock() > late:
                         raise ControllerError(f"{method} {path}: no answer within {self._timeout_s:g} s")
-                return _Answer(answer.status_code, _object(content), answer.headers.get("ETag"))
+                return _Response(answer.status_code, _object(content), answer.headers.get("ETag"))
         except httpx.TimeoutException:
             raise ControllerError(f"{method} {path}: no answer within {self._timeout_s:g} s") from None
         except (httpx.HTTPError, httpx.InvalidURL) as error:
@@ -162,7 +162,7 @@ def _object(content: bytes) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def _see_that(answer: _Answer, method: str, path: str) -> None:
+def _check_success(answer: _Response, method: str, path: str) -> None:
     if not httpx.codes.is_success(answer.status):
         raise ControllerError(f"{method} {path}: answered {answer.status}")
 

@@ -10,14 +10,14 @@ import numpy as np
 
 from dardis.config.platform_file import load_platform
 from dardis.config.power_edit import Key, idle_of_devices
-from dardis.config.power_samples import NodeWatts, read_measured
+from dardis.config.power_samples import NodeWatts, read_power_samples
 from dardis.model.arrays import Floats
 from dardis.model.errors import InputError
 from dardis.model.platform import NodeGroup, NodePower, Platform
 from dardis.model.resources import CORES
-from dardis.power.fit import Fit, Misses, fit_figures
-from offline.calibrate.recorded_jobs import read_ran
-from offline.calibrate.samples import Sampled, figure_kinds, of_jobs, of_nodes
+from dardis.power.fit import Fit, FitErrors, fit_figures
+from offline.calibrate.recorded_jobs import read_started_jobs
+from offline.calibrate.samples import SampleSets, figure_kinds, job_samples, node_samples
 from offline.site.calendar import calendar_of
 
 CORE, IDLE = "core_w", "idle_w"
@@ -37,7 +37,7 @@ class GroupFit:
     names: tuple[str, ...]
     before: Floats
     in_file: Floats
-    why_none: str = ""
+    missing_reason: str = ""
     fit: Fit | None = None
     samples: int = 0
     days: int = 0
@@ -55,7 +55,7 @@ class GroupFit:
         if self.fit is None:
             return {}
         found = zip(self.names, (self.fit.figures + self.in_file).tolist(), strict=True)
-        return {name: round(watts, _DECIMALS) for at, (name, watts) in enumerate(found) if at not in self.fit.left}
+        return {name: round(watts, _DECIMALS) for at, (name, watts) in enumerate(found) if at not in self.fit.unfitted}
 
 
 @dataclass(frozen=True)
@@ -81,39 +81,41 @@ def _key(name: str) -> Key:
 def calibrate(path: Path, history: Path, power: Path, names: Sequence[str], begins_unix: int | None) -> Calibration:
     """Fit a platform file's power figures. `names`: node names in the other files. Raises InputError."""
     platform, idle = load_platform(path), idle_of_devices(path)
-    trace, ran = read_ran(history, platform, names)
-    measured = read_measured(power, names)
+    trace, ran = read_started_jobs(history, platform, names)
+    measured = read_power_samples(power, names)
     calendar, assumed = calendar_of(trace, begins_unix)
     if isinstance(measured, NodeWatts):
         if assumed is not None:
             raise InputError(history, "does not say when it began", "--calendar-start UTC, of its first submission")
-        sampled = of_nodes(power, platform, measured, ran, calendar.offset)
+        sampled = node_samples(power, platform, measured, ran, calendar.offset)
     else:
-        sampled = of_jobs(power, platform, measured, ran, calendar.offset)
+        sampled = job_samples(power, platform, measured, ran, calendar.offset)
     groups = tuple(_of_group(platform, index, idle[index], sampled) for index in range(len(platform.groups)))
     notes = (*ran.notes, *measured.notes, *sampled.notes)
     return Calibration(groups, not isinstance(measured, NodeWatts), notes)
 
 
-def _of_group(platform: Platform, index: int, idle_of: Mapping[str, float], sampled: Sampled) -> GroupFit:
+def _of_group(platform: Platform, index: int, idle_of: Mapping[str, float], sampled: SampleSets) -> GroupFit:
     group = platform.groups[index]
     devices = figure_kinds(platform, index)[1:]
     power = group.power or NodePower()
     before = np.array([power.core_w, *(power.device_w.get(kind, 0.0) for kind in devices), power.idle_w])
     of_devices = sum(group.resources[kind] * watts for kind, watts in idle_of.items())
     in_file = np.array([0.0, *(idle_of.get(kind, 0.0) for kind in devices), -of_devices])
-    made = GroupFit(group, (CORE, *devices, IDLE), before, in_file, sampled.why_none.get(index, ""))
+    made = GroupFit(group, (CORE, *devices, IDLE), before, in_file, sampled.missing_reasons.get(index, ""))
     if index not in sampled.samples:
         return made
     samples = sampled.samples[index]
     if len(samples) < LEAST_SAMPLES:
-        return replace(made, why_none=f"only {len(samples)} samples are of use, and {LEAST_SAMPLES} are the least")
+        return replace(
+            made, missing_reason=f"only {len(samples)} samples are of use, and {LEAST_SAMPLES} are the least"
+        )
     fit = fit_figures(samples, before, np.maximum(-in_file, 0.0))
     busy = float(np.average(samples.busy[:, 0], weights=samples.weight))
     return replace(made, fit=fit, samples=len(samples), days=len(np.unique(samples.day)), busy=busy)
 
 
-def told(calibration: Calibration) -> Iterator[str]:
+def report_lines(calibration: Calibration) -> Iterator[str]:
     """Yield lines for the terminal."""
     for one in calibration.groups:
         yield from _lines_of(one, "jobs" if calibration.of_jobs else "samples")
@@ -122,22 +124,26 @@ def told(calibration: Calibration) -> Iterator[str]:
 def _lines_of(one: GroupFit, what: str) -> Iterator[str]:
     name = f"{one.group.prefix} ({one.group.count} nodes)"
     if one.fit is None:
-        yield f"{name}: left as it was: {one.why_none}"
+        yield f"{name}: left as it was: {one.missing_reason}"
         return
     busy = f"{one.busy:.1f} of {one.group.resources[CORES]} cores of a node busy in the mean"
     yield f"{name}: {one.samples:,} {what} on {one.days} days, {busy}"
     order = sorted(range(len(one.names)), key=lambda at: (one.names[at] != IDLE, one.names[at] != CORE))
     for at in order:
         figure, was = f"  {_figure(one.names[at]):<14}", f"{one.stated_before[one.names[at]]:.6g} W"
-        if at in one.fit.left:
-            yield f"{figure} {was}, left as it was: {one.fit.left[at]}"
+        if at in one.fit.unfitted:
+            yield f"{figure} {was}, left as it was: {one.fit.unfitted[at]}"
         else:
             spread = "" if one.fit.spread[at] != one.fit.spread[at] else f" ± {one.fit.spread[at]:.2g}"
             yield f"{figure} {was} -> {one.changed[one.names[at]]:.6g} W{spread}"
     if not one.changed:
         return
-    yield f"  {'file before:':<17} {_misses(one.fit.before)}"
-    seen = "one day is all there is: nothing to try them on" if one.fit.unseen is None else _misses(one.fit.unseen)
+    yield f"  {'file before:':<17} {_errors_text(one.fit.original_errors)}"
+    seen = (
+        "one day is all there is: nothing to try them on"
+        if one.fit.held_out_errors is None
+        else _errors_text(one.fit.held_out_errors)
+    )
     yield f"  {'days not seen:':<17} {seen}"
 
 
@@ -145,6 +151,6 @@ def _figure(name: str) -> str:
     return name if name in {CORE, IDLE} else f"{name} (busy)"
 
 
-def _misses(misses: Misses) -> str:
+def _errors_text(misses: FitErrors) -> str:
     off = f"off by {misses.median_w:.1f} W a node in the median, {misses.mean:.1%} in the mean"
     return f"{off}; energy of a day by {misses.day:.1%}"

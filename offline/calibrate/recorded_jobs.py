@@ -23,7 +23,7 @@ _ANY = 1 << 30
 
 
 @dataclass(frozen=True)
-class Ran:
+class StartedJobs:
     """Started jobs, arrays (jobs,): `[start, end)` on the history's clock.
 
     `nodes`: number of nodes (0: unknown). `total`: resources, (jobs, kinds). `groups`: bit set of possible groups (0:
@@ -39,7 +39,7 @@ class Ran:
     places: Mapping[int, Sequence[int]]
     notes: tuple[str, ...] = ()
 
-    def take(self, rows: Bools) -> Ran:
+    def take(self, rows: Bools) -> StartedJobs:
         """Return the selected rows."""
         columns = ("number", "start", "end", "nodes", "total", "groups")
         return replace(self, **{name: getattr(self, name)[rows] for name in columns})
@@ -55,12 +55,12 @@ class Ran:
         return np.isin(self.number, np.fromiter(self.places, np.int64, len(self.places)))
 
     @property
-    def a_node(self) -> Floats:
+    def mean_per_node(self) -> Floats:
         """Mean resources on each node, (jobs, kinds)."""
         return np.asarray(self.total / np.maximum(self.nodes, 1)[:, None])
 
 
-def read_ran(path: Path, platform: Platform, names: Sequence[str]) -> tuple[Trace, Ran]:
+def read_started_jobs(path: Path, platform: Platform, names: Sequence[str]) -> tuple[Trace, StartedJobs]:
     """Read the history and its started jobs. `names`: node names by number. InputError: no job started."""
     trace = read_trace(path, not_ended=True, flop_per_s=platform.flop_per_s)
     notes = list(trace.notes)
@@ -72,13 +72,15 @@ def read_ran(path: Path, platform: Platform, names: Sequence[str]) -> tuple[Trac
     trace = in_units(trace.take(began), platform)
     ran = _by_groups(trace, platform)
     places = _places(path, {name: number for number, name in enumerate(names)}, notes)
-    ran = _placed(ran, {job: nodes for job, nodes in places.items() if job not in trace.requests}, platform)
+    ran = _with_recorded_nodes(
+        ran, {job: nodes for job, nodes in places.items() if job not in trace.requests}, platform
+    )
     if unclear := int(((ran.nodes == 0) & (ran.groups > 0)).sum()):
         notes.append(f"{unclear:,} jobs fit no node of the platform, or have parts: nobody knows where they ran")
     return trace, replace(ran, notes=tuple(notes))
 
 
-def _by_groups(trace: Trace, platform: Platform) -> Ran:
+def _by_groups(trace: Trace, platform: Platform) -> StartedJobs:
     """Derive groups and node counts, with as many units on a node as fit.
 
     Jobs with several parts, or too large, may have run anywhere.
@@ -87,13 +89,13 @@ def _by_groups(trace: Trace, platform: Platform) -> Ran:
     unit = np.column_stack([trace.request.get(kind, nothing) for kind in platform.kinds])
     asked = [*zip(groups_of(trace, platform).tolist(), map(tuple, unit.tolist()), strict=True)]
     able = {key: platform.sets.able(*key) for key in {*asked}}
-    held = {key: _held(platform, bits, key[1]) for key, bits in able.items()}
+    held = {key: _units_per_node(platform, bits, key[1]) for key, bits in able.items()}
     groups = np.array([able[key] for key in asked], dtype=object)
     on_one = np.array([held[key] for key in asked], dtype=np.int64)
     nodes = np.where(on_one > 0, -(-trace.units // np.maximum(on_one, 1)), 0)
     unclear = np.isin(trace.number, np.fromiter(trace.requests, np.int64, len(trace.requests))) | (nodes == 0)
     start = trace.submit + trace.wait
-    return Ran(
+    return StartedJobs(
         number=trace.number,
         start=start,
         end=np.where(trace.has_ended, start + trace.runtime, STILL_RUNS),
@@ -104,7 +106,7 @@ def _by_groups(trace: Trace, platform: Platform) -> Ran:
     )
 
 
-def _held(platform: Platform, bits: int, unit: Sequence[int]) -> int:
+def _units_per_node(platform: Platform, bits: int, unit: Sequence[int]) -> int:
     groups = platform.sets.groups(bits)[-1:]
     return int(units_in(platform.group_capacity[groups], unit).sum()) if any(unit) else _ANY * len(groups)
 
@@ -125,7 +127,7 @@ def _places(path: Path, numbers: Mapping[str, int], notes: list[str]) -> dict[in
     return found
 
 
-def _placed(ran: Ran, places: Mapping[int, Sequence[int]], platform: Platform) -> Ran:
+def _with_recorded_nodes(ran: StartedJobs, places: Mapping[int, Sequence[int]], platform: Platform) -> StartedJobs:
     nodes, groups = ran.nodes.copy(), ran.groups.copy()
     for row in np.flatnonzero(np.isin(ran.number, [*places])).tolist():
         here = places[int(ran.number[row])]

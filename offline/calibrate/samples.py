@@ -18,7 +18,7 @@ from dardis.model.moments import utc_text
 from dardis.model.platform import NodePower, Platform
 from dardis.model.resources import CORES, MEMORY, POWER
 from dardis.power.fit import Samples
-from offline.calibrate.recorded_jobs import STILL_RUNS, Ran
+from offline.calibrate.recorded_jobs import STILL_RUNS, StartedJobs
 
 DAY_S = 86_400
 SLOT_S = 300
@@ -32,11 +32,11 @@ _OFF = 1.5
 
 
 @dataclass(frozen=True)
-class Sampled:
+class SampleSets:
     """Samples by group index, and reasons for missing samples."""
 
     samples: dict[int, Samples]
-    why_none: dict[int, str]
+    missing_reasons: dict[int, str]
     notes: tuple[str, ...]
 
 
@@ -54,7 +54,7 @@ def _samples(platform: Platform, group: int, busy: Floats, watts: Floats, weight
     return Samples(("core_w", *kinds[1:], "idle_w"), table, watts, weight, day)
 
 
-def of_jobs(path: Path, platform: Platform, power: JobWatts, ran: Ran, offset: int) -> Sampled:
+def job_samples(path: Path, platform: Platform, power: JobWatts, ran: StartedJobs, offset: int) -> SampleSets:
     """Samples of jobs by node-hours; `offset`: Unix time minus the history's, s."""
     ran = ran.take(ran.end < STILL_RUNS)
     order = np.argsort(power.number)
@@ -75,13 +75,13 @@ def of_jobs(path: Path, platform: Platform, power: JobWatts, ran: Ran, offset: i
     for group in range(len(platform.groups)):
         rows = usable & (ran.groups == 1 << group) & (hours > 0)
         if rows.any():
-            samples[group] = _samples(platform, group, ran.a_node[rows], watts[rows], hours[rows], day[rows])
+            samples[group] = _samples(platform, group, ran.mean_per_node[rows], watts[rows], hours[rows], day[rows])
         else:
             why[group] = "no measured job is known to have run there"
-    return Sampled(samples, why, tuple(notes))
+    return SampleSets(samples, why, tuple(notes))
 
 
-def of_nodes(path: Path, platform: Platform, power: NodeWatts, ran: Ran, offset: int) -> Sampled:
+def node_samples(path: Path, platform: Platform, power: NodeWatts, ran: StartedJobs, offset: int) -> SampleSets:
     """Samples of slots; `offset`: Unix time minus the history's, s."""
     ended = ran.end[ran.end < STILL_RUNS]
     first = int(ran.start.min()) + offset
@@ -103,7 +103,7 @@ def of_nodes(path: Path, platform: Platform, power: NodeWatts, ran: Ran, offset:
         notes.append(
             "the history does not say on which nodes jobs ran (sacct's NodeList): groups are fitted as a whole"
         )
-    return Sampled(sampled.samples, sampled.why_none, (*notes, *sampled.notes))
+    return SampleSets(sampled.samples, sampled.missing_reasons, (*notes, *sampled.notes))
 
 
 @dataclass(frozen=True)
@@ -137,7 +137,7 @@ class _Slots:
         return slot * self.width + self.shift
 
 
-def _of_each_node(platform: Platform, slots: _Slots, ran: Ran) -> Sampled:
+def _of_each_node(platform: Platform, slots: _Slots, ran: StartedJobs) -> SampleSets:
     placed = ran.has_place
     jobs = np.flatnonzero(placed)
     lengths = np.array([len(ran.places[int(number)]) for number in ran.number[jobs]], dtype=np.int64)
@@ -145,13 +145,13 @@ def _of_each_node(platform: Platform, slots: _Slots, ran: Ran) -> Sampled:
     row = np.repeat(jobs, lengths)
     order = np.argsort(node, kind="stable")
     node, row = node[order], row[order]
-    a_node = ran.a_node
+    a_node = ran.mean_per_node
     busy = np.zeros((len(slots.node), len(platform.kinds)))
     for one in np.unique(slots.node):
         here = slice(*np.searchsorted(slots.node, [one, one + 1]))
         held = row[slice(*np.searchsorted(node, [one, one + 1]))]
         begin = slots.begin(slots.slot[here])
-        busy[here] = mean_held(ran.start[held], ran.end[held], a_node[held], begin, slots.width)
+        busy[here] = mean_use(ran.start[held], ran.end[held], a_node[held], begin, slots.width)
     group_of = platform.group_of_node[slots.node]
     samples, why = {}, {}
     for group in range(len(platform.groups)):
@@ -159,16 +159,16 @@ def _of_each_node(platform: Platform, slots: _Slots, ran: Ran) -> Sampled:
         if not rows.any():
             why[group] = "none of its nodes was measured"
             continue
-        rows &= ~_unclear(ran, placed, group, slots)
+        rows &= ~_has_unplaced_jobs(ran, placed, group, slots)
         if not rows.any():
             why[group] = "at all times jobs may have run there of which it is not known on which nodes"
             continue
         day = slots.slot[rows] * slots.width // DAY_S
         samples[group] = _samples(platform, group, busy[rows], slots.watts[rows], np.ones(int(rows.sum())), day)
-    return Sampled(samples, why, ())
+    return SampleSets(samples, why, ())
 
 
-def _of_groups(platform: Platform, slots: _Slots, ran: Ran) -> Sampled:
+def _of_groups(platform: Platform, slots: _Slots, ran: StartedJobs) -> SampleSets:
     certain = ran.is_certain
     group_of = platform.group_of_node[slots.node]
     samples, why = {}, {}
@@ -184,26 +184,26 @@ def _of_groups(platform: Platform, slots: _Slots, ran: Ran) -> Sampled:
             continue
         mean = np.bincount(place, mine.watts) / count
         whole = replace(mine, node=np.zeros(len(slot), np.int64), slot=slot, watts=mean)
-        rows = enough & ~_unclear(ran, certain, index, whole)
+        rows = enough & ~_has_unplaced_jobs(ran, certain, index, whole)
         if not rows.any():
             why[index] = "at all times jobs ran of which it is not known on which group"
             continue
         held = certain & (ran.groups == 1 << index)
         begin = whole.begin(slot[rows])
-        busy = mean_held(ran.start[held], ran.end[held], ran.total[held], begin, slots.width) / group.count
+        busy = mean_use(ran.start[held], ran.end[held], ran.total[held], begin, slots.width) / group.count
         day = slot[rows] * slots.width // DAY_S
         samples[index] = _samples(platform, index, busy, whole.watts[rows], np.ones(int(rows.sum())), day)
-    return Sampled(samples, why, ())
+    return SampleSets(samples, why, ())
 
 
-def _unclear(ran: Ran, clear: Bools, group: int, slots: _Slots) -> Bools:
+def _has_unplaced_jobs(ran: StartedJobs, clear: Bools, group: int, slots: _Slots) -> Bools:
     rows = ~clear & ((ran.groups >> group) & 1 == 1)
     begin, place = np.unique(slots.begin(slots.slot), return_inverse=True)
-    there = mean_held(ran.start[rows], ran.end[rows], np.ones((int(rows.sum()), 1)), begin, slots.width)[:, 0]
+    there = mean_use(ran.start[rows], ran.end[rows], np.ones((int(rows.sum()), 1)), begin, slots.width)[:, 0]
     return np.asarray(there[place] > 1e-6)
 
 
-def mean_held(start: Ints, end: Ints, held: Floats, begin: Ints, width: int) -> Floats:
+def mean_use(start: Ints, end: Ints, held: Floats, begin: Ints, width: int) -> Floats:
     """Mean resources of jobs (jobs, kinds) in slots `[begin, begin + width)`, (slots, kinds)."""
     if not begin.size:
         return np.zeros((0, held.shape[1]))
@@ -212,13 +212,13 @@ def mean_held(start: Ints, end: Ints, held: Floats, begin: Ints, width: int) -> 
     start, end = np.clip(start, origin, last) - origin, np.clip(end, origin, last) - origin
 
     def held_until(edges: Ints) -> Floats:
-        return _risen(start, held, edges) - _risen(end, held, edges)
+        return _integral(start, held, edges) - _integral(end, held, edges)
 
     edges = begin - origin
     return (held_until(edges + width) - held_until(edges)) / width
 
 
-def _risen(moments: Ints, held: Floats, edges: Ints) -> Floats:
+def _integral(moments: Ints, held: Floats, edges: Ints) -> Floats:
     order = np.argsort(moments, kind="stable")
     moments, held = moments[order], held[order]
     nothing = np.zeros((1, held.shape[1]))

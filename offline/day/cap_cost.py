@@ -9,7 +9,7 @@ from dardis.model.errors import InputError
 from dardis.power.conditions import PowerLimit
 from offline.day.day import DayPlan, plan_day
 from offline.day.hindsight import Hindsight
-from offline.day.initial_nodes import Standing
+from offline.day.initial_nodes import InitialNodes
 from offline.day.plan_spec import DaySpec
 from offline.planner.budget import SearchProgress
 from offline.site.calendar import DAY_S, HOUR_S
@@ -22,14 +22,14 @@ _EXPECTED = "at most how many kW (IT and cooling) from when to when, UTC, as 80k
 class WhatIf:
     """The day with a strict limit. `cost`: lost profit."""
 
-    asked: str
+    limit_text: str
     profit: float
     cost: float
     later_jobs: int
     """Jobs started later than without the limit."""
 
 
-def limit_asked(text: str, day_start: int) -> PowerLimit:
+def parse_limit(text: str, day_start: int) -> PowerLimit:
     """Parse a limit such as `80kW 17-19`. Raises InputError."""
     found = _FORM.fullmatch(text.strip())
     if found is None:
@@ -43,10 +43,10 @@ def limit_asked(text: str, day_start: int) -> PowerLimit:
 
 def what_if(
     asked: str, plan: DayPlan, hindsight: Hindsight, options: DaySpec, progress: SearchProgress,
-    standing: Standing | None,
+    standing: InitialNodes | None,
 ) -> WhatIf:  # fmt: skip
     """Plan the day with a limit. Raises InputError if infeasible."""
-    limit = limit_asked(asked, plan.problem.conditions.start)
+    limit = parse_limit(asked, plan.problem.conditions.start)
     tariff = replace(hindsight.site.tariff, limits=(*hindsight.site.tariff.limits, limit))
     limited = replace(hindsight, site=replace(hindsight.site, tariff=tariff))
     try:

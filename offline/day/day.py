@@ -20,20 +20,20 @@ from dardis.power.account import Account
 from dardis.power.conditions import Tariff, cost_of_joule
 from dardis.power.node_power import busy_watts, watts_for_cores
 from dardis.report.over_time import envelope
-from offline.day.day_as_problem import pose
-from offline.day.day_targets import Aims, aims_of_day
+from offline.day.day_as_problem import build_problem
+from offline.day.day_targets import DayTargets, targets_of_day
 from offline.day.hindsight import Hindsight
-from offline.day.initial_nodes import Standing
+from offline.day.initial_nodes import InitialNodes
 from offline.day.plan_spec import DaySpec
-from offline.day.power_headroom import Settled, fill_room
+from offline.day.power_headroom import EvaluatedPlans, use_headroom
 from offline.day.promise import Promise, promise_of
 from offline.folder.tables import JobKind, ProfileTable
 from offline.forecast.forecast import Forecast
-from offline.onoff.planned_switching import Limits, Reserve, plan_switching
+from offline.onoff.planned_switching import Reserve, SwitchingLimits, plan_switching
 from offline.onoff.spans import Spans, nodes_up
-from offline.planner.budget import SearchProgress, Watch, never, tell_nobody
+from offline.planner.budget import SearchProgress, Watch, ignore_progress, never_stop
 from offline.planner.day_planner import Plans, plan
-from offline.planner.day_problem import Plan, Problem, StoppedBy
+from offline.planner.day_problem import DayProblem, Plan, StoppedBy
 from offline.planner.machine_use import cores_used, node_spans
 from offline.planner.money import account_of
 from offline.planner.power_limits import allowed_it_w
@@ -49,11 +49,11 @@ class DayPlan:
     """All results for a day. `kinds`: source of each job."""
 
     day: int
-    problem: Problem
+    problem: DayProblem
     kinds: dict[int, JobKind]
     forecast: Forecast
     plans: Plans
-    aims: Aims
+    targets: DayTargets
     downtime: Downtime
     all_on: Account
     account: Account
@@ -80,8 +80,8 @@ class DayPlan:
 
 
 def plan_day(
-    hindsight: Hindsight, day: int, options: DaySpec, progress: SearchProgress = tell_nobody,
-    stop: Callable[[], bool] = never, standing: Standing | None = None,
+    hindsight: Hindsight, day: int, options: DaySpec, progress: SearchProgress = ignore_progress,
+    stop: Callable[[], bool] = never_stop, standing: InitialNodes | None = None,
 ) -> DayPlan:  # fmt: skip
     """Plan UTC day `day` from the knowledge at planning time.
 
@@ -89,7 +89,7 @@ def plan_day(
     InputError for a day without history, weather or prices, and for infeasible power limits.
     """
     begun, watch = process_cpu_s(), Watch(options.time_limit, progress, stop)
-    posed = pose(hindsight, day, options, standing)
+    posed = build_problem(hindsight, day, options, standing)
     problem, known = posed.problem, posed.known
 
     def searched(tariff: Tariff) -> Plans:
@@ -97,14 +97,14 @@ def plan_day(
         return plan(asked, time_limit=left_s, seed=options.seed, progress=progress, stop=stop)
 
     plans = searched(problem.tariff)
-    aims = aims_of_day(hindsight, known, day, options, cores_used(problem, plans.best.start))
+    aims = targets_of_day(hindsight, known, day, options, cores_used(problem, plans.best.start))
 
-    def settled(plans: Plans) -> Settled:
+    def settled(plans: Plans) -> EvaluatedPlans:
         all_on = account_of(problem, plans.best.start)
-        downtime = planned_downtime(problem, plans.best, all_on, aims.switching, posed.standing)
-        return Settled(plans, all_on, downtime, account_of(problem, plans.best.start, downtime))
+        downtime = planned_downtime(problem, plans.best, all_on, aims.switching, posed.initial_nodes)
+        return EvaluatedPlans(plans, all_on, downtime, account_of(problem, plans.best.start, downtime))
 
-    made = fill_room(problem, settled(plans), lambda tariff: settled(searched(tariff)))
+    made = use_headroom(problem, settled(plans), lambda tariff: settled(searched(tariff)))
     if not made.account.feasible:
         found = f"the best plan is {made.account.over_limit_kwh:.3g} kWh above a limit on power that must be kept"
         raise InputError("platform: tariff", found, "limits that the running jobs and idle nodes leave room for")
@@ -121,12 +121,12 @@ def plan_day(
         best = replace(best, stopped_by=StoppedBy.TIME)
     return DayPlan(
         day, problem, posed.kinds, posed.forecast, replace(made.plans, best=best), aims, made.downtime, made.all_on,
-        made.account, most, (*posed.notes, *aims.notes, *_of_limits(problem, made)), posed.history, promise,
+        made.account, most, (*posed.notes, *aims.notes, *_limit_notes(problem, made)), posed.history, promise,
         process_cpu_s() - begun,
     )  # fmt: skip
 
 
-def _of_limits(problem: Problem, made: Settled) -> tuple[str, ...]:
+def _limit_notes(problem: DayProblem, made: EvaluatedPlans) -> tuple[str, ...]:
     tariff = problem.tariff
     if not tariff.limits and tariff.contracted_kw is None:
         return ()
@@ -137,22 +137,22 @@ def _of_limits(problem: Problem, made: Settled) -> tuple[str, ...]:
 
 
 def planned_downtime(
-    problem: Problem, plan: Plan, all_on: Account, switching: Switching | None, standing: Standing | None = None
+    problem: DayProblem, plan: Plan, all_on: Account, switching: Switching | None, standing: InitialNodes | None = None
 ) -> Downtime:
     """Downtime of nodes if jobs come as planned.
 
     Closed nodes stay as they are. Other nodes off at first, without planned switching, boot at once.
     """
     platform, conditions = problem.platform, problem.conditions
-    standing = standing or Standing.all_on(platform.node_count)
-    start, soonest = conditions.start, standing.may_be_booted(platform, conditions.start)
+    standing = standing or InitialNodes.all_on(platform.node_count)
+    start, soonest = conditions.start, standing.bootable_nodes(platform, conditions.start)
     switched = Downtime.none()
     if switching is not None:
-        switched = _switched(problem, plan, all_on, switching, soonest)
-    return standing.joined(switched, start, soonest)
+        switched = _planned_switching(problem, plan, all_on, switching, soonest)
+    return standing.join_downtime(switched, start, soonest)
 
 
-def _left_alone(platform: Platform, off: dict[int, int]) -> Spans:
+def _closed_spans(platform: Platform, off: dict[int, int]) -> Spans:
     spans = [
         (node, max(start, off.get(node, start)), end)
         for node in range(platform.node_count if platform.maintenance else 0)
@@ -163,9 +163,11 @@ def _left_alone(platform: Platform, off: dict[int, int]) -> Spans:
     return Spans(node, start, end)
 
 
-def _switched(problem: Problem, plan: Plan, all_on: Account, switching: Switching, off: dict[int, int]) -> Downtime:
+def _planned_switching(
+    problem: DayProblem, plan: Plan, all_on: Account, switching: Switching, off: dict[int, int]
+) -> Downtime:
     platform, conditions = problem.platform, problem.conditions
-    busy, taken = node_spans(problem, plan), node_spans(problem, plan, _left_alone(platform, off))
+    busy, taken = node_spans(problem, plan), node_spans(problem, plan, _closed_spans(platform, off))
     joule_cost = cost_of_joule(conditions, problem.cooling, problem.tariff, Series(conditions.edges, all_on.it_w))
     reserves = {}
     for group in sorted({*switching.spares, *switching.floors}):
@@ -176,7 +178,7 @@ def _switched(problem: Problem, plan: Plan, all_on: Account, switching: Switchin
             lambda used, kept, least: np.maximum(np.maximum(kept, least - used), 0), in_use, spares, floor
         )
         reserves[group] = Reserve(needed)
-    limits = Limits(most_switches=int(2 * switching.most_cycles_per_day))
+    limits = SwitchingLimits(most_switches=int(2 * switching.most_cycles_per_day))
     return plan_switching(taken, platform, reserves, joule_cost, limits, off)
 
 
@@ -187,11 +189,11 @@ def nodes_on_of(day: DayPlan) -> StepFunction:
 
 def profile_of(day: DayPlan) -> ProfileTable:
     """profile.csv of a plan."""
-    return profile_rows(day.problem, day.plan.start, day.downtime, day.account, day.aims.cores)
+    return profile_rows(day.problem, day.plan.start, day.downtime, day.account, day.targets.cores)
 
 
 def profile_rows(
-    problem: Problem, job_start: Ints, downtime: Downtime, told: Account, aims: StepFunction
+    problem: DayProblem, job_start: Ints, downtime: Downtime, told: Account, aims: StepFunction
 ) -> ProfileTable:
     """Make profile.csv, a row for each segment.
 
@@ -225,7 +227,7 @@ def powered_of(platform: Platform, downtime: Downtime) -> StepFunction:
     return StepFunction(off.times, platform.cores - off.values)
 
 
-def wished_of(day: DayPlan) -> tuple[Ints, Ints]:
+def usable_cores(day: DayPlan) -> tuple[Ints, Ints]:
     """Usable cores by segment under a capped plan: edges, cores.
 
     The target, limited to nodes on at any time of the segment, so the plan fits, and by power limits.
@@ -237,11 +239,11 @@ def wished_of(day: DayPlan) -> tuple[Ints, Ints]:
     room = np.divide(allowed_w - none, one - none, out=np.where(allowed_w < none, 0.0, np.inf), where=one > none)
     within = np.floor(np.clip(room, 0, platform.cores)).astype(np.int64)
     opens = most_that_opens(platform, platform.kinds.index(CORES), within)
-    return edges, np.minimum(np.minimum(day.aims.cores.at(edges[:-1]), most_powered), opens).astype(np.int64)
+    return edges, np.minimum(np.minimum(day.targets.cores.at(edges[:-1]), most_powered), opens).astype(np.int64)
 
 
-def desired_of(platform: Platform, days: Sequence[tuple[Ints, Ints]]) -> DesiredProfile:
-    """Desired profile for the cores of days (`wished_of`), in time order.
+def desired_profile_of(platform: Platform, days: Sequence[tuple[Ints, Ints]]) -> DesiredProfile:
+    """Desired profile for the cores of days (`usable_cores`), in time order.
 
     All cores are usable outside these days. Nodes open completely, for jobs with exclusive nodes. Every group has open
     nodes if the target is not 0, because some jobs fit only there.

@@ -13,8 +13,8 @@ from dardis.model.resources import CORES
 from dardis.model.step_function import ZERO, StepFunction
 from dardis.model.target import Switching
 from offline.day.hindsight import Hindsight
-from offline.day.hours_before import Known
-from offline.day.idle_reserve import spares_of_day, thesis_switching, thesis_target, wait_joules
+from offline.day.hours_before import MachineHistory
+from offline.day.idle_reserve import reserve_of_day, thesis_switching, thesis_target, wait_joules
 from offline.day.plan_spec import DaySpec, SwitchingRule
 from offline.site.calendar import HOUR_S
 
@@ -22,7 +22,7 @@ NONE_SWITCHED = "idle nodes draw no more than those that are off: none is switch
 
 
 @dataclass(frozen=True)
-class Aims:
+class DayTargets:
     """Targets for dispatchers, with rules by heading."""
 
     cores: StepFunction
@@ -33,13 +33,15 @@ class Aims:
     """The same rules, for drawing."""
 
 
-def aims_of_day(hindsight: Hindsight, known: Known, day: int, options: DaySpec, planned: StepFunction) -> Aims:
+def targets_of_day(
+    hindsight: Hindsight, known: MachineHistory, day: int, options: DaySpec, planned: StepFunction
+) -> DayTargets:
     """A day's targets, learned or by algorithm 8; `planned`: cores in use."""
     platform = known.platform
     if options.switching is SwitchingRule.ALGORITHM8:
         cores = thesis_target(known, day, options.offset, planned)
         thesis = thesis_switching(cores, platform)
-        return Aims(cores, thesis, notes=() if thesis else (NONE_SWITCHED,))
+        return DayTargets(cores, thesis, notes=() if thesis else (NONE_SWITCHED,))
     tree, learned = hindsight.target(known, day, options.seed)
     rules, notes, trees = [], [], []
     if tree is None:
@@ -48,24 +50,24 @@ def aims_of_day(hindsight: Hindsight, known: Known, day: int, options: DaySpec, 
         learned_by, naive = (f"{100 * error:.1f} %" for error in (tree.cv_error, tree.naive_error))
         error = f"error {learned_by} of the cores on days not seen, {naive} by their mean"
         rules.append((f"Use to aim at ({error})", tree.rules))
-        trees.append(("The tree: use to aim at", tree.drawn))
+        trees.append(("The tree: use to aim at", tree.branch))
         if tree.cv_error > tree.naive_error:
             learned = ZERO
             notes.append("the tree of the use to aim at is worse than the mean on days not seen: the plan's own use is")
     spare, switching = ZERO, None
     if options.switching is SwitchingRule.SPARE:
         wait_j = wait_joules(options.wait_price, hindsight.site, hindsight.site.conditions(day))
-        found = spares_of_day(known, day, hindsight.demands, wait_j)
+        found = reserve_of_day(known, day, hindsight.demands, wait_j)
         switching = found.switching if found.switching.spares else None
         notes += found.rule.notes if switching else [NONE_SWITCHED]
         error = "" if found.rule.cv_error is None else f" (error {found.rule.cv_error:.1f} nodes on days not seen)"
         rules.append((f"Spare nodes{error}", tuple(found.rule.rules())))
-        trees += [(f"The tree: spare nodes of {name}", drawn) for name, drawn in found.rule.drawn()]
+        trees += [(f"The tree: spare nodes of {name}", drawn) for name, drawn in found.rule.branches()]
         spare = _spare_cores(found.switching, platform)
     start, end = known.calendar.day(day)
     hours = np.arange(start, end + 1, HOUR_S, dtype=np.int64)
     cores = hourly_target(planned, learned, spare, hours, platform.cores)
-    return Aims(cores, switching, tuple(rules), tuple(notes), tuple(trees))
+    return DayTargets(cores, switching, tuple(rules), tuple(notes), tuple(trees))
 
 
 def _spare_cores(switching: Switching, platform: Platform) -> StepFunction:

@@ -10,10 +10,10 @@ from dardis.model.step_function import StepFunction
 from offline.day.day import DayPlan
 from offline.day.idle_reserve import break_even_seconds
 from offline.folder.plan_folder import Figure
-from offline.site.site_inputs import Site
+from offline.site.site_inputs import SiteInputs
 
 
-def figures_for_people(summary: Mapping[str, Figure]) -> list[tuple[str, Figure]]:
+def main_figures(summary: Mapping[str, Figure]) -> list[tuple[str, Figure]]:
     """Main figures of summary.json, with names."""
     currency = summary["currency"]
     rows: list[tuple[str, Figure]] = [
@@ -46,16 +46,16 @@ def _gain(summary: Mapping[str, Figure]) -> str:
     return f"{gain} {summary['currency']} ({low} to {high}) over all nodes on, {over} over SuspendTime; {waits}"
 
 
-def first_lines(site: Site, day: DayPlan, nodes_on: StepFunction) -> list[str]:
+def first_lines(site: SiteInputs, day: DayPlan, nodes_on: StepFunction) -> list[str]:
     """Summary in three sentences: action, savings, risks."""
-    return [_to_do(site, day, nodes_on), _saves(site, day), _may_go_wrong(site, day)]
+    return [_action_line(site, day, nodes_on), _savings_line(site, day), _risk_line(site, day)]
 
 
-def _to_do(site: Site, day: DayPlan, nodes_on: StepFunction) -> str:
+def _action_line(site: SiteInputs, day: DayPlan, nodes_on: StepFunction) -> str:
     start, end, nodes = day.problem.conditions.start, day.problem.conditions.end, site.platform.node_count
     moments = np.unique([start, *nodes_on.breaks_in(start, end).tolist()])
     on = nodes_on.at(moments)
-    switching = day.aims.switching
+    switching = day.targets.switching
     if switching is None:
         return "Leave all nodes on: there is nothing to switch."
     told = f"none of {nodes} nodes can be off, if jobs come as forecast"
@@ -73,9 +73,9 @@ def _to_do(site: Site, day: DayPlan, nodes_on: StepFunction) -> str:
     return f"Keep {spares} idle nodes on as spares and switch off what else idles: {told}."
 
 
-def _saves(site: Site, day: DayPlan) -> str:
+def _savings_line(site: SiteInputs, day: DayPlan) -> str:
     promise, currency = day.promise, site.platform.currency
-    if day.aims.switching is None:
+    if day.targets.switching is None:
         return f"So switching saves nothing; the plan itself brings {day.account.profit:,.2f} {currency}."
     if promise is None:
         more = day.account.profit - day.all_on.profit
@@ -93,7 +93,7 @@ def _saves(site: Site, day: DayPlan) -> str:
     )
 
 
-def _may_go_wrong(site: Site, day: DayPlan) -> str:
+def _risk_line(site: SiteInputs, day: DayPlan) -> str:
     jobs, forecast = day.forecast.jobs, day.jobs_forecast
     told = f"{jobs.low:,.0f} to {jobs.high:,.0f} jobs may come where {forecast:,} are forecast"
     if day.promise is None:

@@ -17,22 +17,22 @@ from dardis.model.schedule import Downtime, Schedule
 from dardis.model.series import Series
 from dardis.model.step_function import ZERO, StepFunction
 from dardis.model.target import Switching
-from dardis.power.account import Work, work_of
+from dardis.power.account import AccountedJobs, accounted_jobs
 from dardis.power.conditions import Conditions
-from offline.day.hours_before import Known, known_at
+from offline.day.hours_before import MachineHistory, history_at
 from offline.extract.target_tree import TargetTree, learn_target
 from offline.forecast.forecast import forecast
-from offline.forecast.submission_history import NothingBeforeError
-from offline.onoff.reserve_replay import Demand, PastDemand, demands_of
-from offline.planner.budget import Effort, Watch
-from offline.planner.day_problem import Expected, Problem
+from offline.forecast.submission_history import ShortHistoryError
+from offline.onoff.reserve_replay import NodeDemand, PastDemand, demands_of
+from offline.planner.budget import SearchBudget, Watch
+from offline.planner.day_problem import DayProblem, ExpectedJob
 from offline.planner.improve import improve
 from offline.planner.machine_use import cores_used
 from offline.planner.packing import plan_jobs, state_at
 from offline.planner.searches import heuristic
 from offline.site.calendar import DAY_S, HOUR_S
 from offline.site.history import jobs_that_fit, predictor_of
-from offline.site.site_inputs import Site
+from offline.site.site_inputs import SiteInputs
 
 LEAST_DAYS = 5
 """Fewest past days for learning."""
@@ -49,7 +49,7 @@ class Hindsight:
     Each day is planned `lead_s` before its beginning.
     """
 
-    site: Site
+    site: SiteInputs
     past: Schedule
     lead_s: int = 0
     switched_days: dict[tuple[int, str, int, float], tuple[SwitchedDay, SwitchedDay]] = field(default_factory=dict)
@@ -59,20 +59,20 @@ class Hindsight:
     _conditions: dict[int, Conditions] = field(default_factory=dict)
 
     @cached_property
-    def demands(self) -> dict[int, Demand]:
+    def demands(self) -> dict[int, NodeDemand]:
         """Nodes in use in each group."""
         return demands_of(self.past, self.site.platform)
 
     @cached_property
-    def work(self) -> Work:
+    def work(self) -> AccountedJobs:
         """All jobs that ran."""
-        return work_of(self.past, self.site.platform)
+        return accounted_jobs(self.past, self.site.platform)
 
-    def known_on(self, day: int) -> Known:
+    def history_on(self, day: int) -> MachineHistory:
         """Knowledge at a day's midnight."""
-        return known_at(self.site, self.past, day, self.site.calendar.day(day)[0])[0]
+        return history_at(self.site, self.past, day, self.site.calendar.day(day)[0])[0]
 
-    def target(self, known: Known, day: int, seed: int) -> tuple[TargetTree | None, StepFunction]:
+    def target(self, known: MachineHistory, day: int, seed: int) -> tuple[TargetTree | None, StepFunction]:
         """Learn from earlier days. Return the tree, if any, and target cores."""
         platform = self.site.platform
         days = self._covered_days(known.first_day, known.next_day, seed)
@@ -88,12 +88,12 @@ class Hindsight:
 
     def _covered_days(self, first: int, day: int, seed: int) -> list[int]:
         recent = reversed(self.recent_days(first, day))
-        return [*takewhile(lambda one: self._covered(one, day) and self._foretold(one, seed), recent)][::-1]
+        return [*takewhile(lambda one: self._has_conditions(one, day) and self._can_forecast(one, seed), recent)][::-1]
 
-    def _foretold(self, day: int, seed: int) -> bool:
+    def _can_forecast(self, day: int, seed: int) -> bool:
         try:
             self._demand_of(day, seed)
-        except NothingBeforeError:
+        except ShortHistoryError:
             return False
         return True
 
@@ -110,7 +110,7 @@ class Hindsight:
             days.append(before)
         return days[::-1]
 
-    def _covered(self, day: int, until: int) -> bool:
+    def _has_conditions(self, day: int, until: int) -> bool:
         if day not in self._conditions:
             try:
                 several = self.site.conditions(day - MOST_DAYS, until - day + MOST_DAYS)
@@ -126,21 +126,21 @@ class Hindsight:
 
     def _demand_of(self, day: int, seed: int) -> Floats:
         if day not in self._demand:
-            made = forecast(self.site.waited(self.past), self.site.calendar, day, seed=seed, lead_s=self.lead_s)
+            made = forecast(self.site.with_waits(self.past), self.site.calendar, day, seed=seed, lead_s=self.lead_s)
             self._demand[day] = made.demand.in_use.mean
         return self._demand[day]
 
-    def _jobs_as_known(self, now: int) -> list[Expected]:
+    def _expected_jobs(self, now: int) -> list[ExpectedJob]:
         site, past = self.site, self.past
         state = state_at(past, [job.asked for job in site.jobs], site.platform, now, predictor_of(past))
         expected = dict(
             zip(state.running.number.tolist(), (state.running.finish - state.running.start).tolist(), strict=True)
         )
-        expected |= {job.asked.number: job.runtime for job in state.waiting}
+        expected |= {job.job.number: job.runtime for job in state.waiting}
         known = [job for job in jobs_that_fit(site.jobs, site.platform) if job.submit < now]
         # Traces without walltimes state runtimes instead.
         return [
-            Expected(replace(job.asked, walltime=max(job.walltime, runtime)), runtime)
+            ExpectedJob(replace(job.asked, walltime=max(job.walltime, runtime)), runtime)
             for job, runtime in ((job, expected.get(job.number, job.runtime)) for job in known)
         ]
 
@@ -149,12 +149,12 @@ class Hindsight:
             site, (start, end) = self.site, self.site.calendar.day(day)
             asked = [job.asked for job in site.jobs]
             state = state_at(self.past, asked, site.platform, start, predictor_of(self.past))
-            came = [job for job in self._jobs_as_known(end) if start <= job.asked.submit < end]
-            problem = Problem(
+            came = [job for job in self._expected_jobs(end) if start <= job.job.submit < end]
+            problem = DayProblem(
                 site.platform, self._conditions[day], site.cooling, site.tariff,
                 plan_jobs([*state.waiting, *came], site.platform, start), state.running, horizon=end + DAY_S,
             )  # fmt: skip
-            best = improve(problem, heuristic(problem), Effort(GROUPS), Watch(), large_only=True)
+            best = improve(problem, heuristic(problem), SearchBudget(GROUPS), Watch(), large_only=True)
             hours = start + 3600 * np.arange(25, dtype=np.int64)
             used = cores_used(problem, best.start)
             areas = [used.integral(a, b) for a, b in zip(hours[:-1].tolist(), hours[1:].tolist(), strict=True)]
@@ -171,7 +171,7 @@ class SwitchedDay:
 
 
 def switched_day(
-    demands: Mapping[int, Demand], switching: Switching, platform: Platform, start: int, end: int
+    demands: Mapping[int, NodeDemand], switching: Switching, platform: Platform, start: int, end: int
 ) -> SwitchedDay:
     """Simulate the day `[start, end)` under a rule."""
     hours = np.arange(start, end + 1, HOUR_S, dtype=np.int64)
@@ -183,13 +183,13 @@ def switched_day(
             power = nodes.power or NodePower()
             spares, floors = (wish.get(group, ZERO).at(hours[:-1]) for wish in (switching.spares, switching.floors))
             found = PastDemand(demands[group], power, switching.idle_s, hours).replay(spares, floors)
-            rows += times_down(found.nodes_on, nodes.count, first, power)
+            rows += downtime_rows(found.nodes_on, nodes.count, first, power)
             delay.append(found.delay)
         first += nodes.count
     return SwitchedDay(Downtime.of(rows), np.concatenate([*delay, np.zeros(0, dtype=np.int64)]))
 
 
-def times_down(on: StepFunction, count: int, first: int, power: NodePower) -> list[tuple[int, int, int]]:
+def downtime_rows(on: StepFunction, count: int, first: int, power: NodePower) -> list[tuple[int, int, int]]:
     """Return (node, down, up) of `count` nodes from `first` on, with the first `on` nodes on.
 
     Nodes off at first have been off for a day.

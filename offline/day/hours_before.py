@@ -16,23 +16,25 @@ from dardis.model.schedule import Schedule
 from dardis.model.series import Series
 from dardis.model.step_function import StepFunction
 from offline.extract.trees import HourTable, hour_table
-from offline.planner.day_problem import Expected
-from offline.planner.packing import State, running_of
+from offline.planner.day_problem import ExpectedJob
+from offline.planner.packing import MachineState, running_of
 from offline.site.calendar import DAY_S, Calendar
-from offline.site.history import record_begins, replayed
-from offline.site.site_inputs import Site
+from offline.site.history import record_begins, replay_easy
+from offline.site.site_inputs import SiteInputs
 
 
 @dataclass(frozen=True)
-class Gap:
+class HoursBefore:
     """Expected cores in use and submissions (ascending) until the state."""
 
     used: StepFunction
     submits: Ints
-    state: State
+    state: MachineState
 
 
-def live_on(state: State, jobs: Sequence[Job], coming: Sequence[Expected], platform: Platform, until: int) -> Gap:
+def simulate_ahead(
+    state: MachineState, jobs: Sequence[Job], coming: Sequence[ExpectedJob], platform: Platform, until: int
+) -> HoursBefore:
     """Simulate running, waiting and forecast jobs by EASY backfilling.
 
     `jobs`: the history's, with running jobs. Nodes are assigned anew.
@@ -41,13 +43,13 @@ def live_on(state: State, jobs: Sequence[Job], coming: Sequence[Expected], platf
     by_number = {job.number: job for job in jobs if job.submit < now}  # later jobs may share a made-up number
     # Running jobs come a second before the others, without a queue, so that each starts at once.
     going = [
-        _as_expected(replace(by_number[number], queue=""), now - 1, finish - now + 1)
+        _expected_job(replace(by_number[number], queue=""), now - 1, finish - now + 1)
         for number, finish in zip(running.number.tolist(), running.finish.tolist(), strict=True)
     ]
-    new = {one.asked.number: one for one in (*state.waiting, *coming)}
-    to_come = [_as_expected(one.asked, max(one.asked.submit, now), one.duration) for one in new.values()]
+    new = {one.job.number: one for one in (*state.waiting, *coming)}
+    to_come = [_expected_job(one.job, max(one.job.submit, now), one.duration) for one in new.values()]
     lived = sorted([*going, *to_come], key=lambda job: (job.submit, job.number))
-    schedule = replayed(lived, platform)
+    schedule = replay_easy(lived, platform)
     begun = schedule.ran & (schedule.start < until)
     on = np.flatnonzero(begun & (schedule.finish > until))
     asked = [by_number.get(job.number, job.asked) for job in lived]
@@ -60,14 +62,14 @@ def live_on(state: State, jobs: Sequence[Job], coming: Sequence[Expected], platf
         start=np.where(was >= 0, running.start[was], then.start) if place else then.start,
     )
     waits = [new[number] for number in schedule.number[schedule.ran & ~begun].tolist() if number in new]
-    return Gap(
+    return HoursBefore(
         used_profile(schedule, CORES),
-        np.sort(np.array([one.asked.submit for one in coming], dtype=np.int64)),
-        State(until, then, waits),
+        np.sort(np.array([one.job.submit for one in coming], dtype=np.int64)),
+        MachineState(until, then, waits),
     )
 
 
-def _as_expected(job: Job, submit: int, duration: int) -> Actual:
+def _expected_job(job: Job, submit: int, duration: int) -> Actual:
     asked = replace(job, submit=submit, earliest=max(job.earliest, submit), latest=None, walltime=duration)
     return Actual(asked, duration)
 
@@ -78,7 +80,7 @@ LEARN_DAYS = 60
 
 
 @dataclass(frozen=True)
-class Known:
+class MachineHistory:
     """A machine's past until `until`.
 
     `ahead`: events expected until the planned day.
@@ -90,7 +92,7 @@ class Known:
     until: int
     more: dict[str, Series]
     """Weather and prices by names in rules."""
-    ahead: Gap | None = None
+    expected_hours: HoursBefore | None = None
 
     @property
     def first_day(self) -> int:
@@ -109,7 +111,7 @@ class Known:
     def used(self) -> StepFunction:
         """Cores in use, past and expected."""
         past = used_profile(self.schedule, CORES)
-        return past if self.ahead is None else past.followed_by(self.ahead.used, self.until)
+        return past if self.expected_hours is None else past.followed_by(self.expected_hours.used, self.until)
 
     def table(self, day: int, days: int) -> HourTable:
         """Hourly knowledge of UTC days, as of their beginnings."""
@@ -117,13 +119,15 @@ class Known:
         covered = {name: series for name, series in self.more.items() if series.start <= start and end <= series.end}
         weekday = (self.calendar.to_unix(start) // DAY_S + THURSDAY) % 7
         submits = np.sort(self.schedule.submit)
-        if self.ahead is not None:
-            submits = np.concatenate([submits[submits < self.until], self.ahead.submits])
+        if self.expected_hours is not None:
+            submits = np.concatenate([submits[submits < self.until], self.expected_hours.submits])
         return hour_table(start, days, weekday, self.used, self.platform.cores, submits, covered)
 
 
-def known_at(site: Site, past: Schedule, day: int, now: int, ahead: Gap | None = None) -> tuple[Known, tuple[str, ...]]:
+def history_at(
+    site: SiteInputs, past: Schedule, day: int, now: int, ahead: HoursBefore | None = None
+) -> tuple[MachineHistory, tuple[str, ...]]:
     """A site's past at `now`, and notes on missing data."""
-    known = Known(site.platform, site.calendar, past, now, {}, ahead)
-    more, notes = site.known_ahead(min(known.first_day, day), day)
+    known = MachineHistory(site.platform, site.calendar, past, now, {}, ahead)
+    more, notes = site.series_ahead(min(known.first_day, day), day)
     return replace(known, more=more), notes

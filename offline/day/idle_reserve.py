@@ -15,12 +15,12 @@ from dardis.model.step_function import StepFunction
 from dardis.model.target import Switching
 from dardis.power.conditions import Conditions, cost_of_joule
 from dardis.power.node_power import MachinePower
-from offline.day.hours_before import Known
+from offline.day.hours_before import MachineHistory
 from offline.day.plan_spec import Reactive, wait_cost
 from offline.extract import target_tree
-from offline.extract.spares import HIGH_USE, SpareRule, learn_spares
-from offline.onoff.reserve_replay import Demand
-from offline.site.site_inputs import Site
+from offline.extract.spares import HIGH_USE, ReserveRule, learn_reserve
+from offline.onoff.reserve_replay import NodeDemand
+from offline.site.site_inputs import SiteInputs
 
 LEAST_IDLE_S = 600
 """Least idle seconds before a shutdown.
@@ -34,11 +34,11 @@ FREE = 1e-12
 
 
 @dataclass(frozen=True)
-class SpareDays:
+class DayReserve:
     """A day's spares and rule."""
 
     switching: Switching
-    rule: SpareRule
+    rule: ReserveRule
 
 
 def break_even_seconds(platform: Platform) -> int:
@@ -74,7 +74,7 @@ def reactive_switching(rule: Reactive, platform: Platform, start: int) -> Switch
     return Switching(spares=kept, idle_s=rule.idle_s)
 
 
-def wait_joules(price: float, site: Site, conditions: Conditions) -> float:
+def wait_joules(price: float, site: SiteInputs, conditions: Conditions) -> float:
     """Value of a job's wait second in joules, at mean energy cost."""
     if not price:
         return 0.0
@@ -84,7 +84,9 @@ def wait_joules(price: float, site: Site, conditions: Conditions) -> float:
     return wait_cost(price, 1.0) / max(mean, FREE)
 
 
-def spares_of_day(known: Known, day: int, demands: Mapping[int, Demand], wait_j: float = 0.0) -> SpareDays:
+def reserve_of_day(
+    known: MachineHistory, day: int, demands: Mapping[int, NodeDemand], wait_j: float = 0.0
+) -> DayReserve:
     """Learn the spare nodes for each hour of `day`.
 
     `demands`: whole past by node group; later knowledge is removed. `wait_j`: cost of a job's wait second, J.
@@ -93,8 +95,8 @@ def spares_of_day(known: Known, day: int, demands: Mapping[int, Demand], wait_j:
     platform = known.platform
     past = {group: demand.before(known.until) for group, demand in demands.items()}
     table = known.table(known.first_day, max(days, 0)) if days > 0 else known.table(day, 1).rows(0, 0)
-    idle_s = idle_seconds(platform, _use(past, table.edges))
-    rule = learn_spares(past, table, platform, idle_s, wait_j=wait_j)
+    idle_s = idle_seconds(platform, _mean_use(past, table.edges))
+    rule = learn_reserve(past, table, platform, idle_s, wait_j=wait_j)
     hours = known.table(day, 1)
     begins = hours.edges[:-1]
     spares = {
@@ -103,16 +105,16 @@ def spares_of_day(known: Known, day: int, demands: Mapping[int, Demand], wait_j:
         )
         for group, function in rule.predict(hours).items()
     }
-    return SpareDays(Switching(spares=spares, idle_s=idle_s), rule)
+    return DayReserve(Switching(spares=spares, idle_s=idle_s), rule)
 
 
-def _use(demands: Mapping[int, Demand], edges: Ints) -> float:
+def _mean_use(demands: Mapping[int, NodeDemand], edges: Ints) -> float:
     start, end = int(edges[0]), int(edges[-1])
     busy = sum(demand.busy.integral(start, end) for demand in demands.values())
     return busy / (sum(demand.count for demand in demands.values()) * max(end - start, 1))
 
 
-def thesis_target(known: Known, day: int, offset: int, planned: StepFunction | None) -> StepFunction:
+def thesis_target(known: MachineHistory, day: int, offset: int, planned: StepFunction | None) -> StepFunction:
     """Target cores by algorithm 8; `offset` in percent, `planned`: planned use."""
     start = known.calendar.day(day)[0]
     return target_tree.desired_cores(known.used, known.platform.cores, start, offset / 100, planned)
@@ -122,6 +124,6 @@ def thesis_switching(cores: StepFunction, platform: Platform) -> Switching | Non
     """Floor of nodes on; None if being off saves nothing."""
     power = MachinePower.of_platform(platform)
     saves = {int(group) for group in platform.group_of_node[power.idle_w > power.off_w]}
-    wished = target_tree.switching(cores, platform, idle_seconds(platform))
+    wished = target_tree.floor_switching(cores, platform, idle_seconds(platform))
     floors = {group: floor for group, floor in wished.floors.items() if group in saves}
     return replace(wished, floors=floors) if floors else None

@@ -16,11 +16,11 @@ from dardis.model.platform import Maintenance, NodeGroup, Platform
 from dardis.model.schedule import Downtime, boot_and_shutdown
 from offline.folder.plan_folder import read_plan
 from offline.folder.tables import utc_texts
-from offline.planner.day_problem import Running
+from offline.planner.day_problem import RunningJobs
 
 
 @dataclass(frozen=True)
-class Standing:
+class InitialNodes:
     """Initial state of nodes; nodes neither `closed` nor in `down` are on.
 
     `busy`, `closed` (nodes,): nodes with jobs when reported, and nodes without new jobs for an unknown time. `down`: at
@@ -33,7 +33,7 @@ class Standing:
     down: Downtime
 
     @classmethod
-    def all_on(cls, nodes: int) -> Standing:
+    def all_on(cls, nodes: int) -> InitialNodes:
         """State without any report."""
         nothing = np.zeros(nodes, dtype=np.bool_)
         return cls(nothing, nothing, Downtime.none())
@@ -50,13 +50,13 @@ class Standing:
         boot_s, shutdown_s = (times[self.down.node] for times in boot_and_shutdown(platform))
         return np.asarray(np.minimum(self.down.up, np.maximum(self.down.down + shutdown_s, start) + boot_s))
 
-    def may_be_booted(self, platform: Platform, start: int) -> dict[int, int]:
+    def bootable_nodes(self, platform: Platform, start: int) -> dict[int, int]:
         """Earliest up times of usable nodes that are off."""
         mine = self.is_off[self.down.node] & ~self.closed[self.down.node]
         soonest = self.soonest_up(platform, start)
         return dict(zip(self.down.node[mine].tolist(), soonest[mine].tolist(), strict=True))
 
-    def joined(self, switched: Downtime, start: int, soonest: dict[int, int]) -> Downtime:
+    def join_downtime(self, switched: Downtime, start: int, soonest: dict[int, int]) -> Downtime:
         """Join new switching with earlier downtime. Never switched nodes boot at once."""
         since = {node: down for node, down, _ in self.down.rows}
         rows, stays = [], set()
@@ -67,7 +67,7 @@ class Standing:
         rows += [(node, down, soonest.get(node, up)) for node, down, up in self.down.rows if node not in stays]
         return Downtime.of(rows)
 
-    def seated(self, running: Running, platform: Platform) -> tuple[Running, Standing, int]:
+    def assign_jobs(self, running: RunningJobs, platform: Platform) -> tuple[RunningJobs, InitialNodes, int]:
         """Assign running jobs to plausible nodes, and count those reported off.
 
         Histories state node counts of groups, not nodes. Jobs move within their group: to busy nodes first, then nodes
@@ -125,7 +125,7 @@ class Standing:
             yield f"{closed} nodes take no jobs (drained, down, reserved): the plan leaves them alone all day"
 
 
-def as_said(states: NodeStates, platform: Platform, now: int, start: int) -> Standing:
+def initial_nodes_of(states: NodeStates, platform: Platform, now: int, start: int) -> InitialNodes:
     """Derive the state at `start` from states at `now`, without switching.
 
     Down nodes have been down for a second at least.
@@ -136,10 +136,10 @@ def as_said(states: NodeStates, platform: Platform, now: int, start: int) -> Sta
     up = np.where(off[node], FOREVER, now + boot_s[node])
     ends_later = states.shutting_down[node] & (shutdown_s[node] > 0)
     down = np.where(ends_later, now, now - np.maximum(shutdown_s[node], 1))
-    return Standing(states.busy, states.closed, Downtime(node, down, up))
+    return InitialNodes(states.busy, states.closed, Downtime(node, down, up))
 
 
-def left_by(folder: Path, platform: Platform, start: int, offset: int) -> Downtime:
+def downtime_after_plan(folder: Path, platform: Platform, start: int, offset: int) -> Downtime:
     """Downtimes at `start` from a plan that ends then; `offset`: Unix time minus the trace's.
 
     Raises InputError for another machine or end.

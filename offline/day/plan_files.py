@@ -19,24 +19,25 @@ from dardis.report.over_time import envelope
 from dardis.report.pictures import write_picture
 from dardis.report.plan_charts import PlannedDay
 from dardis.report.plan_page import PlanPage, draw_plan
-from dardis.report.words import of_key
+from dardis.report.words import label_and_value
 from offline.day.cap_cost import WhatIf
-from offline.day.day import DayPlan, desired_of, nodes_on_of, powered_of, profile_of, wished_of
+from offline.day.day import DayPlan, desired_profile_of, nodes_on_of, powered_of, profile_of, usable_cores
 from offline.day.figures import first_lines
-from offline.day.promise import NOBODY_KNOWS, Promise
+from offline.day.promise import UNKNOWN_PROMISE, Promise
 from offline.folder.plan_folder import TARGET_FILE, Figure, PlanFolder, write_plan
 from offline.folder.tables import JobKind, OnOffTable, ProfileTable, ScheduleTable
 from offline.forecast.forecast import Range
 from offline.planner.day_planner import schedule_of
 from offline.planner.machine_use import cores_used, node_spans
 from offline.site.calendar import HOUR_S
-from offline.site.site_inputs import Site
+from offline.site.site_inputs import SiteInputs
 
 REPORT_FILE = "report.html"
 
 
 def write_day(
-    out: Path, site: Site, day: DayPlan, settings: dict[str, Any], *, cap: bool = False, what_if: WhatIf | None = None,
+    out: Path, site: SiteInputs, day: DayPlan, settings: dict[str, Any], *, cap: bool = False, what_if: WhatIf
+    | None = None,
     report: bool = True,
 ) -> tuple[PlanFolder, Target]:  # fmt: skip
     """Write all files to an existing folder and return the content. Raises OSError.
@@ -48,7 +49,7 @@ def write_day(
     summary = summary_of(site, day, float(settings.get("wait_price", 0.0)))
     if what_if is not None:
         summary |= {
-            "what_if": what_if.asked, "what_if_profit_eur": what_if.profit, "what_if_cost_eur": what_if.cost,
+            "what_if": what_if.limit_text, "what_if_profit_eur": what_if.profit, "what_if_cost_eur": what_if.cost,
             "what_if_later_jobs": what_if.later_jobs,
         }  # fmt: skip
     boot_s = MachinePower.of_platform(site.platform).boot_s
@@ -60,17 +61,17 @@ def write_day(
         table_of(day),
         summary,
         settings,
-        day.aims.switching,
+        day.targets.switching,
     )
     write_plan(out, folder)
     source = {
         "day": day.day,
         "switching": str(settings["switching"]),
-        "rules": dict(day.aims.rules),
+        "rules": dict(day.targets.rules),
         "notes": list(day.notes),
     }
-    desired = desired_of(site.platform, [wished_of(day)]) if cap else None
-    target = Target(desired, day.aims.switching, site.calendar.offset, source)
+    desired = desired_profile_of(site.platform, [usable_cores(day)]) if cap else None
+    target = Target(desired, day.targets.switching, site.calendar.offset, source)
     write_target(out / TARGET_FILE, target, site.platform)
     if report:
         _draw(out / REPORT_FILE, site, day, profile, nodes_on, summary)
@@ -87,7 +88,7 @@ def table_of(day: DayPlan) -> ScheduleTable:
     )  # fmt: skip
 
 
-def summary_of(site: Site, day: DayPlan, wait_price: float) -> dict[str, Figure]:
+def summary_of(site: SiteInputs, day: DayPlan, wait_price: float) -> dict[str, Figure]:
     """Flat figures of summary.json."""
     told, down = day.account, day.downtime
     start, end = day.problem.conditions.start, day.problem.conditions.end
@@ -103,7 +104,7 @@ def summary_of(site: Site, day: DayPlan, wait_price: float) -> dict[str, Figure]
         "jobs_forecast_other": count[JobKind.FORECAST] - day.jobs_forecast,
         **_range("jobs", "", day.forecast.jobs),
         **_range("core_h", "", day.forecast.core_h),
-        **promised(day.promise),
+        **promise_figures(day.promise),
         "wait_price_eur": wait_price,
         "profit_eur": told.profit,
         "income_eur": told.income_eur,
@@ -132,14 +133,14 @@ def summary_of(site: Site, day: DayPlan, wait_price: float) -> dict[str, Figure]
     }
 
 
-def notes_of(site: Site, day: DayPlan) -> list[str]:
+def notes_of(site: SiteInputs, day: DayPlan) -> list[str]:
     """Notes on a plan, most important first."""
     return [*day.history, *day.notes, *site.notes]
 
 
-def promised(promise: Promise | None) -> dict[str, Figure]:
+def promise_figures(promise: Promise | None) -> dict[str, Figure]:
     """Figures of the expected gain; None if unknown."""
-    told = promise or NOBODY_KNOWS
+    told = promise or UNKNOWN_PROMISE
     found: dict[str, Figure] = {
         "gain_eur": told.gain.mean,
         **_range("gain", "_eur", told.gain),
@@ -171,7 +172,12 @@ def _expected(day: DayPlan) -> tuple[Floats, Floats]:
 
 
 def _draw(
-    path: Path, site: Site, day: DayPlan, profile: ProfileTable, nodes_on: StepFunction, summary: dict[str, Figure]
+    path: Path,
+    site: SiteInputs,
+    day: DayPlan,
+    profile: ProfileTable,
+    nodes_on: StepFunction,
+    summary: dict[str, Figure],
 ) -> None:
     platform, told = site.platform, day.account
     edges = profile.edges
@@ -207,11 +213,13 @@ def _draw(
         (day.plans.multi_search.search, day.plans.multi_search.profit),
         (f"ours ({day.plan.search})" if day.plan.search != "ours" else "ours", day.plan.profit),
     ]
-    shown = [of_key(key, value, currency) for key, value in summary.items() if key not in {"notes", "currency"}]
+    shown = [
+        label_and_value(key, value, currency) for key, value in summary.items() if key not in {"notes", "currency"}
+    ]
     page = PlanPage(
         title=f"Plan of {summary['date_utc']} for {platform.name}", lead=platform.describe(),
         first=first_lines(site, day, nodes_on), notes=notes_of(site, day), headlines=headlines, day=picture,
-        profits=profits, bound=day.plan.bound, rules=day.aims.rules, trees=day.aims.trees, figures=shown,
+        profits=profits, bound=day.plan.bound, rules=day.targets.rules, trees=day.targets.trees, figures=shown,
     )  # fmt: skip
     write_picture(path.parent, vars(page))
     draw_plan(path, page)

@@ -18,21 +18,21 @@ from dardis.model.target import Target
 from dardis.runs.run_objects import NOTHING, Objects
 from dardis.workload.trace import Trace
 from dardis.workload.trace_summary import not_ended
-from offline.day.cap_cost import limit_asked, what_if
+from offline.day.cap_cost import parse_limit, what_if
 from offline.day.day import plan_day
 from offline.day.hindsight import Hindsight
-from offline.day.initial_nodes import Standing, as_said, left_by
+from offline.day.initial_nodes import InitialNodes, downtime_after_plan, initial_nodes_of
 from offline.day.plan_files import notes_of, write_day
 from offline.day.plan_spec import DaySpec, PlanSpec
 from offline.folder.plan_folder import PlanFolder
-from offline.planner.budget import SearchProgress, tell_nobody
+from offline.planner.budget import SearchProgress, ignore_progress
 from offline.site.calendar import DAY_S, Calendar
-from offline.site.current_jobs import Moment, freshness, hour_after, last_event
+from offline.site.current_jobs import PlanningTime, freshness, hour_after, last_event
 from offline.site.history import past_of
-from offline.site.site_inputs import Site, load_site
+from offline.site.site_inputs import SiteInputs, load_site
 
 
-class Planned(NamedTuple):
+class PlanResult(NamedTuple):
     """A plan, its target and notes."""
 
     plan: PlanFolder
@@ -40,12 +40,12 @@ class Planned(NamedTuple):
     notes: tuple[str, ...]
 
 
-def run_plan(request: PlanSpec, progress: SearchProgress | None, have: Objects = NOTHING) -> Planned:
+def run_plan(request: PlanSpec, progress: SearchProgress | None, have: Objects = NOTHING) -> PlanResult:
     """Plan the day and write its folder; objects may replace files. Raises InputError, OSError."""
     begun = monotonic_s()
     wanted = request.wanted_day
     if request.what_if is not None:
-        limit_asked(request.what_if, 0)
+        parse_limit(request.what_if, 0)
     with PLAN_FOLDER.held(request.out, force=request.force):
         site = load_site(request, partial(_moment, request), have)
         number = _number_of(wanted, site.calendar)
@@ -67,11 +67,11 @@ def run_plan(request: PlanSpec, progress: SearchProgress | None, have: Objects =
             )
         past = past_of(before, site.trace, site.platform, now)
         hindsight = Hindsight(replace(site, jobs=past.jobs), past.schedule, start - now)
-        standing, unsaid = _standing(request, site, start)
+        standing, unsaid = _initial_nodes(request, site, start)
         left_s = max(request.time_limit - (monotonic_s() - begun), 0.0)
         limit_s = left_s if request.what_if is None else left_s / 2
         options = request.model_copy(update={"time_limit": limit_s})
-        tell = progress or tell_nobody
+        tell = progress or ignore_progress
         day = plan_day(hindsight, number, options, tell, standing=standing)
         limited = None if request.what_if is None else what_if(request.what_if, day, hindsight, options, tell, standing)
         settings = request.record() | request.model_dump(mode="json", by_alias=True, include={*DaySpec.model_fields})
@@ -83,23 +83,23 @@ def run_plan(request: PlanSpec, progress: SearchProgress | None, have: Objects =
             plan, target = write_day(
                 part, site, day, settings, cap=request.cap, what_if=limited, report=not request.no_report
             )
-    return Planned(plan, target, (*unsaid, *notes_of(replace(site, notes=(past.source, *site.notes)), day)))
+    return PlanResult(plan, target, (*unsaid, *notes_of(replace(site, notes=(past.source, *site.notes)), day)))
 
 
-def _standing(request: PlanSpec, site: Site, start: int) -> tuple[Standing | None, tuple[str, ...]]:
+def _initial_nodes(request: PlanSpec, site: SiteInputs, start: int) -> tuple[InitialNodes | None, tuple[str, ...]]:
     platform, offset = site.platform, site.calendar.offset
     assert site.now is not None
     standing, notes = None, list[str]()
     if request.state is not None:
         states = read_node_states(request.state, platform, node_names(platform, request.names))
-        standing = as_said(states, platform, site.now, start)
+        standing = initial_nodes_of(states, platform, site.now, start)
         notes += states.notes
         if states.unnamed:
             told = f"{request.state} says nothing of {states.unnamed} of {platform.node_count} nodes"
             notes.append(f"{told}: taken as on")
     if request.after is not None:
-        down = left_by(request.after, platform, start, offset)
-        standing = replace(standing or Standing.all_on(platform.node_count), down=down)
+        down = downtime_after_plan(request.after, platform, start, offset)
+        standing = replace(standing or InitialNodes.all_on(platform.node_count), down=down)
         if request.state is not None:
             notes.append("who is off when the day begins is taken from --after, who is busy or closed from --state")
     return standing, tuple(notes)
@@ -113,7 +113,7 @@ def _number_of(day: int | date, calendar: Calendar) -> int:
     return calendar.number_of(int(datetime.combine(day, time(), UTC).timestamp()))
 
 
-def _moment(request: PlanSpec, trace: Trace, calendar: Calendar) -> Moment:
+def _moment(request: PlanSpec, trace: Trace, calendar: Calendar) -> PlanningTime:
     """Planning time: `--now`, or the first full hour after the last event.
 
     At most the day's beginning, also for histories ended more than a day earlier.
@@ -137,4 +137,4 @@ def _moment(request: PlanSpec, trace: Trace, calendar: Calendar) -> Moment:
             notes = [f"--now not given, and the history's last event is of {last}: planned as of {calendar.text(now)}"]
     if counted:
         notes.append(f"of the jobs of the history {counted} at {calendar.text(now)}")
-    return Moment(now, tuple(notes))
+    return PlanningTime(now, tuple(notes))

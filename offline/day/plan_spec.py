@@ -11,7 +11,7 @@ from typing import Annotated
 from pydantic import Field
 
 from dardis.config import option_texts
-from dardis.config.option import FILE, Option, reader_of, word
+from dardis.config.option import FILE, Option, enum_reader, reader_of
 from dardis.config.option_texts import LARGEST_SEED
 from dardis.config.toml_file import Table
 from dardis.model.errors import InputError
@@ -97,7 +97,7 @@ class DayRule(Table):
 class DaySpec(DayRule):
     """Options of planning a day."""
 
-    switching: Annotated[SwitchingRule, word(SwitchingRule), Option("spare, algorithm8 or off.", "RULE")] = (
+    switching: Annotated[SwitchingRule, enum_reader(SwitchingRule), Option("spare, algorithm8 or off.", "RULE")] = (
         SwitchingRule.SPARE
     )
     hours: Annotated[int, reader_of(_hours), Option("How far the forecast reaches.", "24|48")] = 24

@@ -14,17 +14,17 @@ from dardis.model.schedule import Downtime
 from dardis.power.account import Account
 from dardis.power.conditions import Tariff
 from offline.planner.day_planner import Plans
-from offline.planner.day_problem import Problem, StoppedBy
+from offline.planner.day_problem import DayProblem, StoppedBy
 from offline.planner.money import account_of
-from offline.planner.power_limits import must_be_kept
+from offline.planner.power_limits import strict_limit_spans
 
 ROUNDS: Final = 4
-WORTH_WHILE: Final = 0.01
+LEAST_HEADROOM: Final = 0.01
 """Smallest useful room, share of the limit."""
 
 
 @dataclass(frozen=True)
-class Settled:
+class EvaluatedPlans:
     """Plans, downtime, and accounts without and with downtime."""
 
     plans: Plans
@@ -33,17 +33,19 @@ class Settled:
     account: Account
 
 
-def fill_room(problem: Problem, first: Settled, settle: Callable[[Tariff], Settled]) -> Settled:
+def use_headroom(
+    problem: DayProblem, first: EvaluatedPlans, settle: Callable[[Tariff], EvaluatedPlans]
+) -> EvaluatedPlans:
     """Best of the first plan and plans made by `settle` with eased limits.
 
     Stops after a search ended by user or time limit.
     """
-    if not must_be_kept(problem) or not len(first.downtime.node):
+    if not strict_limit_spans(problem) or not len(first.downtime.node):
         return first
     best, share = first, 1.0
     eased, found = problem.tariff, first
     for _ in range(ROUNDS):
-        wider = _eased(problem, best, eased, share)
+        wider = _ease_limits(problem, best, eased, share)
         if wider == eased or found.plans.best.stopped_by in {StoppedBy.USER, StoppedBy.TIME}:
             break
         found = settle(wider)
@@ -54,7 +56,7 @@ def fill_room(problem: Problem, first: Settled, settle: Callable[[Tariff], Settl
     return best
 
 
-def _eased(problem: Problem, plan: Settled, tariff: Tariff, share: float) -> Tariff:
+def _ease_limits(problem: DayProblem, plan: EvaluatedPlans, tariff: Tariff, share: float) -> Tariff:
 
     def room(start: int, end: int, most_kw: float) -> float:
         day = problem.conditions
@@ -62,7 +64,7 @@ def _eased(problem: Problem, plan: Settled, tariff: Tariff, share: float) -> Tar
             return 0.0
         during = replace(problem, conditions=day.between(max(start, day.start), min(end, day.end)))
         left = most_kw - account_of(during, plan.plans.best.start, plan.downtime).peak_kw
-        return share * left if left > WORTH_WHILE * most_kw else 0.0
+        return share * left if left > LEAST_HEADROOM * most_kw else 0.0
 
     limits = tuple(
         replace(now, most_kw=now.most_kw + room(limit.start, limit.end, limit.most_kw))

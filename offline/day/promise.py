@@ -15,15 +15,15 @@ from dardis.model.arrays import Floats, Ints
 from dardis.model.job import FOREVER
 from dardis.model.schedule import Downtime
 from dardis.model.target import Switching
-from dardis.power.account import Account, Work, account
+from dardis.power.account import Account, AccountedJobs, account
 from dardis.power.conditions import Conditions
 from dardis.power.node_power import MachinePower
 from offline.day.hindsight import LEAST_DAYS, Hindsight, SwitchedDay, switched_day
-from offline.day.hours_before import Known
+from offline.day.hours_before import MachineHistory
 from offline.day.idle_reserve import (
     break_even_seconds,
     reactive_switching,
-    spares_of_day,
+    reserve_of_day,
     thesis_switching,
     thesis_target,
     wait_joules,
@@ -59,11 +59,11 @@ class Promise:
 BEYOND: Final = 0.1
 """Widening of ranges beyond a fortnight's extremes (docs/forecast.md)."""
 _NOTHING = Range(0.0, 0.0, 0.0)
-NOBODY_KNOWS: Final = Promise(_NOTHING, _NOTHING, _NOTHING, Waits(0.0, 0.0, 0.0), Waits(0.0, 0.0, 0.0), days=0)
+UNKNOWN_PROMISE: Final = Promise(_NOTHING, _NOTHING, _NOTHING, Waits(0.0, 0.0, 0.0), Waits(0.0, 0.0, 0.0), days=0)
 
 
 def promise_of(
-    hindsight: Hindsight, known: Known, options: DaySpec, conditions: Conditions, weights: Floats
+    hindsight: Hindsight, known: MachineHistory, options: DaySpec, conditions: Conditions, weights: Floats
 ) -> Promise | None:
     """Expected gain of the rule; None below `LEAST_DAYS` past days.
 
@@ -77,16 +77,16 @@ def promise_of(
     says = weights[np.maximum(len(weights) - ago, 0)]
     machine = MachinePower.of_platform(site.platform)
 
-    def told(work: Work, past: SwitchedDay | None, later: int) -> Account:
-        downtime = Downtime.none() if past is None else moved_downtime(past.downtime, later)
+    def told(work: AccountedJobs, past: SwitchedDay | None, later: int) -> Account:
+        downtime = Downtime.none() if past is None else shift_downtime(past.downtime, later)
         return account(work, downtime, machine, conditions, site.cooling, site.tariff)
 
     figures = []
     wait_j = wait_joules(options.wait_price, site, conditions)
-    by_rule = [switched(hindsight, past, options, wait_j) for past in days]
+    by_rule = [switch_past_day(hindsight, past, options, wait_j) for past in days]
     for past, (ours, suspend) in zip(days, by_rule, strict=True):
         later = conditions.start - site.calendar.day(past)[0]
-        work = moved_work(hindsight.work, *site.calendar.day(past), later)
+        work = shift_work(hindsight.work, *site.calendar.day(past), later)
         all_on, plain, ruled = (told(work, one, later) for one in (None, suspend, ours))
         our_waits, plain_waits = (wait_cost(options.wait_price, one.delay.sum()) for one in (ours, suspend))
         net = ruled.profit - our_waits
@@ -98,7 +98,7 @@ def promise_of(
     return Promise(gain, over_suspend, peak_kw, waits, suspend_waits, len(days))
 
 
-def switched(
+def switch_past_day(
     hindsight: Hindsight, day: int, options: DaySpec, wait_j: float
 ) -> tuple[SwitchedDay, SwitchedDay]:  # fmt: skip
     """A past day under the learned rule and Slurm's, cached.
@@ -116,21 +116,21 @@ def switched(
 
 
 def _rule_of(hindsight: Hindsight, day: int, options: DaySpec, wait_j: float) -> Switching:
-    known = hindsight.known_on(day)
+    known = hindsight.history_on(day)
     if options.switching is SwitchingRule.ALGORITHM8:
         return thesis_switching(thesis_target(known, day, options.offset, None), known.platform) or Switching()
-    return spares_of_day(known, day, hindsight.demands, wait_j).switching
+    return reserve_of_day(known, day, hindsight.demands, wait_j).switching
 
 
-def moved_work(work: Work, start: int, end: int, later: int) -> Work:
+def shift_work(work: AccountedJobs, start: int, end: int, later: int) -> AccountedJobs:
     """Work in `[start, end)`, shifted by `later`."""
     runs = (work.start < end) & (work.finish > start)
-    return Work(
+    return AccountedJobs(
         work.start[runs] + later, work.finish[runs] + later, work.cores[runs], work.added_w[runs], work.income[runs]
     )
 
 
-def moved_downtime(downtime: Downtime, later: int) -> Downtime:
+def shift_downtime(downtime: Downtime, later: int) -> Downtime:
     """Downtime shifted by `later`."""
     up = np.where(downtime.up < FOREVER, downtime.up + later, FOREVER)
     return Downtime(downtime.node, downtime.down + later, up)

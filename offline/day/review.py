@@ -15,7 +15,7 @@ from dardis.model.platform import platform_to_dict
 from dardis.model.resources import CORES
 from dardis.model.schedule import Downtime
 from dardis.model.step_function import StepFunction
-from dardis.power.account import Account, account, work_of
+from dardis.power.account import Account, account, accounted_jobs
 from dardis.power.conditions import Conditions
 from dardis.power.node_power import MachinePower
 from dardis.report.chart import TimeAxis
@@ -29,7 +29,7 @@ FOLLOWED, WITHOUT = "with the plan", "without"
 
 
 @dataclass(frozen=True)
-class Lived:
+class ReviewedRun:
     """A run over the plan's day."""
 
     account: Account
@@ -64,14 +64,14 @@ class Review:
     plan: PlanFolder
     cap: StepFunction | None
     """Core limit of the run with the plan, if any."""
-    followed: Lived
-    without: Lived
+    with_plan: ReviewedRun
+    without_plan: ReviewedRun
     dispatcher: str
 
     @property
     def lines(self) -> list[str]:
         """Savings and cost of waits, a line each."""
-        ours, plain, currency = self.followed, self.without, self.plan.platform.currency
+        ours, plain, currency = self.with_plan, self.without_plan, self.plan.platform.currency
         before = float(plain.cost.sum())
         saved = before - float(ours.cost.sum())
         share = f" ({100 * saved / before:.1f} %)" if before > 0 else ""
@@ -89,7 +89,7 @@ class Review:
         return [f"{told}.", self._waits()]
 
     def _waits(self) -> str:
-        ours, plain = self.followed.waits, self.without.waits
+        ours, plain = self.with_plan.waits, self.without_plan.waits
         if not len(ours) or not len(plain):
             return "Waits: no job of the day ran."
         later = float(ours.mean() - plain.mean())
@@ -122,7 +122,7 @@ def review(plan_dir: Path, followed: Path, without: Path) -> Review:
     window = plan.profile.start, plan.profile.end
     wished = files.profile[f"{CORES}_desired"]
     capped = (wished.at(plan.profile.edges[:-1]) < plan.platform.cores).any()
-    ours, plain = (_lived(plan, one, window) for one in (files, beside))
+    ours, plain = (_reviewed_run(plan, one, window) for one in (files, beside))
     return Review(plan, wished if capped else None, ours, plain, files.run.dispatcher or "a run")
 
 
@@ -145,7 +145,7 @@ def _run_of(plan: PlanFolder, folder: Path) -> RunFiles:
     return files
 
 
-def _lived(plan: PlanFolder, files: RunFiles, window: tuple[int, int]) -> Lived:
+def _reviewed_run(plan: PlanFolder, files: RunFiles, window: tuple[int, int]) -> ReviewedRun:
     profile, platform, schedule = plan.profile, plan.platform, files.schedule
     conditions = Conditions(
         profile.edges, profile.temp_c, profile.price_per_kwh, profile.gco2_per_kwh, plan.offset
@@ -153,14 +153,14 @@ def _lived(plan: PlanFolder, files: RunFiles, window: tuple[int, int]) -> Lived:
     asked = plan.settings.get("cooling")
     downtime = files.downtime or Downtime.none()
     told = account(
-        work_of(schedule, platform), downtime, MachinePower.of_platform(platform), conditions,
+        accounted_jobs(schedule, platform), downtime, MachinePower.of_platform(platform), conditions,
         platform_cooling(platform, None if asked is None else str(asked)) or NoCooling(),
         tariff_of(platform.facility, plan.offset),
     )  # fmt: skip
     start, end = window
     counted = schedule.ran & (schedule.submit >= start) & (schedule.submit < end)
     used, on = files.profile[f"{CORES}_used"], nodes_up(downtime, platform.node_count)
-    return Lived(
+    return ReviewedRun(
         told, used, on, (schedule.start - schedule.submit)[counted], used.integral(start, end) / 3600,
         on.integral(start, end) / (end - start),
     )  # fmt: skip
@@ -171,7 +171,7 @@ def draw(path: Path, told: Review) -> None:
     plan, profile = told.plan, told.plan.profile
     sides = [
         DaySide(name, lived.used, lived.nodes_on, lived.cost, lived.cost_per_1000_core_h, lived.waits, _figures(lived))
-        for name, lived in ((FOLLOWED, told.followed), (WITHOUT, told.without))
+        for name, lived in ((FOLLOWED, told.with_plan), (WITHOUT, told.without_plan))
     ]
     picture = ReviewPicture(
         TimeAxis(profile.start, profile.end, plan.offset), profile.edges, sides[0], sides[1], told.cap,
@@ -183,7 +183,7 @@ def draw(path: Path, told: Review) -> None:
     )  # fmt: skip
 
 
-def _figures(lived: Lived) -> dict[str, float]:
+def _figures(lived: ReviewedRun) -> dict[str, float]:
     told, waits = lived.account, lived.waits
     return {
         "profit_eur": told.profit,

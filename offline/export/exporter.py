@@ -49,7 +49,7 @@ def steps(onoff: OnOffTable) -> list[Step]:
     ]
 
 
-def first_on(onoff: OnOffTable, nodes: int) -> Bools:
+def initially_on(onoff: OnOffTable, nodes: int) -> Bools:
     """Whether nodes are on before the first action, shape (nodes,)."""
     on = np.ones(nodes, dtype=np.bool_)
     for node, boots in zip(onoff.node[::-1].tolist(), onoff.on[::-1].tolist(), strict=True):
@@ -59,7 +59,7 @@ def first_on(onoff: OnOffTable, nodes: int) -> Bools:
 
 def absences(onoff: OnOffTable, boot_s: Ints, start: int, end: int) -> Iterator[tuple[int, int, int]]:
     """Yield (from, to, node) of downtime with boots within `[start, end)`."""
-    gone = {int(node): start for node in np.flatnonzero(~first_on(onoff, len(boot_s)))}
+    gone = {int(node): start for node in np.flatnonzero(~initially_on(onoff, len(boot_s)))}
     for time, node, boots in zip(onoff.time.tolist(), onoff.node.tolist(), onoff.on.tolist(), strict=True):
         if not boots:
             gone[node] = max(time, start)

@@ -29,7 +29,7 @@ FORMATS: Final = {
 }
 
 
-def format_named(name: str, *, limits_only: bool = False, mode: str | None = None, check: bool = False) -> Format:
+def find_format(name: str, *, limits_only: bool = False, mode: str | None = None, check: bool = False) -> Format:
     """Find a format variant. Raises InputError for unsupported options."""
     if name not in FORMATS:
         raise InputError("--format", repr(name), "one of " + ", ".join(FORMATS))

@@ -17,7 +17,7 @@ from dardis.model.arrays import Floats, Ints
 from dardis.model.csv_table import TEXT, WHOLE, WORD, Column, CsvCells, CsvTable
 from dardis.model.errors import InputError
 from dardis.model.hostlist import hostlist
-from offline.export.exporter import Export, first_on, steps
+from offline.export.exporter import Export, initially_on, steps
 from offline.folder.plan_folder import PlanFolder, head
 from offline.folder.tables import (
     PROFILE,
@@ -121,7 +121,7 @@ def export_csv(plan: PlanFolder, names: list[str]) -> Export:
         profile.temp_c, profile.nodes_on,
     )  # fmt: skip
     values = [profile.cores_target.tolist(), *map(reals_or_none, reals)]
-    on = first_on(plan.onoff, plan.platform.node_count)
+    on = initially_on(plan.onoff, plan.platform.node_count)
     rows = []
     utc, unix = utc_texts(times + plan.offset), (times + plan.offset).tolist()
     for row, (time, place) in enumerate(zip(times[:-1].tolist(), segment.tolist(), strict=True)):

@@ -19,7 +19,7 @@ from dardis.model.platform import Platform
 from dardis.model.resources import CORES
 from dardis.model.step_function import StepFunction
 from dardis.power.node_power import MachinePower, busy_watts
-from offline.export.exporter import Export, Step, first_on, steps
+from offline.export.exporter import Export, Step, initially_on, steps
 from offline.folder.plan_folder import PlanFolder
 from offline.folder.tables import utc_texts
 
@@ -130,7 +130,7 @@ def _moments(plan: PlanFolder, *, all_on: bool) -> Iterator[tuple[int, list[tupl
     machine = MachinePower.of_platform(platform)
     actions = {step.time: step for step in steps(plan.onoff)}
     used, needed = _used(plan, actions), planned_watts(plan)
-    on = first_on(plan.onoff, platform.node_count)
+    on = initially_on(plan.onoff, platform.node_count)
     every = np.ones(platform.node_count, dtype=np.bool_)
     last = np.full(platform.node_count, NO_LIMIT, dtype=np.int64)
     for time in sorted({*profile.edges.tolist(), *actions}):
@@ -158,7 +158,7 @@ def _moments(plan: PlanFolder, *, all_on: bool) -> Iterator[tuple[int, list[tupl
 
 def _used(plan: PlanFolder, actions: dict[int, Step]) -> dict[int, Bools]:
     edges = plan.profile.edges
-    on = first_on(plan.onoff, plan.platform.node_count)
+    on = initially_on(plan.onoff, plan.platform.node_count)
     used: dict[int, Bools] = {}
     for time in sorted({*edges.tolist(), *actions}):
         step = actions.get(time, Step(time, [], []))

@@ -37,7 +37,7 @@ _SWITCHES_ONLY = (
 def export_slurm(plan: PlanFolder, names: list[str], *, mode: Mode) -> Export:
     """Export the program of a mode: data, then script. Raises InputError.
 
-    SUSPEND_TIME needs a plan from `offline.loop.export_check.in_mode`.
+    SUSPEND_TIME needs a plan from `offline.loop.export_check.prepare_mode`.
     """
     for name in names:
         if not _NAME.fullmatch(name):

@@ -19,7 +19,7 @@ from dardis.model.branch import Branch
 from dardis.model.platform import NodePower, Platform
 from dardis.model.step_function import StepFunction
 from offline.extract.trees import HourTable, Shape, branch_of, folds, rules_of
-from offline.onoff.reserve_replay import Demand, PastDemand, Replay
+from offline.onoff.reserve_replay import NodeDemand, PastDemand, Replay
 
 FALLBACK_SHARE: Final = 0.03
 """Share of nodes as spares, with too little history."""
@@ -33,7 +33,7 @@ _NODE_HOURS: Final = tuple(float(x) for x in 0.25 * 1.5 ** np.arange(19))
 
 
 @dataclass(frozen=True, slots=True)
-class Aims:
+class ReserveGoals:
     """Most delay, and least share of possible savings."""
 
     mean_delay_s: float = 30.0
@@ -41,21 +41,21 @@ class Aims:
     share_of_bound: float = 0.90
 
     @classmethod
-    def at_use(cls, use: float) -> Aims:
+    def at_use(cls, use: float) -> ReserveGoals:
         """Aims at this share of nodes in use: more delay at low load.
 
         At high load replays overestimate savings, because nodes stay on for planned jobs: 93 % there gives 85 %.
         """
         return cls(delayed_share=0.15 if use < 0.35 else 0.10, share_of_bound=0.93 if use > HIGH_USE else 0.90)
 
-    def strain(self, found: Outcome) -> float:
+    def strain(self, found: ReserveOutcome) -> float:
         """Used share of the aims' margins; missed above 1."""
         lost = (1 - found.share_of_bound) / (1 - self.share_of_bound)
         return max(lost, found.mean_delay_s / self.mean_delay_s, found.delayed_share / self.delayed_share)
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class ReserveOutcome:
     """Past result; `share_of_bound`: savings relative to no spares."""
 
     share_of_bound: float
@@ -71,10 +71,10 @@ class GroupRule:
     tree: Any = None
     leaves: dict[int, int] = field(default_factory=dict)
     rules: tuple[str, ...] = ()
-    drawn: Branch | None = None
+    branch: Branch | None = None
     cv_error: float | None = None
     """Mean error from the best numbers on held-out days, nodes."""
-    expected: Outcome | None = None
+    expected: ReserveOutcome | None = None
 
     def spares(self, values: Floats) -> Ints:
         """Spare nodes for rows of features."""
@@ -84,7 +84,7 @@ class GroupRule:
 
 
 @dataclass(frozen=True)
-class SpareRule:
+class ReserveRule:
     """Spares of each switchable node group, by hour."""
 
     groups: dict[int, GroupRule]
@@ -107,12 +107,12 @@ class SpareRule:
         return [
             (f"{rule}" if one else f"{self.prefixes[group]}: {rule}")
             for group, learned in self.groups.items()
-            for rule in learned.rules or (f"always → {_words(learned.always)}",)
+            for rule in learned.rules or (f"always → {_spares_text(learned.always)}",)
         ]
 
-    def drawn(self) -> list[tuple[str, Branch]]:
+    def branches(self) -> list[tuple[str, Branch]]:
         """Learned trees, by the groups' prefixes."""
-        found = ((self.prefixes[group], rule.drawn) for group, rule in self.groups.items())
+        found = ((self.prefixes[group], rule.branch) for group, rule in self.groups.items())
         return [(prefix, branch) for prefix, branch in found if branch is not None]
 
     @property
@@ -122,17 +122,18 @@ class SpareRule:
         return sum(errors) / len(errors) if errors else None
 
 
-def learn_spares(
-    demands: dict[int, Demand],
+def learn_reserve(
+    demands: dict[int, NodeDemand],
     table: HourTable,
     platform: Platform,
     idle_s: int = 337,
     shapes: tuple[Shape, ...] = SHAPES,
     wait_j: float = 0.0,
-) -> SpareRule:
+) -> ReserveRule:
     """Learn from each group's demand in the past hours of `table`.
 
-    `wait_j`: cost of a job's wait second, J; 0: use `Aims`. Groups that stay on get no rule. Without enough days, jobs
+    `wait_j`: cost of a job's wait second, J; 0: use `ReserveGoals`. Groups that stay on get no rule. Without enough
+    days, jobs
     or savings, a group keeps `FALLBACK_SHARE` of its nodes.
     """
     groups: dict[int, GroupRule] = {}
@@ -142,17 +143,17 @@ def learn_spares(
         if group.stays_on:
             continue
         past = PastDemand(demands[index], power, idle_s, table.edges) if len(table.day) else None
-        why = _unfit(past, len(np.unique(table.day)))
+        why = _fallback_reason(past, len(np.unique(table.day)))
         if past is None or why:
             spares = ceil(FALLBACK_SHARE * group.count)
-            notes.append(f"{group.prefix}: {why}, so it always keeps {_words(spares)} (3 %)")
+            notes.append(f"{group.prefix}: {why}, so it always keeps {_spares_text(spares)} (3 %)")
             groups[index] = GroupRule(spares)
         else:
-            groups[index] = _learned(past, table, shapes, wait_j)
-    return SpareRule(groups, {index: group.prefix for index, group in enumerate(platform.groups)}, tuple(notes))
+            groups[index] = _learn_group(past, table, shapes, wait_j)
+    return ReserveRule(groups, {index: group.prefix for index, group in enumerate(platform.groups)}, tuple(notes))
 
 
-def _unfit(past: PastDemand | None, days: int) -> str:
+def _fallback_reason(past: PastDemand | None, days: int) -> str:
     if past is None or days < LEAST_DAYS:
         return f"{days} days of history"
     if len(past.start) == 0:
@@ -191,13 +192,13 @@ class _Samples:
         return self.lost_j + price_j * self.delayed
 
 
-def _learned(past: PastDemand, table: HourTable, shapes: tuple[Shape, ...], wait_j: float) -> GroupRule:
+def _learn_group(past: PastDemand, table: HourTable, shapes: tuple[Shape, ...], wait_j: float) -> GroupRule:
     count = past.demand.count
     samples = _Samples.of(past, count if wait_j > 0 else max(count // 3, 1))
     hour_j = 3600 * (past.power.idle_w - past.power.off_w)
     span = int(table.edges[-1] - table.edges[0])
     use = past.demand.busy.integral(int(table.edges[0]), int(table.edges[-1])) / (past.demand.count * span)
-    aims, bound = Aims.at_use(use), float(past.replay(0).saved_j.sum())
+    aims, bound = ReserveGoals.at_use(use), float(past.replay(0).saved_j.sum())
     if wait_j > 0:
         costs = [samples.lost_j + wait_j * samples.delay_s]
     else:
@@ -215,22 +216,22 @@ def _learned(past: PastDemand, table: HourTable, shapes: tuple[Shape, ...], wait
     leaves = _cheapest(tree.apply(table.values), cost, samples.grid)
 
     def say(leaf: int) -> str:
-        return _words(leaves[leaf])
+        return _spares_text(leaves[leaf])
 
     return GroupRule(
         always=max(leaves.values()),
         tree=tree,
         leaves=leaves,
         rules=tuple(rules_of(tree, table.names, table.values, say)),
-        drawn=branch_of(tree, table.names, table.values, say),
+        branch=branch_of(tree, table.names, table.values, say),
         cv_error=float(np.abs(spares - best).mean()),
         expected=outcome,
     )
 
 
-def outcome_of(replay: Replay, bound_j: float) -> Outcome:
+def outcome_of(replay: Replay, bound_j: float) -> ReserveOutcome:
     """Convert a replay; `bound_j`: all possible savings."""
-    return Outcome(float(replay.saved_j.sum()) / bound_j, replay.mean_delay_s, replay.delayed_share)
+    return ReserveOutcome(float(replay.saved_j.sum()) / bound_j, replay.mean_delay_s, replay.delayed_share)
 
 
 def _held_out_spares(cost: Floats, grid: Ints, table: HourTable, shape: Shape) -> Ints:
@@ -247,5 +248,5 @@ def _cheapest(leaf: Ints, cost: Floats, grid: Ints) -> dict[int, int]:
     return {int(k): int(grid[cost[leaf == k].sum(axis=0).argmin()]) for k in np.unique(leaf)}
 
 
-def _words(spares: int) -> str:
+def _spares_text(spares: int) -> str:
     return f"{spares} spare node" + ("" if spares == 1 else "s")

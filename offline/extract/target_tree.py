@@ -14,7 +14,7 @@ from dardis.model.branch import Branch
 from dardis.model.platform import Platform
 from dardis.model.step_function import StepFunction
 from dardis.model.target import Switching
-from offline.extract.trees import HourTable, Shape, branch_of, held_out, rules_of
+from offline.extract.trees import HourTable, Shape, branch_of, predict_held_out, rules_of
 from offline.site.calendar import DAY_S, HOUR_S
 
 
@@ -24,7 +24,7 @@ class TargetTree:
 
     fitted: Any
     rules: tuple[str, ...]
-    drawn: Branch
+    branch: Branch
     cv_error: float
     """Mean absolute error on held-out days, share."""
     naive_error: float
@@ -56,9 +56,11 @@ def learn_target(table: HourTable, use: Floats, shape: Shape | None = None) -> T
     return TargetTree(
         fitted=tree,
         rules=tuple(rules_of(tree, table.names, table.values, say)),
-        drawn=branch_of(tree, table.names, table.values, say),
-        cv_error=error(held_out(fit, table.values, use, table.day)),
-        naive_error=error(held_out(lambda _, labels: _Mean(float(labels.mean())), table.values, use, table.day)),
+        branch=branch_of(tree, table.names, table.values, say),
+        cv_error=error(predict_held_out(fit, table.values, use, table.day)),
+        naive_error=error(
+            predict_held_out(lambda _, labels: _Mean(float(labels.mean())), table.values, use, table.day)
+        ),
     )
 
 
@@ -103,7 +105,7 @@ def desired_cores(
     return StepFunction.from_steps(capacity, [*steps, (day + DAY_S, capacity)])
 
 
-def switching(cores: StepFunction, platform: Platform, idle_s: int) -> Switching:
+def floor_switching(cores: StepFunction, platform: Platform, idle_s: int) -> Switching:
     """Keep the target share of each node group on, rounded up."""
     floors = {
         group: StepFunction(cores.times, -(-cores.values * nodes.count // platform.cores))

@@ -57,7 +57,7 @@ def folds(day: Ints) -> Iterator[Bools]:
         yield number % FOLDS == fold
 
 
-def held_out(fit: Fit, values: Floats, labels: Labels, day: Ints) -> Labels:
+def predict_held_out(fit: Fit, values: Floats, labels: Labels, day: Ints) -> Labels:
     """Predict rows by trees without their days. ValueError for a single day."""
     if len(np.unique(day)) <= 1:
         raise ValueError("a tree needs days to learn from and others to be judged by")
@@ -87,18 +87,18 @@ class _Bounds:
 
 
 @dataclass
-class _Teller:
+class _RuleWriter:
     tree: Any
     names: tuple[str, ...]
     values: Floats
-    say: Callable[[int], str]
-    told: list[str] = field(default_factory=list)
+    leaf_text: Callable[[int], str]
+    lines: list[str] = field(default_factory=list)
 
     def walk(self, node: int, bounds: dict[int, _Bounds]) -> None:
-        said = self.said(node)
+        said = self.leaf_texts(node)
         if len(said) == 1:
             terms = [self.term(feature, b) for feature, b in bounds.items()]
-            self.told.append(f"{' and '.join(terms) or 'always'} → {said.pop()}")
+            self.lines.append(f"{' and '.join(terms) or 'always'} → {said.pop()}")
             return
         feature, threshold = int(self.tree.feature[node]), float(self.tree.threshold[node])
         b = bounds.get(feature, _Bounds())
@@ -107,7 +107,7 @@ class _Teller:
         self.walk(right, bounds | {feature: _Bounds(threshold, b.up_to)})
 
     def branch(self, node: int) -> Branch:
-        said = self.said(node)
+        said = self.leaf_texts(node)
         if len(said) == 1:
             return Branch(said.pop())
         condition = self.term(int(self.tree.feature[node]), _Bounds(up_to=float(self.tree.threshold[node])))
@@ -119,9 +119,9 @@ class _Teller:
         whole = bool((column == np.round(column)).all())
         return bounds.text(self.names[feature], whole, bool(np.isin(column, (0, 1)).all()))
 
-    def said(self, node: int) -> set[str]:
+    def leaf_texts(self, node: int) -> set[str]:
         left, right = int(self.tree.children_left[node]), int(self.tree.children_right[node])
-        return {self.say(node)} if left == _LEAF else self.said(left) | self.said(right)
+        return {self.leaf_text(node)} if left == _LEAF else self.leaf_texts(left) | self.leaf_texts(right)
 
 
 def rules_of(fitted: Any, names: tuple[str, ...], values: Floats, say: Callable[[int], str]) -> list[str]:  # noqa: ANN401
@@ -129,14 +129,14 @@ def rules_of(fitted: Any, names: tuple[str, ...], values: Floats, say: Callable[
 
     Features with only integers in `values` (fitted rows) are shown as integers.
     """
-    teller = _Teller(fitted.tree_, names, values, say)
+    teller = _RuleWriter(fitted.tree_, names, values, say)
     teller.walk(0, {})
-    return teller.told
+    return teller.lines
 
 
 def branch_of(fitted: Any, names: tuple[str, ...], values: Floats, say: Callable[[int], str]) -> Branch:  # noqa: ANN401
     """The tree of `rules_of`, for drawing."""
-    return _Teller(fitted.tree_, names, values, say).branch(0)
+    return _RuleWriter(fitted.tree_, names, values, say).branch(0)
 
 
 EVENING_S = 6 * HOUR_S

@@ -12,7 +12,7 @@ from dardis.model.errors import InputError
 from dardis.workload.trace import Trace
 from offline.forecast.forecast import Forecast, forecast_from
 from offline.forecast.scenarios import METHODS, WEEK, Band
-from offline.forecast.submission_history import by_hour, in_use, look_back
+from offline.forecast.submission_history import by_hour, history_before, in_use
 from offline.site.calendar import DAY_S, HOUR_S, Calendar
 
 MOST_DAYS = 365
@@ -86,7 +86,7 @@ def backtest(
     used, submitted = [], []
     for day in days:
         start = calendar.day(day)[0]
-        past = look_back(trace, start, hours)
+        past = history_before(trace, start, hours)
         for method, made in cases.items():
             made.append(forecast_from(past, hours, method, seed))
         truth = by_hour(trace, start, hours, hours)

@@ -13,17 +13,17 @@ from dardis.workload.trace import Trace
 from offline.forecast import DEFAULT
 from offline.forecast.scenarios import (
     WEEK,
-    Demand,
+    CoreDemand,
     bands,
     credibility,
     donors,
-    draw,
+    draw_scenarios,
     jobs_of,
-    nearest,
+    nearest_scenario,
     seasonal,
     weekday_strength,
 )
-from offline.forecast.submission_history import Past, look_back, without_last
+from offline.forecast.submission_history import SubmissionHistory, drop_last_hours, history_before
 from offline.site.calendar import DAY_S, HOUR_S, Calendar
 
 HORIZONS = (24, 48)
@@ -38,7 +38,7 @@ class Forecast:
     """
 
     trace: Trace
-    demand: Demand
+    demand: CoreDemand
     edges: Ints
     method: str
     jobs: Range
@@ -62,12 +62,12 @@ def forecast(
         raise InputError("hours", f"{hours}", "24 or 48")
     start = calendar.day(day)[0]
     if not lead_s:
-        return forecast_from(look_back(trace, start, hours), hours, method, seed)
+        return forecast_from(history_before(trace, start, hours), hours, method, seed)
     before = -(-lead_s // HOUR_S)
     reach = 24 * -(-(before + hours) // 24)
-    past = look_back(trace, start - before * HOUR_S, reach)
+    past = history_before(trace, start - before * HOUR_S, reach)
     found = _cut(forecast_from(past, reach, method, seed), trace, start - lead_s, before, hours)
-    jobs, core_h, weights = _of_days(without_last(past, -before % 24), -(-before // 24))
+    jobs, core_h, weights = _day_ranges(drop_last_hours(past, -before % 24), -(-before // 24))
     return replace(found, jobs=jobs, core_h=core_h, day_weights=weights)
 
 
@@ -79,24 +79,24 @@ def _cut(found: Forecast, trace: Trace, now: int, before: int, hours: int) -> Fo
     return replace(found, trace=numbered, demand=found.demand.hours(before, before + hours), edges=edges)
 
 
-def forecast_from(past: Past, hours: int, method: str, seed: int) -> Forecast:
+def forecast_from(past: SubmissionHistory, hours: int, method: str, seed: int) -> Forecast:
     """Forecast from a past with `hours` lags."""
     chosen = donors(past, method, hours // 24)
-    drawn = draw(past, chosen, seed)
+    drawn = draw_scenarios(past, chosen, seed)
     demand, blind = bands(past, chosen, drawn)
-    made = jobs_of(past, nearest(past, demand, drawn))
+    made = jobs_of(past, nearest_scenario(past, demand, drawn))
     edges = past.origin + HOUR_S * np.arange(hours + 1)
-    return Forecast(made, demand, edges, method, *_of_days(past), (*_silence(past), *chosen.notes, *blind))
+    return Forecast(made, demand, edges, method, *_day_ranges(past), (*_empty_days_note(past), *chosen.notes, *blind))
 
 
-def _of_days(past: Past, ahead: int = 0) -> tuple[Range, Range, Floats]:
+def _day_ranges(past: SubmissionHistory, ahead: int = 0) -> tuple[Range, Range, Floats]:
     weights = day_weights(past, ahead)
     came = np.bincount(past.hour // 24, minlength=past.days).astype(np.float64)
-    jobs, core_h = (range_of(on_its_weekday(values, ahead), weights) for values in (came, past.work.sum(axis=1)))
+    jobs, core_h = (range_of(adjust_to_weekday(values, ahead), weights) for values in (came, past.work.sum(axis=1)))
     return jobs, core_h, weights
 
 
-def _silence(past: Past) -> tuple[str, ...]:
+def _empty_days_note(past: SubmissionHistory) -> tuple[str, ...]:
     empty = (past.origin - int(past.jobs.submit[-1])) // DAY_S
     return (f"no job in the {empty} days before the forecast",) if empty else ()
 
@@ -113,7 +113,7 @@ class Range(NamedTuple):
     high: float
 
 
-def day_weights(past: Past, ahead: int = 0) -> Floats:
+def day_weights(past: SubmissionHistory, ahead: int = 0) -> Floats:
     """Weights of past days for the coming day, or `ahead` days later, shape (days,); sum 1.
 
     Half follows the seasonal forecast, half is equal.
@@ -121,7 +121,7 @@ def day_weights(past: Past, ahead: int = 0) -> Floats:
     return np.asarray((seasonal(past, ahead + 1).weights[ahead] + 1 / past.days) / 2)
 
 
-def on_its_weekday(values: Floats, ahead: int = 0) -> Floats:
+def adjust_to_weekday(values: Floats, ahead: int = 0) -> Floats:
     """Adjust numbers of past days (days,) to the coming weekday, or `ahead` days later.
 
     Square roots move by the weekdays' mean difference, shrunk by credibility. Values stay with less than three weeks.

@@ -14,7 +14,7 @@ from dardis.model.job import NO_TIME
 from dardis.model.placements import indexes_of
 from dardis.model.randomness import stream
 from dardis.workload.trace import UNKNOWN, Trace
-from offline.forecast.submission_history import Past, in_use
+from offline.forecast.submission_history import SubmissionHistory, in_use
 from offline.site.calendar import HOUR_S
 
 SCENARIOS = 200
@@ -39,7 +39,7 @@ class Band:
 
 
 @dataclass(frozen=True, eq=False)
-class Demand:
+class CoreDemand:
     """Core demand by hour of jobs submitted within the forecast.
 
     `in_use`: mean cores in use if jobs start at once. `submitted`: core-hours of jobs submitted in the hour.
@@ -48,23 +48,23 @@ class Demand:
     in_use: Band
     submitted: Band
 
-    def hours(self, first: int, last: int) -> Demand:
+    def hours(self, first: int, last: int) -> CoreDemand:
         """The hours `[first, last)`."""
-        return Demand(self.in_use.hours(first, last), self.submitted.hours(first, last))
+        return CoreDemand(self.in_use.hours(first, last), self.submitted.hours(first, last))
 
 
-def expected(past: Past, donors: Donors) -> tuple[Floats, Floats]:
+def expected(past: SubmissionHistory, donors: Donors) -> tuple[Floats, Floats]:
     """Exact expected cores in use and core-hours submitted, by hour."""
-    work = _blended(np.tensordot(donors.weights, past.work, 1), donors.any_hour)
-    load = _blended(np.tensordot(donors.weights, past.load, 1), donors.any_hour)
+    work = _blend_hours(np.tensordot(donors.weights, past.work, 1), donors.any_hour)
+    load = _blend_hours(np.tensordot(donors.weights, past.load, 1), donors.any_hour)
     return in_use(load.reshape(-1, load.shape[-1])), work.reshape(-1)
 
 
-def _blended(by_hour: Floats, any_hour: float) -> Floats:
+def _blend_hours(by_hour: Floats, any_hour: float) -> Floats:
     return np.asarray((1 - any_hour) * by_hour + any_hour * by_hour.mean(axis=1, keepdims=True))
 
 
-def draw(past: Past, donors: Donors, seed: int) -> Ints:
+def draw_scenarios(past: SubmissionHistory, donors: Donors, seed: int) -> Ints:
     """Draw past hours for coming hours, shape (scenarios, hours); a single row for a replay.
 
     Probabilities are from `donors`. Successive hours come from the same day, until a random switch.
@@ -87,15 +87,15 @@ def draw(past: Past, donors: Donors, seed: int) -> Ints:
     return 24 * drawn + (np.arange(hours) + shift) % 24
 
 
-def bands(past: Past, donors: Donors, drawn: Ints) -> tuple[Demand, tuple[str, ...]]:
+def bands(past: SubmissionHistory, donors: Donors, drawn: Ints) -> tuple[CoreDemand, tuple[str, ...]]:
     """Demand with bands, and a note on replays without a measure."""
     used, work = expected(past, donors)
     if not donors.is_replay:
         used_drawn, work_drawn = in_use(past.hourly.load[drawn]), past.hourly.work[drawn]
-        return Demand(_band(used, used_drawn), _band(work, work_drawn)), ()
+        return CoreDemand(_band(used, used_drawn), _band(work, work_drawn)), ()
     used_errors, work_errors = _replay_errors(past, donors)
     note = "no past day to judge this replay by: its bands have no width"
-    demand = Demand(_band(used, used + used_errors), _band(work, work + work_errors))
+    demand = CoreDemand(_band(used, used + used_errors), _band(work, work + work_errors))
     return demand, () if len(used_errors) else (note,)
 
 
@@ -106,7 +106,7 @@ def _band(mean: Floats, cases: Floats) -> Band:
     return Band(np.minimum(np.maximum(low, 0), mean), mean, np.maximum(high, mean))
 
 
-def _replay_errors(past: Past, donors: Donors) -> tuple[Floats, Floats]:
+def _replay_errors(past: SubmissionHistory, donors: Donors) -> tuple[Floats, Floats]:
     ahead = np.arange(len(donors.weights))
     back = past.days - donors.weights.argmax(axis=1) + ahead  # days back from each coming day to its source
     first = max(int((back - ahead).max()), past.days - LONGEST_LOOK)
@@ -123,13 +123,13 @@ def _replay_errors(past: Past, donors: Donors) -> tuple[Floats, Floats]:
     return used(truth) - used(truth - back), work_errors
 
 
-def nearest(past: Past, demand: Demand, drawn: Ints) -> Ints:
+def nearest_scenario(past: SubmissionHistory, demand: CoreDemand, drawn: Ints) -> Ints:
     """Scenario nearest to the mean cores in use, shape (hours,)."""
     used = in_use(past.hourly.load[drawn])
     return np.asarray(drawn[np.abs(used - demand.in_use.mean).sum(axis=1).argmin()])
 
 
-def jobs_of(past: Past, scenario: Ints) -> Trace:
+def jobs_of(past: SubmissionHistory, scenario: Ints) -> Trace:
     """Make the jobs of a scenario (hours,)."""
     first = np.searchsorted(past.hour, scenario)
     counts = np.searchsorted(past.hour, scenario, side="right") - first
@@ -177,12 +177,12 @@ class Donors:
         return self.any_hour == 0 and bool((self.weights.max(axis=1) == 1).all())
 
 
-def previous_day(past: Past, ahead: int) -> Donors:
+def previous_day(past: SubmissionHistory, ahead: int) -> Donors:
     """Thesis method: repeat the last 24 hours."""
     return Donors(_replay(past.days, [1] * ahead))
 
 
-def previous_week(past: Past, ahead: int) -> Donors:
+def previous_week(past: SubmissionHistory, ahead: int) -> Donors:
     """Repeat last week's weekday, or the previous day."""
     if past.days < WEEK:
         note = f"previous-week: less than a week of history (days: {past.days}), so the previous day is replayed"
@@ -190,7 +190,7 @@ def previous_week(past: Past, ahead: int) -> Donors:
     return Donors(_replay(past.days, [WEEK - day for day in range(ahead)]))
 
 
-def mean(past: Past, ahead: int) -> Donors:
+def mean(past: SubmissionHistory, ahead: int) -> Donors:
     """Weight the last seven days equally."""
     counted = min(past.days, MEAN_DAYS)
     weights = np.zeros((ahead, past.days))
@@ -199,7 +199,7 @@ def mean(past: Past, ahead: int) -> Donors:
     return Donors(weights, notes=notes)
 
 
-def seasonal(past: Past, ahead: int) -> Donors:
+def seasonal(past: SubmissionHistory, ahead: int) -> Donors:
     """Weight by weekday and hour, shrunk to overall means."""
     ago = np.arange(past.days, 0, -1)
     long_run = 0.5 ** (ago / LONG_RUN_DAYS)
@@ -218,7 +218,7 @@ def seasonal(past: Past, ahead: int) -> Donors:
     return Donors(weights, min(1 - by_hour, MOST_ANY_HOUR), (few,) if past.days <= 2 * WEEK else ())
 
 
-METHODS: Final[dict[str, Callable[[Past, int], Donors]]] = {
+METHODS: Final[dict[str, Callable[[SubmissionHistory, int], Donors]]] = {
     "previous-day": previous_day,
     "previous-week": previous_week,
     "mean": mean,
@@ -226,7 +226,7 @@ METHODS: Final[dict[str, Callable[[Past, int], Donors]]] = {
 }
 
 
-def donors(past: Past, method: str, ahead: int) -> Donors:
+def donors(past: SubmissionHistory, method: str, ahead: int) -> Donors:
     """Donors of a method for `ahead` days. InputError: unknown name."""
     if method not in METHODS:
         raise InputError("method", repr(method), ", ".join(METHODS))

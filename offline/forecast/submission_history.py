@@ -11,13 +11,13 @@ from dardis.model.errors import InputError
 from dardis.predict.recent import LastTwo
 from dardis.workload.trace import UNKNOWN, Trace
 from offline.site.calendar import DAY_S, HOUR_S
-from offline.site.history import known_ends, record_begins
+from offline.site.history import job_ends, record_begins
 
 WINDOW_DAYS = 56
 """Older days would weigh 3 % of yesterday."""
 
 
-class NothingBeforeError(InputError):
+class ShortHistoryError(InputError):
     """Too little history for a forecast."""
 
 
@@ -34,7 +34,7 @@ class Hourly:
 
 
 @dataclass(frozen=True, eq=False)
-class Past:
+class SubmissionHistory:
     """Complete days before `origin`; `jobs` as known then, in submission order.
 
     Unfinished jobs have expected runtimes. `hour` (jobs,) counts from the first day.
@@ -58,28 +58,28 @@ class Past:
         return self.hourly.load.reshape(self.days, 24, -1)
 
 
-def look_back(trace: Trace, origin: int, hours: int) -> Past:
+def history_before(trace: Trace, origin: int, hours: int) -> SubmissionHistory:
     """Knowledge at `origin` for a forecast of `hours` hours. InputError: less than a day of jobs."""
     before = trace.submit < origin
     if not before.any() or origin - int(trace.submit[before].min()) < DAY_S:
         known = (origin - int(trace.submit[before].min())) / HOUR_S if before.any() else 0
         found = f"{int(before.sum())} jobs in the {known:.1f} h before that day"
-        raise NothingBeforeError("forecast", found, "jobs of one whole day before it at least")
-    ends = known_ends(trace.submit, trace.wait, trace.runtime)[before]
+        raise ShortHistoryError("forecast", found, "jobs of one whole day before it at least")
+    ends = job_ends(trace.submit, trace.wait, trace.runtime)[before]
     days = min((origin - record_begins(trace.submit[before], ends, origin)) // DAY_S, WINDOW_DAYS)
     start = origin - days * DAY_S
     rows = np.flatnonzero(before & (trace.submit >= start))
     if not len(rows):
-        raise NothingBeforeError(
+        raise ShortHistoryError(
             "forecast", f"no job in the {days} days before that day", "a day that follows its history"
         )
     jobs = known_jobs(trace.take(rows[np.argsort(trace.submit[rows], kind="stable")]), origin)
     hourly = by_hour(jobs, start, 24 * days, hours)
     last_number = int(trace.number[before].max())
-    return Past(origin, days, jobs, (jobs.submit - start) // HOUR_S, hourly, last_number)
+    return SubmissionHistory(origin, days, jobs, (jobs.submit - start) // HOUR_S, hourly, last_number)
 
 
-def without_last(past: Past, hours: int) -> Past:
+def drop_last_hours(past: SubmissionHistory, hours: int) -> SubmissionHistory:
     """Complete days that end `hours` (0 to 23) earlier; `past` if none."""
     days = past.days - (hours > 0)
     if not hours or not days:
@@ -108,13 +108,13 @@ def known_jobs(jobs: Trace, origin: int) -> Trace:
         walltime = np.where(ended, jobs.walltime, expected)
     else:
         expected, walltime = run.copy(), jobs.walltime
-        _expect(expected, jobs, origin, start, ended)
+        _expect_runtimes(expected, jobs, origin, start, ended)
     wait = np.where(start <= origin, jobs.wait, UNKNOWN)
     runtime = np.maximum(np.where(ended, run, expected), 1)
     return replace(jobs, runtime=runtime, walltime=walltime, wait=wait, comments=(), skipped=())
 
 
-def _expect(run: Ints, jobs: Trace, origin: int, start: Ints, ended: Bools) -> None:
+def _expect_runtimes(run: Ints, jobs: Trace, origin: int, start: Ints, ended: Bools) -> None:
     users = jobs.user.tolist()
     of_ended = [users[place] for place in np.flatnonzero(ended).tolist()]
     finish = (start + jobs.runtime)[ended]

@@ -22,7 +22,7 @@ from dardis.model.moments import utc_text
 from dardis.model.platform import Platform
 from dardis.model.step_function import StepFunction
 from dardis.model.target import Switching
-from dardis.power.account import account, work_of
+from dardis.power.account import account, accounted_jobs
 from dardis.power.conditions import Conditions
 from dardis.power.cooling import Plant
 from dardis.power.node_power import MachinePower
@@ -30,14 +30,14 @@ from dardis.workload.trace_jobs import to_jobs
 from dardis.workload.trace_reader import read_equal_units
 from offline.day.idle_reserve import break_even_seconds, reactive_switching
 from offline.day.plan_spec import Reactive, wait_cost
-from offline.day.promise import moved_downtime, moved_work
+from offline.day.promise import shift_downtime, shift_work
 from offline.export.exporter import absences
 from offline.export.slurm_export import Mode, mode_of
 from offline.folder.plan_folder import PlanFolder
 from offline.loop.past_day import PlayedDay, arrivals_of, play_day
 from offline.site.calendar import DAY_S, calendar_of
-from offline.site.current_jobs import as_known
-from offline.site.history import Past, past_of, trace_that_fits
+from offline.site.current_jobs import complete_times
+from offline.site.history import PastSchedule, past_of, trace_that_fits
 
 MOST_DAYS: Final = 7
 BEFORE_S: Final = 28 * DAY_S
@@ -48,7 +48,7 @@ ALL_ON: Final = "all nodes on"
 
 
 @dataclass(frozen=True)
-class Outcome:
+class RuleOutcome:
     """Results of a rule by day, (days,). Times are means over jobs submitted, s."""
 
     name: str
@@ -63,7 +63,7 @@ class Outcome:
     switching: Switching | None = None
 
     @property
-    def worth(self) -> Floats:
+    def net_profit(self) -> Floats:
         """Profit minus cost of waits."""
         return self.profit - self.wait_cost
 
@@ -73,15 +73,15 @@ class Check:
     """Outcomes of all rules, first all nodes on."""
 
     days: tuple[str, ...]
-    outcomes: tuple[Outcome, ...]
+    outcomes: tuple[RuleOutcome, ...]
     currency: str
     notes: tuple[str, ...]
 
     def gain(self, mode: Mode) -> Floats:
         """A mode's daily gain over all nodes on, net of waits."""
-        return self.of(mode).worth - self.outcomes[0].worth
+        return self.of(mode).net_profit - self.outcomes[0].net_profit
 
-    def of(self, mode: Mode) -> Outcome:
+    def of(self, mode: Mode) -> RuleOutcome:
         """A mode's outcome. Raises InputError if not played."""
         found = next((outcome for outcome in self.outcomes if outcome.mode is mode), None)
         if found is None:
@@ -96,7 +96,7 @@ class Check:
 
     @property
     def _by_mode(self) -> dict[Mode, float]:
-        return {one.mode: float(one.worth.mean()) for one in self.outcomes if one.mode is not None}
+        return {one.mode: float(one.net_profit.mean()) for one in self.outcomes if one.mode is not None}
 
     def choice(self, mode: Mode) -> str:
         """Compare a mode with the best other mode."""
@@ -110,7 +110,7 @@ class Check:
         than = f"{other} ({self.of(other).name})" if other is Mode.SUSPEND_TIME else other
         return f"{line}: {abs(more):,.2f} {self.currency} a day {'more' if more >= 0 else 'less'} than {than}"
 
-    def see_that_it_pays(self, mode: Mode) -> None:
+    def check_gain(self, mode: Mode) -> None:
         """Raise LossError if the mode loses on average."""
         gain = float(self.gain(mode).mean())
         if gain < 0:
@@ -128,7 +128,7 @@ class Check:
         head = ["", "mean wait", "for boots", "jobs delayed", "income", "energy", "profit", "gain", "worst day"]
         lines.append(_line([*head[:7], *(["waits cost"] if priced else []), *head[7:]]))
         for outcome in self.outcomes:
-            gain = outcome.worth - self.outcomes[0].worth
+            gain = outcome.net_profit - self.outcomes[0].net_profit
             waits = (f"{outcome.wait_s.mean():,.0f} s", f"{outcome.boot_delay_s.mean():,.1f} s")
             share = f"{100 * outcome.delayed_share.mean():.1f} %"
             paid = (outcome.wait_cost.mean(),) if priced else ()
@@ -170,15 +170,15 @@ def check_export(
         arrivals = arrivals_of(past, begin)
         later = plan.profile.start - begin
         played = {name: rule.play(later)(before, arrivals, plan.platform, begin) for name, rule in rules.items()}
-        before = played[ALL_ON].left
+        before = played[ALL_ON].past
         for name, day in played.items():
             figures[name].append(_figures(plan, day, later, price))
     found = [
-        replace(Outcome(name, *np.array(rows).T), mode=rules[name].mode, switching=rules[name].switching)
+        replace(RuleOutcome(name, *np.array(rows).T), mode=rules[name].mode, switching=rules[name].switching)
         for name, rows in figures.items()
     ]
     plain = [outcome for outcome in found if outcome.mode is Mode.SUSPEND_TIME]
-    best = max(plain, key=lambda outcome: float(outcome.worth.mean()), default=None)
+    best = max(plain, key=lambda outcome: float(outcome.net_profit.mean()), default=None)
     outcomes = tuple(outcome for outcome in found if outcome.mode is not Mode.SUSPEND_TIME or outcome is best)
     dates = tuple(_date(plan, begin) for begin in reversed(begins))
     return Check(dates, outcomes, plan.platform.currency, tuple(notes))
@@ -188,7 +188,7 @@ def _date(plan: PlanFolder, moment: int) -> str:
     return utc_text(moment + plan.offset)[:10]
 
 
-def _past(plan: PlanFolder, history: Path | None) -> tuple[Past, int, int, Path, Platform]:
+def _past(plan: PlanFolder, history: Path | None) -> tuple[PastSchedule, int, int, Path, Platform]:
     settings, platform = plan.settings, plan.platform
     path = history or (Path(str(settings["history"])) if "history" in settings else None)
     if path is None:
@@ -205,7 +205,7 @@ def _past(plan: PlanFolder, history: Path | None) -> tuple[Past, int, int, Path,
     now = plan.profile.start
     if "now" in settings:
         now = calendar.from_unix(parse_utc(str(settings["now"]), "now"))
-    trace, _ = trace_that_fits(as_known(whole, now), platform)
+    trace, _ = trace_that_fits(complete_times(whole, now), platform)
     platform = platform.with_partitions(trace.named_partitions)
     since = now - BEFORE_S
     jobs = [job for job in to_jobs(trace, platform).jobs if since <= job.submit < now]
@@ -221,7 +221,7 @@ class _Rule(NamedTuple):
 
     @classmethod
     def of_switching(cls, mode: Mode, switching: Switching) -> _Rule:
-        return cls(lambda later: partial(play_day, switching=_earlier(switching, later)), mode, switching)
+        return cls(lambda later: partial(play_day, switching=_shift_earlier(switching, later)), mode, switching)
 
 
 def _rules(plan: PlanFolder) -> dict[str, _Rule]:
@@ -241,7 +241,7 @@ def _rules(plan: PlanFolder) -> dict[str, _Rule]:
     return rules
 
 
-def in_mode(plan: PlanFolder, mode: Mode, found: Check | None) -> PlanFolder:
+def prepare_mode(plan: PlanFolder, mode: Mode, found: Check | None) -> PlanFolder:
     """Prepare the plan for a mode: SUSPEND_TIME gets the best checked idle time, or break-even.
 
     Raises InputError if no node can be switched.
@@ -256,7 +256,7 @@ def in_mode(plan: PlanFolder, mode: Mode, found: Check | None) -> PlanFolder:
     return replace(plan, switching=plain)
 
 
-def _earlier(rule: Switching, seconds: int) -> Switching:
+def _shift_earlier(rule: Switching, seconds: int) -> Switching:
     spares = {
         group: StepFunction.from_steps(
             int(wanted.values[0]), zip((wanted.times[1:] - seconds).tolist(), wanted.values[1:].tolist(), strict=True)
@@ -274,16 +274,16 @@ def _figures(plan: PlanFolder, played: PlayedDay, later: int, price: float) -> t
         platform, Plant.AIR
     )
     assert cooling is not None
-    work = moved_work(work_of(schedule, platform), profile.start - later, profile.end - later, later)
+    work = shift_work(accounted_jobs(schedule, platform), profile.start - later, profile.end - later, later)
     told = account(
         work,
-        moved_downtime(played.downtime, later),
+        shift_downtime(played.downtime, later),
         MachinePower.of_platform(platform),
         conditions,
         cooling,
         tariff_of(platform.facility, plan.offset),
     )
-    of_day = played.of_day & schedule.ran
+    of_day = played.is_of_day & schedule.ran
     waits = (schedule.start - schedule.submit)[of_day]
     delays = played.boot_delay[of_day]
     count = max(len(waits), 1)

@@ -11,10 +11,10 @@ from dardis.model.errors import InputError
 from dardis.model.files import write_text
 from offline.export.export_spec import ExportSpec
 from offline.export.exporter import Format
-from offline.export.formats import format_named
+from offline.export.formats import find_format
 from offline.export.slurm_export import Mode, mode_of
 from offline.folder.plan_folder import PlanFolder
-from offline.loop.export_check import Check, check_export, in_mode
+from offline.loop.export_check import Check, check_export, prepare_mode
 
 
 @dataclass(frozen=True)
@@ -53,9 +53,9 @@ def export_plan(
         if check is not None:
             checked(check, mode)
             if not spec.anyway:
-                check.see_that_it_pays(mode)
-        form = format_named("slurm", mode=mode)
-        plan = in_mode(plan, mode, check)
+                check.check_gain(mode)
+        form = find_format("slurm", mode=mode)
+        plan = prepare_mode(plan, mode, check)
     if spec.format is None:
         return PlanExport("", (), check)
     made = form.export(plan, names)
@@ -74,7 +74,7 @@ def export_plan(
 def _format(spec: ExportSpec) -> Format:
     if spec.format is None and not spec.check:
         raise InputError("dardis export", "no --format", "--format FORMAT, or --check")
-    found = format_named(spec.format or "slurm", limits_only=spec.limits_only, mode=spec.mode, check=spec.check)
+    found = find_format(spec.format or "slurm", limits_only=spec.limits_only, mode=spec.mode, check=spec.check)
     of_checks = {"--history": spec.history, "--wait-price": spec.wait_price, "--anyway": spec.anyway or None}
     for option, value in of_checks.items():
         if value is not None and not spec.check:

@@ -13,7 +13,7 @@ from offline.folder.plan_folder import Figure
 from offline.loop.hybrid_spec import DISPATCHER, SETTINGS, HybridSpec
 from offline.loop.loop import Loop, LoopOptions, lead_of, run_loop
 from offline.loop.loop_files import LoopTables, write_loop
-from offline.planner.budget import SearchProgress, tell_nobody
+from offline.planner.budget import SearchProgress, ignore_progress
 from offline.site.site_inputs import load_site
 
 
@@ -38,7 +38,7 @@ def run_hybrid(
         site = load_site(request, have=have)
         settings = request.record() | asdict(options) | {"day": options.day.model_dump(mode="json", by_alias=True)}
         settings |= dispatcher_origin(options.dispatcher)
-        loop = run_loop(site, options, progress or tell_nobody)
+        loop = run_loop(site, options, progress or ignore_progress)
         with LOOP_FOLDER.written_together(request.out) as part:
             return loop, write_loop(part, loop, settings, report=not request.no_report)
 

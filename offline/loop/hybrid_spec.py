@@ -8,7 +8,7 @@ from typing import Annotated, Final
 from pydantic import Field
 
 from dardis.config import option_texts
-from dardis.config.option import FILE, Option, Reader, word
+from dardis.config.option import FILE, Option, Reader, enum_reader
 from dardis.config.option_texts import days_of
 from dardis.model.choices import ProfileRule
 from offline.day.plan_spec import DayRule
@@ -30,7 +30,9 @@ class HybridSpec(DayRule, SiteSpec):
     settings: Annotated[tuple[str, ...], Option(option_texts.SETTINGS, "KEY=VALUE", name="--set")] = ()
     switching: Annotated[str, Option("spare, algorithm8, off, or reactive:SECONDS[,SPARES].", "RULE")] = "spare"
     cap: Annotated[
-        ProfileRule, word(ProfileRule), Option("What the cores to aim at mean to the dispatcher.", "soft|hard|off")
+        ProfileRule,
+        enum_reader(ProfileRule),
+        Option("What the cores to aim at mean to the dispatcher.", "soft|hard|off"),
     ] = ProfileRule.OFF
     deadlines: Annotated[str | None, Option("Latest starts of jobs, as in dardis simulate.", "RULE")] = None
     shift_hours: Annotated[

@@ -20,7 +20,7 @@ from dardis.model.platform import Platform
 from dardis.model.schedule import Downtime, Schedule
 from dardis.model.step_function import StepFunction
 from dardis.model.target import Switching, Target
-from dardis.power.account import Account, Gain, account, gain, work_of
+from dardis.power.account import Account, Gain, account, accounted_jobs, gain
 from dardis.power.conditions import Conditions
 from dardis.power.node_power import MachinePower
 from dardis.registry import Dispatcher, dispatchers_that, find_dispatcher
@@ -29,19 +29,19 @@ from dardis.runs.inputs import STARTS_ONLY
 from dardis.runs.kernel_warmup import warm
 from dardis.runs.play import Played, play
 from dardis.workload.deadlines import deadlines_asked
-from offline.day.day import DayPlan, desired_of, plan_day, wished_of
+from offline.day.day import DayPlan, desired_profile_of, plan_day, usable_cores
 from offline.day.hindsight import Hindsight
 from offline.day.hours_before import LEARN_DAYS
 from offline.day.idle_reserve import break_even_seconds, reactive_switching
 from offline.day.plan_spec import DaySpec, Reactive, SwitchingRule
-from offline.loop.shift import shifted
-from offline.onoff.spans import clairvoyant, nodes_up
+from offline.loop.shift import shift_jobs
+from offline.onoff.spans import clairvoyant_downtime, nodes_up
 from offline.planner.budget import SearchProgress
 from offline.site.calendar import DAY_S
-from offline.site.site_inputs import Site
+from offline.site.site_inputs import SiteInputs
 
-RIVAL_IDLE_S: Final = 900
-RIVAL_SPARES: Final = (0.01, 0.03, 0.1)
+REACTIVE_IDLE_S: Final = 900
+REACTIVE_SPARES: Final = (0.01, 0.03, 0.1)
 """Spares of rival rules, share of all nodes."""
 
 
@@ -81,7 +81,7 @@ def lead_of(plan_at: str) -> int:
 
 
 @dataclass(frozen=True)
-class Lived:
+class SimulatedDays:
     """Simulation result: schedule, downtime, boot delays and account."""
 
     schedule: Schedule
@@ -97,16 +97,16 @@ class Loop:
     Accounts cover the days only.
     """
 
-    site: Site
+    site: SiteInputs
     options: LoopOptions
     conditions: Conditions
     plans: tuple[DayPlan, ...]
     target: Target
-    always_on: Lived
-    clairvoyant: Lived
+    always_on: SimulatedDays
+    clairvoyant: SimulatedDays
     """All nodes on, except in idle gaps beyond break-even (`offline.onoff.spans`)."""
-    switched: Lived
-    rivals: Mapping[Reactive, Lived]
+    switched: SimulatedDays
+    reactive_runs: Mapping[Reactive, SimulatedDays]
     """Reactive rules; empty without switching."""
     notes: tuple[str, ...] = ()
 
@@ -136,20 +136,20 @@ class Loop:
         return gain(self.always_on.account, self.switched.account)
 
     @cached_property
-    def left_on(self) -> Account:
+    def all_on_account(self) -> Account:
         """Account of the `switched` schedule with all nodes on; the difference is due to switching."""
-        return _lived(
+        return _simulated_days(
             self.site, self.conditions, self.switched.schedule, Downtime.none(), self.switched.boot_delay
         ).account
 
-    def counted(self, lived: Lived) -> np.ndarray:
+    def counted(self, lived: SimulatedDays) -> np.ndarray:
         """Whether jobs were submitted in the days and ran, (jobs,)."""
         schedule = lived.schedule
         inside = (schedule.submit >= self.conditions.start) & (schedule.submit < self.conditions.end)
         return np.asarray(inside & schedule.ran)
 
 
-def run_loop(site: Site, options: LoopOptions, progress: SearchProgress) -> Loop:
+def run_loop(site: SiteInputs, options: LoopOptions, progress: SearchProgress) -> Loop:
     """Run the days. Raises InputError for days without history, jobs, weather or prices."""
     dispatcher = _dispatcher(options)
     switches = options.reactive is not None or options.day.switching is not SwitchingRule.OFF
@@ -178,36 +178,36 @@ def run_loop(site: Site, options: LoopOptions, progress: SearchProgress) -> Loop
         plans.append(plan_day(hindsight, day, options.day))
     desired = None
     if options.cap is not ProfileRule.OFF:
-        desired = desired_of(site.platform, [wished_of(plan) for plan in plans])
-    switching = joined([plan.aims.switching for plan in plans])
+        desired = desired_profile_of(site.platform, [usable_cores(plan) for plan in plans])
+    switching = join_switching([plan.targets.switching for plan in plans])
     if options.reactive is not None:
         switching = reactive_switching(options.reactive, site.platform, start)
     target = Target(desired, switching, site.calendar.offset)
-    held = _held(site, jobs, before.schedule, options)
+    held = _shift_starts(site, jobs, before.schedule, options)
 
-    def lived_with(asked: Target) -> Lived:
+    def lived_with(asked: Target) -> SimulatedDays:
         return _of_play(site, conditions, play(site.platform, held, dispatcher, asked, options.day.seed))
 
     progress("the days as they were", None, None)
     lived = lived_with(target)
     rivals = {}
-    for rule in rivals_on(site.platform) if switching is not None else ():
+    for rule in reactive_rules(site.platform) if switching is not None else ():
         progress(f"the days under {rule}", None, None)
         other = replace(target, switching=reactive_switching(rule, site.platform, start))
         rivals[rule] = lived if rule == options.reactive else lived_with(other)
     base = before.schedule
-    always_on = _lived(site, conditions, base, Downtime.none(), np.zeros(len(jobs), dtype=np.int64))
-    bound = clairvoyant(base, site.platform, conditions.start, conditions.end)
-    best = _lived(site, conditions, base, bound, always_on.boot_delay)
+    always_on = _simulated_days(site, conditions, base, Downtime.none(), np.zeros(len(jobs), dtype=np.int64))
+    bound = clairvoyant_downtime(base, site.platform, conditions.start, conditions.end)
+    best = _simulated_days(site, conditions, base, bound, always_on.boot_delay)
     notes = _of_cap(options.cap, dispatcher.setup, jobs)
     return Loop(site, options, conditions, tuple(plans), target, always_on, best, lived, rivals, notes)
 
 
-def rivals_on(platform: Platform) -> tuple[Reactive, ...]:
+def reactive_rules(platform: Platform) -> tuple[Reactive, ...]:
     """Typical rules of Slurm's power saving."""
     even = break_even_seconds(platform)
-    numbers = [ceil(share * platform.node_count) for share in RIVAL_SPARES]
-    rules = (Reactive(even), Reactive(RIVAL_IDLE_S), *(Reactive(even, spares) for spares in numbers))
+    numbers = [ceil(share * platform.node_count) for share in REACTIVE_SPARES]
+    rules = (Reactive(even), Reactive(REACTIVE_IDLE_S), *(Reactive(even, spares) for spares in numbers))
     return tuple(dict.fromkeys(rules))
 
 
@@ -228,26 +228,31 @@ def _of_cap(cap: ProfileRule, setup: AnySetUp, jobs: Sequence[Actual]) -> tuple[
     return ()
 
 
-def _held(site: Site, jobs: Sequence[Actual], past: Schedule, options: LoopOptions) -> list[Actual]:
+def _shift_starts(site: SiteInputs, jobs: Sequence[Actual], past: Schedule, options: LoopOptions) -> list[Actual]:
     if options.shift_h <= 0:
         return list(jobs)
-    return shifted(site, jobs, past, options.days, options.shift_h)
+    return shift_jobs(site, jobs, past, options.days, options.shift_h)
 
 
-def _of_play(site: Site, conditions: Conditions, played: Played) -> Lived:
+def _of_play(site: SiteInputs, conditions: Conditions, played: Played) -> SimulatedDays:
     recorder = played.recorder
-    return _lived(site, conditions, played.schedule, recorder.downtime(), np.array(recorder.boot_delay, dtype=np.int64))
+    return _simulated_days(
+        site, conditions, played.schedule, recorder.downtime(), np.array(recorder.boot_delay, dtype=np.int64)
+    )
 
 
-def _lived(site: Site, conditions: Conditions, schedule: Schedule, downtime: Downtime, delay: Ints) -> Lived:
+def _simulated_days(
+    site: SiteInputs, conditions: Conditions, schedule: Schedule, downtime: Downtime, delay: Ints
+) -> SimulatedDays:
     told = account(
-        work_of(schedule, site.platform), downtime, MachinePower.of_platform(site.platform), conditions, site.cooling,
+        accounted_jobs(schedule, site.platform), downtime, MachinePower.of_platform(site.platform), conditions,
+        site.cooling,
         site.tariff,
     )  # fmt: skip
-    return Lived(schedule, downtime, delay, told)
+    return SimulatedDays(schedule, downtime, delay, told)
 
 
-def joined(days: Sequence[Switching | None]) -> Switching | None:
+def join_switching(days: Sequence[Switching | None]) -> Switching | None:
     """Join the switching of consecutive days, all nodes on before; None without any."""
     some = [day for day in days if day is not None]
     if not some:
@@ -256,7 +261,7 @@ def joined(days: Sequence[Switching | None]) -> Switching | None:
         raise ValueError("days with and without switching")
     groups = {
         name: {
-            group: _one([getattr(day, name)[group] for day in some])
+            group: _join_functions([getattr(day, name)[group] for day in some])
             for group in sorted({group for day in some for group in getattr(day, name)})
         }
         for name in ("spares", "floors")
@@ -264,7 +269,7 @@ def joined(days: Sequence[Switching | None]) -> Switching | None:
     return replace(some[0], spares=groups["spares"], floors=groups["floors"])
 
 
-def _one(functions: Sequence[StepFunction]) -> StepFunction:
+def _join_functions(functions: Sequence[StepFunction]) -> StepFunction:
     steps = [
         step
         for function, following in zip(functions, [*functions[1:], None], strict=True)

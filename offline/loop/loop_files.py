@@ -24,7 +24,7 @@ from dardis.power.account import Account
 from offline.day.day import DayPlan
 from offline.day.plan_spec import wait_cost
 from offline.folder.plan_folder import Figure
-from offline.loop.loop import Lived, Loop
+from offline.loop.loop import Loop, SimulatedDays
 from offline.loop.loop_report import ALL_ON, CLAIRVOYANT, PROMISED, draw
 from offline.onoff.spans import nodes_up
 from offline.site.calendar import DAY_S
@@ -100,13 +100,13 @@ def write_loop(out: Path, loop: Loop, settings: dict[str, Any], *, report: bool 
 
 def beside_rows(loop: Loop) -> list[dict[str, Figure]]:
     """Rows of beside.csv: all nodes on, reactive rules, ours, clairvoyant."""
-    ours = {} if loop.options.reactive in loop.rivals else {loop.options.switching: loop.switched}
-    rivals = {str(rule): lived for rule, lived in loop.rivals.items()}
+    ours = {} if loop.options.reactive in loop.reactive_runs else {loop.options.switching: loop.switched}
+    rivals = {str(rule): lived for rule, lived in loop.reactive_runs.items()}
     some = {ALL_ON: loop.always_on} | rivals | (ours if loop.target.switching is not None else {})
-    return [_beside(loop, name, lived) for name, lived in (some | {CLAIRVOYANT: loop.clairvoyant}).items()]
+    return [_rule_row(loop, name, lived) for name, lived in (some | {CLAIRVOYANT: loop.clairvoyant}).items()]
 
 
-def _beside(loop: Loop, name: str, lived: Lived) -> dict[str, Figure]:
+def _rule_row(loop: Loop, name: str, lived: SimulatedDays) -> dict[str, Figure]:
     start, end = loop.conditions.start, loop.conditions.end
     counted = loop.counted(lived)
     delay = lived.boot_delay[counted]
@@ -127,7 +127,7 @@ def summary_of(loop: Loop, rows: Sequence[dict[str, Figure]]) -> dict[str, Figur
     """Flat figures of summary.json."""
     told, base, most = loop.switched.account, loop.always_on.account, loop.clairvoyant.account
     counted, before = loop.counted(loop.switched), loop.counted(loop.always_on)
-    ours = _beside(loop, loop.options.switching, loop.switched)
+    ours = _rule_row(loop, loop.options.switching, loop.switched)
     gained, price = told.profit - base.profit, loop.options.day.wait_price
     states_co2 = loop.site.around.carbon is not None
     return {
@@ -141,7 +141,7 @@ def summary_of(loop: Loop, rows: Sequence[dict[str, Figure]]) -> dict[str, Figur
         "clairvoyant_profit_eur": most.profit,
         "gain_eur": gained,
         "switching_gain_eur": told.profit
-        - loop.left_on.profit
+        - loop.all_on_account.profit
         - wait_cost(price, loop.switched.boot_delay[counted].sum()),
         "gain_percent": 100 * gained / abs(base.profit) if base.profit else None,
         "clairvoyant_percent": 100 * (most.profit - base.profit) / abs(base.profit) if base.profit else None,
@@ -150,11 +150,11 @@ def summary_of(loop: Loop, rows: Sequence[dict[str, Figure]]) -> dict[str, Figur
         **{key: ours[key] for key in ("mean_boot_delay_s", "delayed_share", "cycles_per_node_day", "mean_wait_s")},
         "always_on_mean_wait_s": mean_wait(loop.always_on, before),
         "wait_price_eur": price,
-        "wait_cost_eur": wait_cost(price, all_waits(loop.switched, counted)),
-        "always_on_wait_cost_eur": wait_cost(price, all_waits(loop.always_on, before)),
-        "most_wait_s": most_wait(loop.switched, counted),
-        "always_on_most_wait_s": most_wait(loop.always_on, before),
-        "overutilisation_core_s": over_cap(loop),
+        "wait_cost_eur": wait_cost(price, total_wait(loop.switched, counted)),
+        "always_on_wait_cost_eur": wait_cost(price, total_wait(loop.always_on, before)),
+        "most_wait_s": longest_wait(loop.switched, counted),
+        "always_on_most_wait_s": longest_wait(loop.always_on, before),
+        "overutilisation_core_s": excess_over_cap(loop),
         "makespan_s": makespan(loop, loop.switched, counted),
         "always_on_makespan_s": makespan(loop, loop.always_on, before),
         "income_eur": told.income_eur,
@@ -168,15 +168,15 @@ def summary_of(loop: Loop, rows: Sequence[dict[str, Figure]]) -> dict[str, Figur
         "peak_kw": told.peak_kw,
         "always_on_peak_kw": base.peak_kw,
         "mean_nodes_on": ours["mean_nodes_on"],
-        **promised(rows),
-        **work_around(loop),
+        **promise_summary(rows),
+        **work_at_bounds(loop),
         "plan_cpu_s": sum(plan.cpu_s for plan in loop.plans),
         "currency": loop.site.platform.currency,
         "notes": "; ".join(notes_of(loop)),
     }
 
 
-def promised(rows: Sequence[dict[str, Figure]]) -> dict[str, Figure]:
+def promise_summary(rows: Sequence[dict[str, Figure]]) -> dict[str, Figure]:
     """Promised gain, and days within the range."""
     keys = ("switching_gain_eur", *PROMISED)
     told = [[float(row[key] or 0) for key in keys] for row in rows if row[PROMISED[0]] is not None]
@@ -188,7 +188,7 @@ def promised(rows: Sequence[dict[str, Figure]]) -> dict[str, Figure]:
     }
 
 
-def work_around(loop: Loop) -> dict[str, Figure]:
+def work_at_bounds(loop: Loop) -> dict[str, Figure]:
     """Core-hours of running and waiting jobs at beginning and end. Work left has earned nothing."""
     start, end = loop.conditions.start, loop.conditions.end
     moments = (("begin", loop.switched, start), ("end", loop.switched, end), ("always_on_end", loop.always_on, end))
@@ -218,29 +218,29 @@ def notes_of(loop: Loop) -> list[str]:
     return list(dict.fromkeys([*broken, *loop.notes, *loop.site.notes, *of_days.values()]))
 
 
-def switches(loop: Loop, lived: Lived) -> int:
+def switches(loop: Loop, lived: SimulatedDays) -> int:
     """Number of shutdowns in the days."""
     down = lived.downtime.down
     return int(((down >= loop.conditions.start) & (down < loop.conditions.end)).sum())
 
 
-def mean_wait(lived: Lived, counted: np.ndarray) -> float | None:
+def mean_wait(lived: SimulatedDays, counted: np.ndarray) -> float | None:
     """Mean wait of the counted jobs, s."""
     waits = (lived.schedule.start - lived.schedule.submit)[counted]
     return float(waits.mean()) if len(waits) else None
 
 
-def all_waits(lived: Lived, counted: np.ndarray) -> float:
+def total_wait(lived: SimulatedDays, counted: np.ndarray) -> float:
     """Total wait of the counted jobs, s."""
     return float((lived.schedule.start - lived.schedule.submit)[counted].sum())
 
 
-def most_wait(lived: Lived, counted: np.ndarray) -> int | None:
+def longest_wait(lived: SimulatedDays, counted: np.ndarray) -> int | None:
     """Longest wait of the counted jobs, s."""
     return int((lived.schedule.start - lived.schedule.submit)[counted].max()) if counted.any() else None
 
 
-def over_cap(loop: Loop) -> int | None:
+def excess_over_cap(loop: Loop) -> int | None:
     """Core-seconds above the target cores; None without a cap."""
     desired = loop.target.desired
     if desired is None:
@@ -250,7 +250,7 @@ def over_cap(loop: Loop) -> int | None:
     return overutilisation(used_profile(loop.switched.schedule, CORES), wished, window)
 
 
-def makespan(loop: Loop, lived: Lived, counted: np.ndarray) -> int | None:
+def makespan(loop: Loop, lived: SimulatedDays, counted: np.ndarray) -> int | None:
     """Time from the beginning to the last end, s."""
     finish = lived.schedule.finish[counted]
     return int(finish.max()) - loop.conditions.start if len(finish) else None
@@ -260,7 +260,7 @@ def day_rows(loop: Loop) -> list[dict[str, Figure]]:
     """Rows of days.csv."""
     edges = loop.conditions.edges
     profits = {name: _by_segment(getattr(loop, name).account) for name in ("switched", "always_on", "clairvoyant")}
-    left_on = _by_segment(loop.left_on)
+    left_on = _by_segment(loop.all_on_account)
     on = loop.nodes_on
     rows: list[dict[str, Figure]] = []
     for plan in loop.plans:
@@ -309,6 +309,6 @@ def _by_segment(told: Account) -> Floats:
     return np.asarray(told.income - told.energy_cost - told.cooling_cost - told.co2_cost)
 
 
-def _of_day(loop: Loop, lived: Lived, start: int, end: int) -> np.ndarray:
+def _of_day(loop: Loop, lived: SimulatedDays, start: int, end: int) -> np.ndarray:
     submit = lived.schedule.submit
     return np.asarray(loop.counted(lived) & (submit >= start) & (submit < end))

@@ -51,22 +51,22 @@ def draw(
         temp_c=conditions.temp_c,
         price=conditions.price_per_kwh,
         beside=_points(loop, beside[1]),
-        promised=_promised(rows),
+        promised=_promise_points(rows),
     )  # fmt: skip
     page = LoopPage(
         title=f"{loop.options.dispatcher}, days {summary['days']}, on {platform.name}", lead=platform.describe(),
         first=first_lines(loop, summary, beside[1]), notes=notes, picture=picture, summary=summary, days=days,
-        beside=beside, rules=loop.plans[-1].aims.rules,
+        beside=beside, rules=loop.plans[-1].targets.rules,
     )  # fmt: skip
     write_picture(path.parent, vars(page))
     draw_loop(path, page)
 
 
 def _points(loop: Loop, beside: Sequence[dict[str, Figure]]) -> list[tuple[str, float, float]]:
-    if not loop.rivals:
+    if not loop.reactive_runs:
         return []
     by_name = {str(row["switching"]): row for row in beside}
-    others = [str(rule) for rule in loop.rivals if rule != loop.options.reactive]
+    others = [str(rule) for rule in loop.reactive_runs if rule != loop.options.reactive]
     shown = (by_name[name] for name in (*others, loop.options.switching, CLAIRVOYANT))
     return [(str(row["switching"]), float(row["mean_boot_delay_s"] or 0), float(row["gain_eur"] or 0)) for row in shown]
 
@@ -78,7 +78,7 @@ def _spares(loop: Loop) -> StepFunction | None:
     return StepFunction.sum_of(switching.spares.values())
 
 
-def _promised(rows: Sequence[dict[str, Figure]]) -> list[tuple[float, float, float, float] | None]:
+def _promise_points(rows: Sequence[dict[str, Figure]]) -> list[tuple[float, float, float, float] | None]:
     found: list[tuple[float, float, float, float] | None] = []
     for row in rows:
         brought, mean, low, high = (float(row[key] or 0) for key in ("switching_gain_eur", *PROMISED))

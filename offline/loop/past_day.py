@@ -21,7 +21,7 @@ from dardis.sim.simulation import Simulation
 from dardis.turns import CentralTurns
 from dardis.wire.effects import Placed, Rejected, Solved
 from offline.site.calendar import DAY_S
-from offline.site.history import Past
+from offline.site.history import PastSchedule
 
 Absence = tuple[int, int, int]
 """(from, to, node)."""
@@ -32,29 +32,29 @@ class PlayedDay:
     """Result of a day; `boot_delay`, `of_day` (submitted in the day): (jobs,)."""
 
     machine: Platform
-    left: Past
+    past: PastSchedule
     """Schedule until the last job's end."""
     downtime: Downtime
     boot_delay: Ints
-    of_day: Bools
+    is_of_day: Bools
 
     @property
     def schedule(self) -> Schedule:
         """The schedule of the day."""
-        return self.left.schedule
+        return self.past.schedule
 
 
 @dataclass(frozen=True)
-class _Runs:
+class _RunningJob:
     job: Actual
     nodes: Ints
     units: Ints
 
 
-class _FromMidnight:
+class _EasyWithRunningJobs:
     """EASY with jobs already running."""
 
-    def __init__(self, easy: CentralDispatcher, runs: Sequence[_Runs]) -> None:
+    def __init__(self, easy: CentralDispatcher, runs: Sequence[_RunningJob]) -> None:
         self._easy = easy
         self._runs = {one.job.number: one for one in runs}
         self._begun: list[Placed] = []
@@ -82,27 +82,28 @@ class _FromMidnight:
 
 
 def play_day(
-    before: Past, arrivals: Sequence[Actual], platform: Platform, start: int, *, switching: Switching | None = None,
+    before: PastSchedule, arrivals: Sequence[Actual], platform: Platform, start: int, *, switching: Switching
+    | None = None,
     closed: Sequence[Absence] = (),
 ) -> PlayedDay:  # fmt: skip
     """Play the day from `start` on, after `before`, with all nodes up.
 
     `switching`: rule for nodes on. `closed`: planned downtime; running jobs end first.
     """
-    runs = _at_midnight(before, start)
-    beside = _beside_running(closed, runs, platform)
-    runs = [_until_over(one, closed) for one in runs]
-    closed = _after_running(closed, runs)
+    runs = _jobs_at_midnight(before, start)
+    beside = _closures_beside_jobs(closed, runs, platform)
+    runs = [_cut_at_runtime(one, closed) for one in runs]
+    closed = _delay_closures(closed, runs)
     machine = replace(platform, maintenance=(*platform.maintenance, *_windows(closed), *beside))
     switcher = None if switching is None else Switcher(machine, switching, start)
     lead_s = 0 if switcher is None else switcher.longest_s
     jobs = sorted(
-        [one.job for one in runs] + _to_come(before, arrivals, start), key=lambda job: (job.submit, job.number)
+        [one.job for one in runs] + _pending_jobs(before, arrivals, start), key=lambda job: (job.submit, job.number)
     )
-    runs = _within_room([_until_closed(one, machine, lead_s) for one in runs], machine)
+    runs = _cut_to_capacity([_cut_at_closure(one, machine, lead_s) for one in runs], machine)
     clipped = {one.job.number: one.job for one in runs}
     easy = CENTRAL_SETUPS["easy"].checked()
-    dispatcher = _FromMidnight(CentralDispatcher(easy, machine, None, seed=1), runs)
+    dispatcher = _EasyWithRunningJobs(CentralDispatcher(easy, machine, None, seed=1), runs)
     known = [clipped.get(job.number, job) for job in jobs]
     simulation = Simulation(known, CentralTurns(easy.event_order, dispatcher, switcher))
     simulation.run()
@@ -111,32 +112,32 @@ def play_day(
     of_day = np.array([job.number in came for job in jobs], dtype=np.bool_)
     return PlayedDay(
         machine,
-        Past(recorder.schedule(simulation.jobs, platform.kinds), jobs, ""),
+        PastSchedule(recorder.schedule(simulation.jobs, platform.kinds), jobs, ""),
         _downtime(closed, machine) if switcher is None else recorder.downtime(),
         np.array(recorder.boot_delay, dtype=np.int64),
         of_day,
     )
 
 
-def arrivals_of(past: Past, start: int) -> list[Actual]:
+def arrivals_of(past: PastSchedule, start: int) -> list[Actual]:
     """Jobs submitted in the day from `start` on that ran."""
     schedule = past.schedule
     comes = schedule.ran & (schedule.submit >= start) & (schedule.submit < start + DAY_S)
     return [past.jobs[place] for place in np.flatnonzero(comes).tolist()]
 
 
-def _at_midnight(past: Past, start: int) -> list[_Runs]:
+def _jobs_at_midnight(past: PastSchedule, start: int) -> list[_RunningJob]:
     schedule, runs = past.schedule, []
     for place in np.flatnonzero(schedule.ran & (schedule.start < start) & (schedule.finish > start)).tolist():
         job, finish = past.jobs[place], int(schedule.finish[place])
         left = max(int(schedule.start[place]) + job.walltime, finish) - start
         asked = replace(job.asked, submit=start, earliest=start, latest=None, walltime=left)
         nodes, units = (column.astype(np.int64) for column in schedule.placed.of(place))
-        runs.append(_Runs(Actual(asked, finish - start), nodes, units))
+        runs.append(_RunningJob(Actual(asked, finish - start), nodes, units))
     return runs
 
 
-def _to_come(past: Past, arrivals: Sequence[Actual], start: int) -> list[Actual]:
+def _pending_jobs(past: PastSchedule, arrivals: Sequence[Actual], start: int) -> list[Actual]:
     schedule = past.schedule
     waits = schedule.ran & (schedule.submit < start) & (schedule.start >= start)
     told = [past.jobs[place] for place in np.flatnonzero(waits).tolist()]
@@ -146,7 +147,7 @@ def _to_come(past: Past, arrivals: Sequence[Actual], start: int) -> list[Actual]
     ]
 
 
-def _after_running(closed: Sequence[Absence], runs: Sequence[_Runs]) -> list[Absence]:
+def _delay_closures(closed: Sequence[Absence], runs: Sequence[_RunningJob]) -> list[Absence]:
     over: dict[int, int] = {}
     for one in runs:
         for node in one.nodes.tolist():
@@ -155,7 +156,9 @@ def _after_running(closed: Sequence[Absence], runs: Sequence[_Runs]) -> list[Abs
     return [(begin, end, node) for begin, end, node in later if begin < end]
 
 
-def _beside_running(closed: Sequence[Absence], runs: Sequence[_Runs], platform: Platform) -> list[Maintenance]:
+def _closures_beside_jobs(
+    closed: Sequence[Absence], runs: Sequence[_RunningJob], platform: Platform
+) -> list[Maintenance]:
     """Reserve the rest of a node in planned downtime while earlier jobs run."""
     windows = []
     for begin, end, node in closed:
@@ -167,13 +170,13 @@ def _beside_running(closed: Sequence[Absence], runs: Sequence[_Runs], platform: 
         ends = sorted({min(over, end) for over, _ in here if over > begin})
         for since, until in pairwise([begin, *ends]):
             less = platform.capacity[node] - sum(amounts for over, amounts in here if over > since)
-            less = np.maximum(less - _kept_of(node, since, until, platform), 0)
+            less = np.maximum(less - _closed_amounts(node, since, until, platform), 0)
             if less.any():
                 windows.append(Maintenance((node,), since, until, tuple(less.tolist())))
     return windows
 
 
-def _kept_of(node: int, start: int, end: int, platform: Platform) -> Ints:
+def _closed_amounts(node: int, start: int, end: int, platform: Platform) -> Ints:
     capacity = platform.capacity[node]
     windows = [one for one in platform.maintenance if node in one.nodes and one.start < end and start < one.end]
     kept = [
@@ -183,7 +186,7 @@ def _kept_of(node: int, start: int, end: int, platform: Platform) -> Ints:
     return np.asarray(np.max([np.zeros_like(capacity), *kept], axis=0))
 
 
-def _until_over(one: _Runs, closed: Sequence[Absence]) -> _Runs:
+def _cut_at_runtime(one: _RunningJob, closed: Sequence[Absence]) -> _RunningJob:
     """Cut the walltime of a job that ends in planned downtime."""
     over = one.job.submit + one.job.duration
     if not any(begin < over < end and node in one.nodes for begin, end, node in closed):
@@ -204,7 +207,7 @@ def _downtime(closed: Sequence[Absence], platform: Platform) -> Downtime:
     return Downtime.of((node, a, b) for a, b, node in closed if b - a >= shutdown_s[node] + boot_s[node])
 
 
-def _until_closed(one: _Runs, platform: Platform, lead_s: int) -> _Runs:
+def _cut_at_closure(one: _RunningJob, platform: Platform, lead_s: int) -> _RunningJob:
     """Cut the walltime so that no node closes within `lead_s` of the end."""
     asked = one.job.asked
     begins = [begin for node in one.nodes.tolist() for begin, _ in platform.closed_spans(node) if begin > asked.submit]
@@ -212,7 +215,7 @@ def _until_closed(one: _Runs, platform: Platform, lead_s: int) -> _Runs:
     return replace(one, job=replace(one.job, asked=replace(asked, walltime=max(left, 1))))
 
 
-def _within_room(runs: Sequence[_Runs], platform: Platform) -> list[_Runs]:
+def _cut_to_capacity(runs: Sequence[_RunningJob], platform: Platform) -> list[_RunningJob]:
     """Cut walltimes of running jobs where a node lacks room.
 
     Reservations may reach into a window although jobs end earlier. First each job takes its nodes for its runtime. Then
@@ -239,7 +242,7 @@ def _within_room(runs: Sequence[_Runs], platform: Platform) -> list[_Runs]:
                 [
                     end,
                     *(
-                        _first_lack(room.get(node, []), platform.capacity[node] - amounts, since, end)
+                        _first_shortage(room.get(node, []), platform.capacity[node] - amounts, since, end)
                         for node, amounts in parts
                     ),
                 ]
@@ -254,7 +257,7 @@ def _within_room(runs: Sequence[_Runs], platform: Platform) -> list[_Runs]:
     ]
 
 
-def _first_lack(taken: Sequence[tuple[int, int, Ints]], most: Ints, start: int, end: int) -> int:
+def _first_shortage(taken: Sequence[tuple[int, int, Ints]], most: Ints, start: int, end: int) -> int:
     near = [one for one in taken if one[0] < end and start < one[1]]
     for at in sorted({max(start, since) for since, _, _ in near}):
         if (sum(less for since, until, less in near if since <= at < until) > most).any():

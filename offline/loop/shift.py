@@ -15,19 +15,21 @@ from dardis.model.series import Series
 from dardis.power.conditions import cost_of_joule
 from dardis.power.node_power import full_watts
 from offline.site.history import predictor_of
-from offline.site.site_inputs import Site
+from offline.site.site_inputs import SiteInputs
 
 GRAIN_S = 900
 """Seconds between candidate starts."""
-HOUR_OF_WAITING = 0.02
+WAIT_HOUR_COST = 0.02
 """Least savings for an hour of waiting, in money; holds only the few jobs with most of the energy."""
 
 
-def shifted(site: Site, jobs: Sequence[Actual], past: Schedule, days: tuple[int, int], hours: float) -> list[Actual]:
+def shift_jobs(
+    site: SiteInputs, jobs: Sequence[Actual], past: Schedule, days: tuple[int, int], hours: float
+) -> list[Actual]:
     """Set the earliest start of the days' jobs to the cheapest time within `hours`.
 
     The cost is energy with CO2, plus cooling at half load, over the expected runtime. A core draws its share of a busy
-    node. Starts stay within the days with known prices. Waiting costs `HOUR_OF_WAITING`. Deadlines stay.
+    node. Starts stay within the days with known prices. Waiting costs `WAIT_HOUR_COST`. Deadlines stay.
     """
     start, end = site.calendar.day(days[0])[0], site.calendar.day(days[1])[1]
     conditions = site.conditions(days[0], days[1] - days[0] + 1)
@@ -47,7 +49,7 @@ def shifted(site: Site, jobs: Sequence[Actual], past: Schedule, days: tuple[int,
         starts = np.arange(job.earliest, max(latest, job.earliest) + 1, GRAIN_S, dtype=np.int64)
         watts = job.units * job.request[cores] * core_w
         cost = watts * _per_watt(starts, expected, conditions.edges, area)
-        cost += HOUR_OF_WAITING * (starts - job.earliest) / 3600
+        cost += WAIT_HOUR_COST * (starts - job.earliest) / 3600
         return replace(job, earliest=int(starts[cost.argmin()]))
 
     return [replace(job, asked=held(job.asked)) for job in jobs]

@@ -55,7 +55,7 @@ def plan_switching(
     platform: Platform,
     reserves: dict[int, Reserve],
     joule_cost: Series,
-    limits: Limits,
+    limits: SwitchingLimits,
     off: dict[int, int] | None = None,
 ) -> Downtime:
     """Plan the downtime of nodes during `joule_cost`, with nodes busy as in `busy`.
@@ -84,17 +84,17 @@ def plan_switching(
         least_s = max(ceil(machine.break_even_s[nodes].max()), limits.min_off_s, 1)
         inside = nodes[gaps.node]
         idle = Spans(gaps.node[inside], gaps.start[inside], gaps.end[inside])
-        taken = _taken(idle, floor, of_group.count, (start, end), least_s, limits.min_on_s, off)
-        taken = _to_reservations(taken, idle, need, of_group.count, end, limits)
-        ramped = _ramped(taken, power, limits, start, off)
+        taken = _choose_downtimes(idle, floor, of_group.count, (start, end), least_s, limits.min_on_s, off)
+        taken = _extend_downtimes(taken, idle, need, of_group.count, end, limits)
+        ramped = _limit_rates(taken, power, limits, start, off)
         parts += [part for part in ramped if part[2] - part[1] >= least_s or (part[1] <= start and part[0] in off)]
     downtime = Downtime.of(parts)
-    refuse_many_switches(downtime, platform, limits.most_switches)
+    check_switch_count(downtime, platform, limits.most_switches)
     return downtime
 
 
 def _floor(
-    need: StepFunction, count: int, joule_cost: Series, power: NodePower, limits: Limits, on_before: int
+    need: StepFunction, count: int, joule_cost: Series, power: NodePower, limits: SwitchingLimits, on_before: int
 ) -> StepFunction:
     start, end = joule_cost.start, joule_cost.end
     step_s = max(STEP_S, limits.step_s(power))
@@ -109,7 +109,7 @@ def _floor(
     return StepFunction.from_steps(count, zip(edges[:-1].tolist(), on.tolist(), strict=True))
 
 
-def _taken(
+def _choose_downtimes(
     gaps: Spans, floor: StepFunction, count: int, window: tuple[int, int], least_s: int, min_on_s: int,
     off: dict[int, int],
 ) -> list[tuple[int, int, int]]:  # fmt: skip
@@ -143,8 +143,8 @@ def _taken(
     return [(node, down, up) for node, spans in by_node.items() for down, up in spans]
 
 
-def _to_reservations(
-    taken: list[tuple[int, int, int]], gaps: Spans, need: StepFunction, count: int, end: int, limits: Limits
+def _extend_downtimes(
+    taken: list[tuple[int, int, int]], gaps: Spans, need: StepFunction, count: int, end: int, limits: SwitchingLimits
 ) -> list[tuple[int, int, int]]:
     """Extend downtimes to jobs less than a step away: just-in-time boots."""
     gap_of: dict[int, list[tuple[int, int]]] = defaultdict(list)
@@ -181,8 +181,8 @@ def _runs(free: Bools) -> Iterator[tuple[int, int]]:
     return zip(turns[::2].tolist(), turns[1::2].tolist(), strict=True)
 
 
-def _ramped(
-    taken: list[tuple[int, int, int]], power: NodePower, limits: Limits, start: int, off: dict[int, int]
+def _limit_rates(
+    taken: list[tuple[int, int, int]], power: NodePower, limits: SwitchingLimits, start: int, off: dict[int, int]
 ) -> Iterator[tuple[int, int, int]]:
     """Delay shutdowns and advance boots to respect rates.
 
@@ -215,7 +215,7 @@ class _Ramp:
         return slot * self._slot_s + (0 if way > 0 else self._slot_s - 1) if moved else wished
 
 
-def refuse_many_switches(downtime: Downtime, platform: Platform, most: int) -> None:
+def check_switch_count(downtime: Downtime, platform: Platform, most: int) -> None:
     """Raise InputError for more than `most` switches of a node in 86,400 s."""
     switches: dict[int, list[int]] = defaultdict(list)
     for switch in switch_table(downtime, platform):
@@ -241,7 +241,7 @@ def switch_table(downtime: Downtime, platform: Platform) -> list[NodeSwitch]:
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class SwitchingLimits:
     """Limits on rate and number of switches."""
 
     off_per_min: float = 60.0
@@ -257,7 +257,7 @@ class Limits:
 
 
 def nodes_on(
-    need: Ints, edges: Ints, joule_cost: Floats, count: int, power: NodePower, limits: Limits,
+    need: Ints, edges: Ints, joule_cost: Floats, count: int, power: NodePower, limits: SwitchingLimits,
     on_before: int | None = None,
 ) -> Ints:  # fmt: skip
     """Optimal number of nodes on in steps `[edges[i], edges[i+1])`, shape (steps,), at least `need[i]`.

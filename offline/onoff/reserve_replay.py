@@ -20,11 +20,11 @@ from dardis.model.placements import indexes_of
 from dardis.model.platform import NodePower, Platform
 from dardis.model.schedule import Schedule
 from dardis.model.step_function import StepFunction
-from offline.onoff.spans import Busy, busy_spans_of
+from offline.onoff.spans import BusySpans, busy_spans_of
 
 
 @dataclass(frozen=True)
-class Demand:
+class NodeDemand:
     """Demand for nodes of a group. Arrays (job starts,), ascending by start.
 
     `level`: nodes busy right after the job's start, with simultaneous starts before it; 0 if the job uses only busy
@@ -36,15 +36,15 @@ class Demand:
     start: Ints
     level: Ints
 
-    def before(self, end: int) -> Demand:
+    def before(self, end: int) -> NodeDemand:
         """Demand known by `end`."""
         first = int(np.searchsorted(self.start, end))
         last = int(np.searchsorted(self.busy.times, end))
         busy = StepFunction(self.busy.times[:last], self.busy.values[:last])
-        return Demand(self.count, busy, self.start[:first], self.level[:first])
+        return NodeDemand(self.count, busy, self.start[:first], self.level[:first])
 
 
-def demands_of(schedule: Schedule, platform: Platform) -> dict[int, Demand]:
+def demands_of(schedule: Schedule, platform: Platform) -> dict[int, NodeDemand]:
     """Demand of every node group in a finished schedule."""
     busy = busy_spans_of(schedule)
     job = schedule.placed.job_of
@@ -52,12 +52,12 @@ def demands_of(schedule: Schedule, platform: Platform) -> dict[int, Demand]:
     found = {}
     for group, nodes in enumerate(platform.groups):
         mine = busy_group == group
-        of_group = Busy(busy.node[mine], busy.start[mine], busy.end[mine], busy.opener[mine])
+        of_group = BusySpans(busy.node[mine], busy.start[mine], busy.end[mine], busy.opener[mine])
         found[group] = _demand(nodes.count, of_group, np.unique(job[job_group == group]), schedule.start)
     return found
 
 
-def _demand(count: int, spans: Busy, jobs: Ints, start: Ints) -> Demand:
+def _demand(count: int, spans: BusySpans, jobs: Ints, start: Ints) -> NodeDemand:
     jobs = jobs[np.lexsort((jobs, start[jobs]))]
     busy = StepFunction.from_spans(spans.start, spans.end)
     fresh = np.bincount(spans.opener, minlength=len(start))[jobs]
@@ -66,7 +66,7 @@ def _demand(count: int, spans: Busy, jobs: Ints, start: Ints) -> Demand:
     so_far = np.cumsum(fresh)
     last_of_instant = np.searchsorted(begins, begins, side="right") - 1
     level = busy.at(begins) - (so_far[last_of_instant] - so_far)
-    return Demand(count, busy, begins, np.where(fresh > 0, level, 0))
+    return NodeDemand(count, busy, begins, np.where(fresh > 0, level, 0))
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ class Replay:
 class PastDemand:
     """A group's demand over `[edges[0], edges[-1])`, prepared for replays."""
 
-    def __init__(self, demand: Demand, power: NodePower, idle_s: int, edges: Ints) -> None:
+    def __init__(self, demand: NodeDemand, power: NodePower, idle_s: int, edges: Ints) -> None:
         """`edges` (spans + 1,): cuts of results and of spares."""
         self.demand, self.power, self.edges = demand, power, edges
         times = demand.busy.times[1:]
@@ -109,9 +109,9 @@ class PastDemand:
         first, last = np.searchsorted(demand.start, [edges[0], edges[-1]])
         self.start, self._level = demand.start[first:last], demand.level[first:last]
         self.span_of_start = np.searchsorted(edges, self.start, side="right") - 1
-        self._pair_job, self._pair_piece = self._looks_back()
+        self._pair_job, self._pair_piece = self._boot_pieces()
 
-    def _looks_back(self) -> tuple[Ints, Ints]:
+    def _boot_pieces(self) -> tuple[Ints, Ints]:
         """(job with idle nodes, piece of time within a boot before), by job, then time."""
         takes = np.flatnonzero(self._level)
         since, until = self.start[takes] - self.power.boot_s, self.start[takes]

@@ -25,19 +25,19 @@ class Spans:
 
 
 @dataclass(frozen=True, slots=True)
-class Busy(Spans):
+class BusySpans(Spans):
     """Spans with jobs. `opener`: index of the first job."""
 
     opener: Ints
 
 
-def busy_spans(start: Ints, finish: Ints, placed: Placements) -> Busy:
+def busy_spans(start: Ints, finish: Ints, placed: Placements) -> BusySpans:
     """Busy spans of nodes with job i during `[start[i], finish[i])`."""
     job = placed.job_of
     order = np.lexsort((job, start[job], placed.nodes))
     job, node = job[order], placed.nodes.astype(np.int64)[order]
     if len(job) == 0:
-        return Busy(job, job, job, job)
+        return BusySpans(job, job, job, job)
     begin, end = start[job], finish[job]
     # End of a node's use so far, as a running maximum; `base` separates nodes by larger numbers.
     base = node * (int(end.max()) - int(begin.min()) + 1)
@@ -46,10 +46,10 @@ def busy_spans(start: Ints, finish: Ints, placed: Placements) -> Busy:
     opens[1:] = (node[1:] != node[:-1]) | (begin[1:] > reach[:-1])
     first = np.flatnonzero(opens)
     last = np.append(first[1:], len(job)) - 1
-    return Busy(node[first], begin[first], reach[last], job[first])
+    return BusySpans(node[first], begin[first], reach[last], job[first])
 
 
-def busy_spans_of(schedule: Schedule) -> Busy:
+def busy_spans_of(schedule: Schedule) -> BusySpans:
     """Busy spans of a finished schedule."""
     return busy_spans(schedule.start, schedule.finish, schedule.placed)
 
@@ -77,7 +77,7 @@ def idle_gaps(busy: Spans, node_count: int, start: int, end: int) -> Spans:
     return Spans(gap.node[kept], gap.start[kept], gap.end[kept])
 
 
-def clairvoyant(schedule: Schedule, platform: Platform, start: int, end: int) -> Downtime:
+def clairvoyant_downtime(schedule: Schedule, platform: Platform, start: int, end: int) -> Downtime:
     """Downtimes in every idle gap of `[start, end)` with energy savings; boots end just in time.
 
     All nodes are up at `start`. Gaps beyond `end` count until `end`, without a boot. Groups that are `always_on` stay

@@ -15,18 +15,18 @@ SearchProgress = Callable[[str, float | None, float | None], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Effort:
+class SearchBudget:
     """Size of a search, independent of the machine."""
 
     iterations: int
     seed: int = 1
 
 
-def tell_nobody(doing: str, best: float | None, bound: float | None) -> None:
+def ignore_progress(doing: str, best: float | None, bound: float | None) -> None:
     """Ignore progress."""
 
 
-def never() -> bool:
+def never_stop() -> bool:
     """Never stop."""
     return False
 
@@ -36,8 +36,8 @@ class Watch:
     """Reports progress, and stops a search after `guard_s` seconds or by `stop`."""
 
     guard_s: float = math.inf
-    progress: SearchProgress = tell_nobody
-    stop: Callable[[], bool] = never
+    progress: SearchProgress = ignore_progress
+    stop: Callable[[], bool] = never_stop
     stopped_by: StoppedBy = field(default=StoppedBy.DONE, init=False)
     _began: float = field(default_factory=monotonic_s, init=False)
 
@@ -55,7 +55,7 @@ class Watch:
                 self.stopped_by = StoppedBy.TIME
         return self.stopped_by is not StoppedBy.DONE
 
-    def part(self, share: float) -> Watch:
+    def for_share(self, share: float) -> Watch:
         """Make a watch for a share of the time."""
         return Watch(max(min(self.guard_s * share, self.left_s), 0.0), self.progress, self.stop)
 

@@ -11,11 +11,11 @@ import numpy as np
 from dardis.model.job import NO_TIME, Status
 from dardis.model.placements import Placements
 from dardis.model.schedule import Schedule
-from offline.planner.budget import Effort, SearchProgress, Watch, never, tell_nobody
-from offline.planner.day_problem import Plan, Problem, StoppedBy
+from offline.planner.budget import SearchBudget, SearchProgress, Watch, ignore_progress, never_stop
+from offline.planner.day_problem import DayProblem, Plan, StoppedBy
 from offline.planner.improve import improve
 from offline.planner.money import rank_of
-from offline.planner.power_limits import closed_to_limits, must_be_kept
+from offline.planner.power_limits import close_nodes_to_limits, strict_limit_spans
 from offline.planner.searches import multi_search, rule_plans
 
 MULTI_SHARE, BOUND_SHARE = 0.5, 0.4
@@ -24,7 +24,7 @@ GROUPS = 6000
 POLISHES = 2
 PROOF_S = 5.0
 """Deterministic seconds of each solver."""
-CLOSED = 1e-6
+OPTIMAL_GAP = 1e-6
 """Relative gap of an optimal plan."""
 
 
@@ -38,12 +38,12 @@ class Plans:
 
 
 def plan(
-    problem: Problem,
+    problem: DayProblem,
     *,
     time_limit: float = 60.0,
     seed: int = 1,
-    progress: SearchProgress = tell_nobody,
-    stop: Callable[[], bool] = never,
+    progress: SearchProgress = ignore_progress,
+    stop: Callable[[], bool] = never_stop,
 ) -> Plans:
     """Best plan found; reproducible by seed unless the time limit (s) stops the search.
 
@@ -57,24 +57,24 @@ def plan(
     whole = Watch(time_limit, tell, stop)
     whole.progress("rules", None, None)
     rank, _, rule = max((rank_of(problem, rule.start)[0], rule.search, rule) for rule in rule_plans(problem))
-    multi, _ = multi_search(problem, whole.part(MULTI_SHARE))
+    multi, _ = multi_search(problem, whole.for_share(MULTI_SHARE))
     best = rule if rank > rank_of(problem, multi.start)[0] else multi
     reasons = [multi.stopped_by]
-    if must_be_kept(problem) and multi.stopped_by is not StoppedBy.USER:
-        kept, _ = multi_search(closed_to_limits(problem), whole.part(MULTI_SHARE))
+    if strict_limit_spans(problem) and multi.stopped_by is not StoppedBy.USER:
+        kept, _ = multi_search(close_nodes_to_limits(problem), whole.for_share(MULTI_SHARE))
         best = max(best, kept, key=lambda plan: rank_of(problem, plan.start)[0])
         reasons.append(kept.stopped_by)
     if StoppedBy.USER not in reasons:
-        part = whole.part(BOUND_SHARE)
+        part = whole.for_share(BOUND_SHARE)
         most = _bound(problem, part)
         reasons.append(part.stopped_by)
     if StoppedBy.USER not in reasons:
-        best = improve(problem, best, Effort(GROUPS, seed), whole.part(1.0), polishes=POLISHES)
+        best = improve(problem, best, SearchBudget(GROUPS, seed), whole.for_share(1.0), polishes=POLISHES)
         reasons.append(best.stopped_by)
     return Plans(replace(best, bound=most, stopped_by=_reason(best.profit, most, reasons)), multi, rule)
 
 
-def _bound(problem: Problem, watch: Watch) -> float | None:
+def _bound(problem: DayProblem, watch: Watch) -> float | None:
     from offline.planner.cp.bound import bound
 
     found = None
@@ -86,12 +86,12 @@ def _bound(problem: Problem, watch: Watch) -> float | None:
 
 
 def _reason(profit: float, bound: float | None, reasons: list[StoppedBy]) -> StoppedBy:
-    if bound is not None and bound - profit <= CLOSED * abs(bound):
+    if bound is not None and bound - profit <= OPTIMAL_GAP * abs(bound):
         return StoppedBy.OPTIMAL
     return next((reason for reason in (StoppedBy.USER, StoppedBy.TIME) if reason in reasons), StoppedBy.DONE)
 
 
-def schedule_of(problem: Problem, plan: Plan) -> Schedule:
+def schedule_of(problem: DayProblem, plan: Plan) -> Schedule:
     """Planned and running jobs as a schedule, run as expected."""
     jobs, running = problem.jobs, problem.running
     number, submit = np.concatenate([jobs.number, running.number]), np.concatenate([jobs.submit, running.submit])

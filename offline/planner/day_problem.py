@@ -17,21 +17,21 @@ from dardis.power.cooling import Cooling
 
 
 @dataclass(frozen=True, slots=True)
-class Expected:
+class ExpectedJob:
     """A job with its expected runtime before any cut."""
 
-    asked: Job
+    job: Job
     runtime: int
 
     @classmethod
-    def as_it_runs(cls, job: Actual) -> Expected:
+    def with_known_runtime(cls, job: Actual) -> ExpectedJob:
         """A job with a known runtime: a past or forecast job."""
         return cls(job.asked, job.runtime)
 
     @property
     def duration(self) -> int:
         """Expected runtime, cut at the walltime."""
-        return min(self.runtime, self.asked.walltime)
+        return min(self.runtime, self.job.walltime)
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class PlanJobs:
 
 
 @dataclass(frozen=True)
-class Running:
+class RunningJobs:
     """Jobs already running at the day's beginning.
 
     Arrays (jobs,), `request` (jobs, kinds); `finish`: expected end.
@@ -71,7 +71,7 @@ class Running:
     income: Floats
     placed: Placements
 
-    def held(self, platform: Platform, now: int) -> Iterator[tuple[Ints, Ints, Ints, int, int]]:
+    def holdings(self, platform: Platform, now: int) -> Iterator[tuple[Ints, Ints, Ints, int, int]]:
         """Yield holdings from `now` on: nodes, units, resources of a unit, begin and end.
 
         Nodes in maintenance hold nothing.
@@ -87,7 +87,7 @@ class Running:
 
 
 @dataclass(frozen=True)
-class Problem:
+class DayProblem:
     """A day to plan. Only work and costs in the day count (thesis eq. 6.3).
 
     Jobs may start from `earliest` to `horizon`.
@@ -98,7 +98,7 @@ class Problem:
     cooling: Cooling
     tariff: Tariff
     jobs: PlanJobs
-    running: Running
+    running: RunningJobs
     horizon: int
 
 

@@ -13,8 +13,8 @@ import numpy as np
 from dardis.kernels.day_profit import DayProfit
 from dardis.model.arrays import Floats, Ints
 from dardis.model.randomness import stream
-from offline.planner.budget import Effort, Watch
-from offline.planner.day_problem import Plan, Problem
+from offline.planner.budget import SearchBudget, Watch
+from offline.planner.day_problem import DayProblem, Plan
 from offline.planner.money import cores_of, profit_of, rank_of
 from offline.planner.packing import Packing
 from offline.planner.searches import plan_of
@@ -34,7 +34,7 @@ NEAR_S = 86_400.0
 
 
 def improve(
-    problem: Problem, best: Plan, budget: Effort, watch: Watch, *, polishes: int = 0, large_only: bool = False
+    problem: DayProblem, best: Plan, budget: SearchBudget, watch: Watch, *, polishes: int = 0, large_only: bool = False
 ) -> Plan:
     """Improve a plan.
 
@@ -50,7 +50,7 @@ def improve(
 
 
 class _Search:
-    def __init__(self, problem: Problem, best: Plan, seed: int, watch: Watch) -> None:
+    def __init__(self, problem: DayProblem, best: Plan, seed: int, watch: Watch) -> None:
         self.best = best
         self._rank = rank_of(problem, best.start)[0]
         self._problem, self._watch, self._seed = problem, watch, seed
@@ -99,10 +99,10 @@ class _Search:
         from offline.planner.cp.polish import polish
 
         if steps and not self._watch.over():
-            polish(self._problem, self.best.start, Effort(steps, self._seed), self._watch, self._settle)
+            polish(self._problem, self.best.start, SearchBudget(steps, self._seed), self._watch, self._place_starts)
             self._packing = self._packing_of_best()
 
-    def _settle(self, wished: Ints) -> tuple[Ints, float]:
+    def _place_starts(self, wished: Ints) -> tuple[Ints, float]:
         moved = np.flatnonzero(wished != self.best.start)
         self._packing = self._packing_of_best(without=moved)
         for job in moved[np.lexsort((-self._work[moved], wished[moved]))].tolist():
@@ -115,7 +115,7 @@ class _Search:
     def _packing_of_best(self, without: Ints | None = None) -> Packing:
         packing = Packing(self._problem)
         jobs = np.arange(len(self._work))
-        packing.keep_all(self.best, (jobs if without is None else np.setdiff1d(jobs, without)).tolist())
+        packing.place_as_planned(self.best, (jobs if without is None else np.setdiff1d(jobs, without)).tolist())
         return packing
 
     def _group(self, middle: Floats) -> Ints:

@@ -8,12 +8,12 @@ from dardis.model.arrays import Ints
 from dardis.model.placements import Placements, offsets_of
 from dardis.model.resources import CORES
 from dardis.model.step_function import StepFunction
-from offline.onoff.spans import Busy, Spans, busy_spans
-from offline.planner.day_problem import Plan, Problem
+from offline.onoff.spans import BusySpans, Spans, busy_spans
+from offline.planner.day_problem import DayProblem, Plan
 from offline.planner.money import cores_of
 
 
-def cores_used(problem: Problem, start: Ints) -> StepFunction:
+def cores_used(problem: DayProblem, start: Ints) -> StepFunction:
     """Cores of planned and running jobs."""
     running = problem.running
     busy = running.placed.units_of_jobs * running.request[:, problem.platform.kinds.index(CORES)]
@@ -24,7 +24,7 @@ def cores_used(problem: Problem, start: Ints) -> StepFunction:
     )
 
 
-def node_spans(problem: Problem, plan: Plan, more: Spans | None = None) -> Busy:
+def node_spans(problem: DayProblem, plan: Plan, more: Spans | None = None) -> BusySpans:
     """Spans of nodes with jobs, or in use by `more`."""
     running = problem.running
     taken = more or Spans(*[np.zeros(0, dtype=np.int64)] * 3)

@@ -12,11 +12,11 @@ from dardis.model.job import NO_TIME
 from dardis.model.resources import CORES
 from dardis.model.schedule import Downtime
 from dardis.model.series import Series
-from dardis.power.account import Account, Work, account
+from dardis.power.account import Account, AccountedJobs, account
 from dardis.power.conditions import DEMAND_SPAN_S, Conditions, price_of_joule
 from dardis.power.cooling import PueTable
 from dardis.power.node_power import MachinePower
-from offline.planner.day_problem import Problem
+from offline.planner.day_problem import DayProblem
 
 STEPS = 4096
 """IT power levels; costs are linear between."""
@@ -27,14 +27,14 @@ Limit = tuple[int, int, float, float]
 """Begin, end, most kW, and cost of a kWh above."""
 
 
-def rank_of(problem: Problem, start: Ints) -> tuple[float, float]:
+def rank_of(problem: DayProblem, start: Ints) -> tuple[float, float]:
     """A plan's rank and profit. Late starts and strict limits outweigh money."""
     account = account_of(problem, start)
     late = int(((problem.jobs.latest != NO_TIME) & (start > problem.jobs.latest)).sum())
     return account.profit - LATE * (late + account.over_limit_kwh), account.profit
 
 
-def profit_of(problem: Problem, start: Ints) -> DayProfit:
+def profit_of(problem: DayProblem, start: Ints) -> DayProfit:
     """Data for kernels to value moves, with jobs at `start`."""
     conditions = problem.conditions
     idle_w = float(MachinePower.of_platform(problem.platform).idle_w.sum())
@@ -55,18 +55,18 @@ def profit_of(problem: Problem, start: Ints) -> DayProfit:
     )
 
 
-def _grid(problem: Problem, start: Ints, conditions: Conditions, cost: Floats, step_w: Floats) -> Grid:
+def _grid(problem: DayProblem, start: Ints, conditions: Conditions, cost: Floats, step_w: Floats) -> Grid:
     told = account_of(replace(problem, conditions=conditions), start)
     return Grid(np.ascontiguousarray(conditions.edges), told.jobs_w, np.ascontiguousarray(cost), step_w)
 
 
-def _drawn_w(problem: Problem, conditions: Conditions, it_w: Floats) -> Floats:
+def _drawn_w(problem: DayProblem, conditions: Conditions, it_w: Floats) -> Floats:
     most_w = problem.cooling.most_it_w if isinstance(problem.cooling, PueTable) else np.inf
     inside = np.minimum(it_w, most_w)  # a measured table refuses larger values
     return np.asarray(it_w + problem.cooling.watts(conditions.temp_c[:, None], inside[None, :]))
 
 
-def _limits(problem: Problem, start: Ints) -> list[Limit]:
+def _limits(problem: DayProblem, start: Ints) -> list[Limit]:
     """Power limits; demand charges limit to the current plan's peak."""
     tariff, conditions = problem.tariff, problem.conditions
     found = [(limit.start, limit.end, limit.most_kw, limit.penalty_per_kwh) for limit in tariff.limits]
@@ -93,43 +93,43 @@ def _limit_costs(limits: list[Limit], quarters: Conditions, drawn_kw: Floats) ->
     return cost
 
 
-def cores_of(problem: Problem) -> Ints:
+def cores_of(problem: DayProblem) -> Ints:
     """Cores of each job, shape (jobs,)."""
     jobs = problem.jobs
     return np.asarray(jobs.units * jobs.request[:, problem.platform.kinds.index(CORES)])
 
 
-def added_w(problem: Problem) -> Floats:
+def added_w(problem: DayProblem) -> Floats:
     """W added by each job, shape (jobs,)."""
     return cores_of(problem) * problem.jobs.core_w
 
 
-def most_added_w(problem: Problem) -> float:
+def most_added_w(problem: DayProblem) -> float:
     """Most W added by the jobs at any time."""
     whole_machine = problem.platform.cores * float(problem.jobs.core_w.max(initial=0.0))
     return min(float(added_w(problem).sum()), whole_machine)
 
 
-def account_of(problem: Problem, start: Ints, downtime: Downtime | None = None) -> Account:
+def account_of(problem: DayProblem, start: Ints, downtime: Downtime | None = None) -> Account:
     """The day's account with jobs at `start` and running jobs; default: all nodes on."""
     jobs = problem.jobs
     finish = start + jobs.duration
     return _account(problem, start, finish, cores_of(problem), added_w(problem), jobs.income, downtime)
 
 
-def account_of_running(problem: Problem) -> Account:
+def account_of_running(problem: DayProblem) -> Account:
     """The day's account of running jobs."""
     nothing = np.zeros(0, dtype=np.int64)
     return _account(problem, nothing, nothing, nothing, np.zeros(0), np.zeros(0))
 
 
 def _account(
-    problem: Problem, start: Ints, finish: Ints, cores: Ints, watts: Floats, income: Floats,
+    problem: DayProblem, start: Ints, finish: Ints, cores: Ints, watts: Floats, income: Floats,
     downtime: Downtime | None = None,
 ) -> Account:  # fmt: skip
     running, conditions = problem.running, problem.conditions
     busy = running.placed.units_of_jobs * running.request[:, problem.platform.kinds.index(CORES)]
-    work = Work(
+    work = AccountedJobs(
         np.concatenate([running.start, start]),
         np.concatenate([running.finish, finish]),
         np.concatenate([busy, cores]),
@@ -140,6 +140,6 @@ def _account(
     return account(work, downtime or Downtime.none(), machine, conditions, problem.cooling, problem.tariff)
 
 
-def price_per_j(problem: Problem) -> Floats:
+def price_per_j(problem: DayProblem) -> Floats:
     """Money a joule with CO2, (segments,)."""
     return price_of_joule(problem.conditions, problem.tariff)

@@ -20,7 +20,7 @@ from dardis.model.resources import CORES, POWER
 from dardis.model.schedule import Schedule
 from dardis.power.node_power import MachinePower
 from dardis.predict.recent import LastTwo
-from offline.planner.day_problem import Expected, Plan, PlanJobs, Problem, Running
+from offline.planner.day_problem import DayProblem, ExpectedJob, Plan, PlanJobs, RunningJobs
 
 GRAIN_S = 900
 """Grid of candidate starts between changes."""
@@ -29,11 +29,11 @@ GRAIN_S = 900
 class Packing:
     """Places jobs by index; times in s of the trace's clock."""
 
-    def __init__(self, problem: Problem, seed: int = 1) -> None:
+    def __init__(self, problem: DayProblem, seed: int = 1) -> None:
         platform, jobs, running = problem.platform, problem.jobs, problem.running
         self._now = problem.conditions.start
         self._nodes = NodeProfiles(platform, 0, platform.node_count, None)
-        for nodes, units, request, begin, end in running.held(platform, self._now):
+        for nodes, units, request, begin, end in running.holdings(platform, self._now):
             if not self._nodes.reserve(nodes, units, request, begin, end, NO_TIME):
                 raise ValueError(f"nodes {nodes.tolist()} do not hold what runs on them")
         self.soonest: Ints = np.maximum(jobs.earliest, self._now)
@@ -74,7 +74,7 @@ class Packing:
         placer.change(node_search.take, self._queue, job, start, self._now)
         return start
 
-    def keep_all(self, plan: Plan, jobs: Iterable[int]) -> None:
+    def place_as_planned(self, plan: Plan, jobs: Iterable[int]) -> None:
         """Place jobs as in a plan of the same problem."""
         table = self._queue.table
         for job in jobs:
@@ -104,18 +104,18 @@ class Packing:
 
 
 @dataclass(frozen=True)
-class State:
+class MachineState:
     """Running jobs with expected ends, and waiting jobs."""
 
     now: int
-    running: Running
-    waiting: list[Expected]
+    running: RunningJobs
+    waiting: list[ExpectedJob]
 
 
-def state_at(schedule: Schedule, jobs: Sequence[Job], platform: Platform, now: int, predictor: LastTwo) -> State:
+def state_at(schedule: Schedule, jobs: Sequence[Job], platform: Platform, now: int, predictor: LastTwo) -> MachineState:
     """State at `now` of a schedule of `jobs`, from earlier events."""
     submitted = schedule.ran & (schedule.submit < now)
-    walltime = _walltimes_known(schedule, now).tolist()
+    walltime = _known_walltimes(schedule, now).tolist()
     on = np.flatnonzero(submitted & (schedule.start < now) & (schedule.finish > now))
     waits = np.flatnonzero(submitted & (schedule.start >= now))
     expected = np.array(
@@ -127,23 +127,23 @@ def state_at(schedule: Schedule, jobs: Sequence[Job], platform: Platform, now: i
     )
     running = running_of(schedule, on, expected, jobs, platform)
     waiting = [
-        Expected(replace(jobs[i], walltime=walltime[i]), predictor.runtime(jobs[i].user, walltime[i], now))
+        ExpectedJob(replace(jobs[i], walltime=walltime[i]), predictor.runtime(jobs[i].user, walltime[i], now))
         for i in waits.tolist()
     ]
-    return State(now, running, waiting)
+    return MachineState(now, running, waiting)
 
 
-def running_of(schedule: Schedule, on: Ints, finish: Ints, jobs: Sequence[Job], platform: Platform) -> Running:
+def running_of(schedule: Schedule, on: Ints, finish: Ints, jobs: Sequence[Job], platform: Platform) -> RunningJobs:
     """Jobs at indices `on` as running, with the given ends."""
     request, placed = schedule.request[on], schedule.placed.take(on)
-    return Running(
+    return RunningJobs(
         number=schedule.number[on], submit=schedule.submit[on], start=schedule.start[on], finish=finish,
         request=request, core_w=_running_core_watts(request, placed, platform),
         income=incomes([jobs[i] for i in on.tolist()], platform), placed=placed,
     )  # fmt: skip
 
 
-def _walltimes_known(schedule: Schedule, now: int) -> Ints:
+def _known_walltimes(schedule: Schedule, now: int) -> Ints:
     """Walltimes (jobs,); those equal to still unknown runtimes are replaced.
 
     The replacement is the mean of ended jobs, or twice the elapsed time.
@@ -198,10 +198,10 @@ def incomes(jobs: Sequence[Job], platform: Platform) -> Floats:
     return np.array([by_queue.get(job.queue, other) for job in jobs], dtype=np.float64)
 
 
-def plan_jobs(jobs: Sequence[Expected], platform: Platform, now: int) -> PlanJobs:
+def plan_jobs(jobs: Sequence[ExpectedJob], platform: Platform, now: int) -> PlanJobs:
     """Jobs to plan from `now` on."""
-    told = sorted(jobs, key=lambda job: (job.asked.submit, job.asked.number))
-    rows = [job.asked for job in told]
+    told = sorted(jobs, key=lambda job: (job.job.submit, job.job.number))
+    rows = [job.job for job in told]
 
     def column(values: list[int]) -> Ints:
         return np.array(values, dtype=np.int64)

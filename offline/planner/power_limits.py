@@ -9,10 +9,10 @@ import numpy as np
 from dardis.model.arrays import Bools, Floats
 from dardis.model.platform import Maintenance
 from dardis.power.node_power import MachinePower, busy_watts, full_watts
-from offline.planner.day_problem import Problem
+from offline.planner.day_problem import DayProblem
 
 
-def allowed_it_w(problem: Problem) -> Floats:
+def allowed_it_w(problem: DayProblem) -> Floats:
     """Largest IT power (W) within limits, by segment; infinite if no limit binds."""
     conditions = problem.conditions
     most_kw = np.full(len(conditions.edges) - 1, np.inf)
@@ -35,7 +35,7 @@ def allowed_it_w(problem: Problem) -> Floats:
     return np.where(unlimited, np.inf, low)
 
 
-def must_be_kept(problem: Problem) -> list[tuple[int, int]]:
+def strict_limit_spans(problem: DayProblem) -> list[tuple[int, int]]:
     """Spans (from, to) of strict limits within the day."""
     tariff, day = problem.tariff, (problem.conditions.start, problem.conditions.end)
     spans = [(limit.start, limit.end) for limit in tariff.limits if limit.penalty_per_kwh is None]
@@ -44,7 +44,7 @@ def must_be_kept(problem: Problem) -> list[tuple[int, int]]:
     return [(max(start, day[0]), min(end, day[1])) for start, end in spans if start < day[1] and end > day[0]]
 
 
-def closed_to_limits(problem: Problem) -> Problem:
+def close_nodes_to_limits(problem: DayProblem) -> DayProblem:
     """Close nodes during strict limits so that all others may be full.
 
     Closes nodes without running jobs, the last first.
@@ -53,7 +53,7 @@ def closed_to_limits(problem: Problem) -> Problem:
     allowed_w = allowed_it_w(problem)
     idle_w, busy_w = float(MachinePower.of_platform(platform).idle_w.sum()), busy_watts(platform)
     closed = []
-    for start, end in must_be_kept(problem):
+    for start, end in strict_limit_spans(problem):
         least_w = allowed_w[(edges[:-1] < end) & (edges[1:] > start)].min()
         runs = np.flatnonzero((running.start < end) & (running.finish > start))
         held = np.zeros(platform.node_count, dtype=np.bool_)

@@ -18,12 +18,12 @@ from dardis.model.schedule import Schedule
 from dardis.sim.simulation import Simulation
 from dardis.turns import CentralTurns
 from offline.planner.budget import Watch
-from offline.planner.day_problem import Expected, Plan, Problem, Running
+from offline.planner.day_problem import DayProblem, ExpectedJob, Plan, RunningJobs
 from offline.planner.money import account_of, added_w, cores_of, rank_of
 from offline.planner.packing import Packing
 
 
-def in_order(problem: Problem, order: Ints) -> Packing:
+def place_in_order(problem: DayProblem, order: Ints) -> Packing:
     """Algorithm 5: place the jobs in order, each at the earliest free start."""
     packing = Packing(problem)
     for job in order.tolist():
@@ -31,24 +31,24 @@ def in_order(problem: Problem, order: Ints) -> Packing:
     return packing
 
 
-def plan_of(problem: Problem, packing: Packing, search: str) -> Plan:
+def plan_of(problem: DayProblem, packing: Packing, search: str) -> Plan:
     """A complete packing as a plan."""
     return Plan(packing.start, packing.placed(), rank_of(problem, packing.start)[1], search)
 
 
-def heuristic(problem: Problem) -> Plan:
+def heuristic(problem: DayProblem) -> Plan:
     """The thesis's first solution: algorithm 5 by earliest starts."""
-    return plan_of(problem, in_order(problem, order_of(problem, "earliest start")), "heuristic")
+    return plan_of(problem, place_in_order(problem, order_of(problem, "earliest start")), "heuristic")
 
 
-def multi_search(problem: Problem, watch: Watch) -> tuple[Plan, Ints]:
+def multi_search(problem: DayProblem, watch: Watch) -> tuple[Plan, Ints]:
     """Algorithm 6: the heuristic's best plan over all orders (at least one), and the order."""
     best, order, rank = heuristic(problem), order_of(problem, "earliest start"), -float("inf")
     with watch.interruptible():
         for name, jobs in all_orders(problem).items():
             if watch.over():
                 break
-            packing = in_order(problem, jobs)
+            packing = place_in_order(problem, jobs)
             found = rank_of(problem, packing.start)[0]
             if found > rank:
                 best, order, rank = plan_of(problem, packing, f"multi-search, {name}"), jobs, found
@@ -56,28 +56,28 @@ def multi_search(problem: Problem, watch: Watch) -> tuple[Plan, Ints]:
     return replace(best, stopped_by=watch.stopped_by), order
 
 
-Key = Callable[[Problem], Floats | Ints]
+Key = Callable[[DayProblem], Floats | Ints]
 
 
-def _latest(problem: Problem) -> Ints:
+def _latest(problem: DayProblem) -> Ints:
     return np.where(problem.jobs.latest == NO_TIME, FOREVER, problem.jobs.latest)
 
 
-def _of_a_node(problem: Problem) -> Floats:
+def _of_a_node(problem: DayProblem) -> Floats:
     most = np.maximum(problem.platform.group_capacity.max(axis=0), 1)
     return np.asarray((problem.jobs.request / most).sum(axis=1))
 
 
-def _of_all_units(problem: Problem) -> Floats:
+def _of_all_units(problem: DayProblem) -> Floats:
     return _of_a_node(problem) * problem.jobs.units
 
 
-def _power_over_profit(problem: Problem) -> Floats:
+def _power_over_profit(problem: DayProblem) -> Floats:
     income = cores_of(problem) * problem.jobs.income
     return np.where(income > 0, added_w(problem) / np.maximum(income, 1e-300), np.inf)
 
 
-def _none(problem: Problem) -> Ints:
+def _none(problem: DayProblem) -> Ints:
     return np.zeros(len(problem.jobs.number), dtype=np.int64)
 
 
@@ -97,14 +97,14 @@ ORDERS: dict[str, tuple[Key, Key]] = {
 """Sort key and tie-breaker by name."""
 
 
-def order_of(problem: Problem, name: str, *, decreasing: bool = False) -> Ints:
+def order_of(problem: DayProblem, name: str, *, decreasing: bool = False) -> Ints:
     """Job indices in this order; `decreasing` does not reverse tie-breaks."""
     key, ties = ORDERS[name]
     values = key(problem)
     return np.lexsort((ties(problem), -values if decreasing else values)).astype(np.int64)
 
 
-def all_orders(problem: Problem) -> dict[str, Ints]:
+def all_orders(problem: DayProblem) -> dict[str, Ints]:
     """Every order in both directions, by name."""
     return {
         f"{name}, {'decreasing' if decreasing else 'increasing'}": order_of(problem, name, decreasing=decreasing)
@@ -125,8 +125,8 @@ def rule_setups() -> dict[str, CentralSetUp]:
     }
 
 
-def rule_based(
-    jobs: Sequence[Expected], running: Running, platform: Platform, setup: CentralSetUp, now: int
+def schedule_by_rule(
+    jobs: Sequence[ExpectedJob], running: RunningJobs, platform: Platform, setup: CentralSetUp, now: int
 ) -> Schedule:
     """Schedule jobs by a rule from `now` on, beside running jobs, in sorted order.
 
@@ -134,12 +134,12 @@ def rule_based(
     dispatcher: no other caller starts with occupied nodes.
     """
     dispatcher = CentralDispatcher(setup, platform, None, seed=1)
-    for nodes, units, request, begin, end in running.held(platform, now):
+    for nodes, units, request, begin, end in running.holdings(platform, now):
         dispatcher.occupy(nodes, units, request, begin, end)
 
-    def told(job: Expected) -> Actual:
-        submit, earliest = max(job.asked.submit, now), max(job.asked.earliest, now)
-        asked = replace(job.asked, submit=submit, earliest=earliest, walltime=job.duration)
+    def told(job: ExpectedJob) -> Actual:
+        submit, earliest = max(job.job.submit, now), max(job.job.earliest, now)
+        asked = replace(job.job, submit=submit, earliest=earliest, walltime=job.duration)
         return Actual(asked, job.duration)
 
     arrivals = sorted(map(told, jobs), key=lambda job: (job.submit, job.number))
@@ -148,12 +148,12 @@ def rule_based(
     return simulation.recorder.schedule(simulation.jobs, platform.kinds)
 
 
-def rule_plans(problem: Problem) -> Iterator[Plan]:
+def rule_plans(problem: DayProblem) -> Iterator[Plan]:
     """Yield plans of each setup. ValueError as in `Packing.put`."""
     jobs, platform, now = problem.jobs, problem.platform, problem.conditions.start
     told = [_job(problem, place) for place in range(len(jobs.number))]
     for name, setup in rule_setups().items():
-        schedule = rule_based(told, problem.running, platform, setup, now)
+        schedule = schedule_by_rule(told, problem.running, platform, setup, now)
         for number in schedule.number[~schedule.ran].tolist():
             raise ValueError(f"job {number} is too large for the machine")
         order = np.argsort(schedule.number)
@@ -163,11 +163,11 @@ def rule_plans(problem: Problem) -> Iterator[Plan]:
         yield Plan(start, schedule.placed.take(place), profit, name)
 
 
-def _job(problem: Problem, place: int) -> Expected:
+def _job(problem: DayProblem, place: int) -> ExpectedJob:
     jobs = problem.jobs
     submit, latest, duration = (int(x[place]) for x in (jobs.submit, jobs.latest, jobs.duration))
     asked = Job(
         JobId(int(jobs.number[place])), submit, int(jobs.earliest[place]), None if latest == NO_TIME else latest,
         duration, int(jobs.units[place]), tuple(jobs.request[place].tolist()), int(jobs.groups[place]),
     )  # fmt: skip
-    return Expected(asked, duration)
+    return ExpectedJob(asked, duration)

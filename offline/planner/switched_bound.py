@@ -12,25 +12,25 @@ from dardis.model.resources import CORES
 from dardis.power.node_power import MachinePower, busy_watts
 from offline.planner.cp.bound import bound
 from offline.planner.day_planner import PROOF_S
-from offline.planner.day_problem import Problem
+from offline.planner.day_problem import DayProblem
 from offline.planner.money import account_of_running, most_added_w, price_per_j
 
 _GRAIN = 2000
 """Most numbers of busy cores to evaluate."""
 
 
-def bound_with_switching(problem: Problem, *, guard_s: float = 60.0) -> float:
+def bound_with_switching(problem: DayProblem, *, guard_s: float = 60.0) -> float:
     """Bound on profit with any downtime, within `guard_s` s.
 
     A node with k of c cores busy draws at least `off + (idle - off) k / c` beside its jobs, up or down. So the bound is
     for a machine with nodes that idle at off power, and cores that draw the rest. With negative energy prices, possible
     extra power is added.
     """
-    cheap = _switched(problem)
-    return bound(cheap, deterministic_s=PROOF_S, guard_s=guard_s) + _worth_of_waste(problem, cheap)
+    cheap = _least_power_problem(problem)
+    return bound(cheap, deterministic_s=PROOF_S, guard_s=guard_s) + _waste_value(problem, cheap)
 
 
-def most_of_machine(problem: Problem) -> float:
+def most_of_machine(problem: DayProblem) -> float:
     """The machine's profit with unlimited jobs: a bound too.
 
     In each segment the most profitable number of cores is busy, at minimal power. With negative prices all nodes draw
@@ -42,7 +42,7 @@ def most_of_machine(problem: Problem) -> float:
     earns = [*earns, float(jobs.income.max(initial=0.0)), float(running.income.max(initial=0.0))]
     core_w = np.concatenate([MachinePower.of_platform(platform).core_w, jobs.core_w, running.core_w])
     busy = np.unique(np.linspace(0, platform.cores, min(platform.cores, _GRAIN) + 1).astype(np.int64))
-    least_w = _least_for(platform, busy, float(core_w.min()))
+    least_w = _least_watts(platform, busy, float(core_w.min()))
     most_w = _most_watts(platform, float(core_w.max()))
 
     def facility_w(it_w: float) -> Floats:
@@ -59,7 +59,7 @@ def most_of_machine(problem: Problem) -> float:
     return float((at_best * np.diff(conditions.edges)).sum())
 
 
-def _least_for(platform: Platform, busy: Ints, core_w: float) -> Floats:
+def _least_watts(platform: Platform, busy: Ints, core_w: float) -> Floats:
     least = [_least_power(group) for group in platform.groups]
     base = sum(group.count * (group.power or NodePower()).idle_w for group, _ in least)
     order = sorted((share, group.count * group.resources.get(CORES, 0)) for group, share in least)
@@ -75,7 +75,7 @@ def _most_watts(platform: Platform, core_w: float) -> float:
     return float(np.maximum.reduce([full, machine.off_w, machine.boot_w, machine.shutdown_w]).sum())
 
 
-def _switched(problem: Problem) -> Problem:
+def _least_power_problem(problem: DayProblem) -> DayProblem:
     groups = [_least_power(group) for group in problem.platform.groups]
     platform = replace(problem.platform, groups=tuple(group for group, _ in groups))
     share_w = np.array([share for _, share in groups])
@@ -101,7 +101,7 @@ def _least_power(group: NodeGroup) -> tuple[NodeGroup, float]:
     return replace(group, power=replace(power, idle_w=float(least))), float(share)
 
 
-def _worth_of_waste(problem: Problem, cheap: Problem) -> float:
+def _waste_value(problem: DayProblem, cheap: DayProblem) -> float:
     """Value of extra power at negative prices."""
     price = price_per_j(problem)
     if price.min() >= 0:

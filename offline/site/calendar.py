@@ -56,7 +56,7 @@ class Calendar:
         """Format a trace time as UTC text, `2023-07-03T00:00:00Z`."""
         return np.datetime_as_string(np.datetime64(self.to_unix(moment), "s"), timezone="UTC")
 
-    def told(self, moment: int) -> str:
+    def display_text(self, moment: int) -> str:
         """Format a trace time, undated by day number and time."""
         if self.is_known:
             return self.text(moment)
@@ -65,7 +65,7 @@ class Calendar:
         return f"day {day}, {minutes // 60:02d}:{minutes % 60:02d}"
 
 
-def moved(trace: Trace, calendar: Calendar) -> str | None:
+def calendar_note(trace: Trace, calendar: Calendar) -> str | None:
     """A note if the calendar contradicts Unix submit times."""
     first = calendar.first_submit
     if first < _EARLIEST_UNIX or trace.unix_start is not None or not calendar.offset:

@@ -12,7 +12,7 @@ from offline.site.calendar import DAY_S, HOUR_S, Calendar
 
 
 @dataclass(frozen=True, slots=True)
-class Moment:
+class PlanningTime:
     """Planning time, s on the trace's clock, and notes."""
 
     now: int
@@ -31,7 +31,7 @@ def hour_after(trace: Trace, calendar: Calendar) -> int:
     return calendar.from_unix(-(-unix // HOUR_S) * HOUR_S)
 
 
-def as_known(trace: Trace, now: int) -> Trace:
+def complete_times(trace: Trace, now: int) -> Trace:
     """Fill in times of unfinished jobs, consistent with the state at `now`.
 
     Jobs started by `now` still run then; other jobs begin later. Walltimes are as stated, or the elapsed time if

@@ -25,12 +25,12 @@ MOST_LATE = 0.02
 """Largest share of recorded jobs without free nodes, due to failures or rounding."""
 
 
-def replayed(jobs: Sequence[Actual], platform: Platform) -> Schedule:
+def replay_easy(jobs: Sequence[Actual], platform: Platform) -> Schedule:
     """Schedule jobs by EASY backfilling, without known starts."""
     return play(platform, jobs, find_dispatcher("easy"), Target(), seed=1).schedule
 
 
-def recorded(
+def recorded_schedule(
     jobs: Sequence[Actual], waits: Mapping[int, int], platform: Platform, now: int
 ) -> tuple[Schedule, list[Actual]] | None:
     """The recorded schedule on the platform's nodes, and its jobs; None if infeasible.
@@ -59,7 +59,7 @@ def recorded(
     return replace(schedule, submit=submit, earliest=earliest), ordered
 
 
-class Past(NamedTuple):
+class PastSchedule(NamedTuple):
     """Past schedule, jobs in its order, and source text."""
 
     schedule: Schedule
@@ -67,14 +67,14 @@ class Past(NamedTuple):
     source: str
 
 
-def past_of(jobs: list[Actual], trace: Trace, platform: Platform, now: int) -> Past:
+def past_of(jobs: list[Actual], trace: Trace, platform: Platform, now: int) -> PastSchedule:
     """The recorded past if feasible, otherwise a replay under EASY."""
     waits = dict(zip(trace.number.tolist(), trace.wait.tolist(), strict=True))
-    record = recorded(jobs, waits, platform, now)
+    record = recorded_schedule(jobs, waits, platform, now)
     if record is not None:
-        return Past(*record, "what runs already is as the trace recorded it")
+        return PastSchedule(*record, "what runs already is as the trace recorded it")
     source = "the trace's own starts are not all known or don't fit the platform: its past is replayed under EASY"
-    return Past(replayed(jobs, platform), jobs, source)
+    return PastSchedule(replay_easy(jobs, platform), jobs, source)
 
 
 def predictor_of(schedule: Schedule) -> LastTwo:
@@ -95,7 +95,7 @@ def record_begins(submit: Ints, end: Ints, now: int) -> int:
     return max(first, int(known.min()) - DAY_S) if len(known) else first
 
 
-def known_ends(submit: Ints, wait: Ints, runtime: Ints) -> Ints:
+def job_ends(submit: Ints, wait: Ints, runtime: Ints) -> Ints:
     """End of jobs; those with unknown waits began at once."""
     return np.asarray(submit + np.maximum(wait, 0) + runtime)
 

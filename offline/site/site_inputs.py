@@ -24,17 +24,17 @@ from dardis.runs.run_objects import NOTHING, Objects
 from dardis.workload.trace import UNKNOWN, Trace
 from dardis.workload.trace_jobs import to_jobs
 from dardis.workload.trace_reader import of_equal_units, read_equal_units
-from offline.site.calendar import DAY_S, Calendar, calendar_of, moved
-from offline.site.current_jobs import Moment, as_known
-from offline.site.history import jobs_that_fit, known_ends, record_begins, trace_that_fits
+from offline.site.calendar import DAY_S, Calendar, calendar_note, calendar_of
+from offline.site.current_jobs import PlanningTime, complete_times
+from offline.site.history import job_ends, jobs_that_fit, record_begins, trace_that_fits
 from offline.site.site_spec import SiteSpec
 
-HELD_S = 7200
+PRICE_EXTENSION_S = 7200
 """Market days follow Central Europe, and end an hour or two before UTC days."""
 
 
 @dataclass(frozen=True)
-class Site:
+class SiteInputs:
     """The machine and its surroundings. `jobs`: the trace's."""
 
     platform: Platform
@@ -51,9 +51,9 @@ class Site:
     def record_begins(self, now: int) -> int:
         """Beginning of the complete record, as known at `now`."""
         trace = self.trace
-        return record_begins(trace.submit, known_ends(trace.submit, trace.wait, trace.runtime), now)
+        return record_begins(trace.submit, job_ends(trace.submit, trace.wait, trace.runtime), now)
 
-    def waited(self, past: Schedule) -> Trace:
+    def with_waits(self, past: Schedule) -> Trace:
         """The trace with waits from a schedule."""
         order = np.argsort(past.number)
         number = self.trace.number
@@ -61,7 +61,7 @@ class Site:
         known = (past.number[place] == number) & past.ran[place]
         return replace(self.trace, wait=np.where(known, past.start[place] - past.submit[place], UNKNOWN))
 
-    def known_ahead(self, first: int, last: int) -> tuple[dict[str, Series], tuple[str, ...]]:
+    def series_ahead(self, first: int, last: int) -> tuple[dict[str, Series], tuple[str, ...]]:
         """Temperature, price and charged CO2 of UTC days (both included), by names in rules.
 
         Series are on the trace's clock. Constants and (with a note) incomplete files are omitted.
@@ -116,7 +116,7 @@ def _of_clock(stated: str | None, calendar: Calendar) -> str | None:
     return f"--calendar-start {stated} is not UTC: day 0 is {day_0}, from midnight to midnight UTC"
 
 
-def _never_switched(platform: Platform) -> list[str]:
+def _unswitched_notes(platform: Platform) -> list[str]:
     notes = []
     for group in platform.groups:
         if group.power is None or group.always_on:
@@ -132,7 +132,7 @@ def _never_switched(platform: Platform) -> list[str]:
     return notes
 
 
-def _boots_at_once(platform: Platform) -> list[str]:
+def _boot_time_notes(platform: Platform) -> list[str]:
     groups = [group for group in platform.groups if group.power and not group.stays_on and not group.power.boot_s]
     names = ", ".join(f"{group.prefix}*" for group in groups)
     return [f"the platform has no boot_s for nodes {names}: they are taken to boot at once"] if groups else []
@@ -160,8 +160,8 @@ def _series(request: SiteSpec, facility: Facility) -> tuple[str | float, str | f
 
 
 def load_site(
-    request: SiteSpec, moment_of: Callable[[Trace, Calendar], Moment] | None = None, have: Objects = NOTHING
-) -> Site:
+    request: SiteSpec, moment_of: Callable[[Trace, Calendar], PlanningTime] | None = None, have: Objects = NOTHING
+) -> SiteInputs:
     """Read all inputs; objects may replace files. Raises InputError.
 
     `moment_of` gives the current time for unfinished jobs, otherwise omitted.
@@ -176,7 +176,7 @@ def load_site(
     calendar, assumed = calendar_of(whole, stated)
     moment = None if moment_of is None else moment_of(whole, calendar)
     if moment is not None:
-        whole = as_known(whole, moment.now)
+        whole = complete_times(whole, moment.now)
     platform = platform.on_clock(calendar.offset, calendar.first_submit)
     trace, left_out = trace_that_fits(whole, platform)
     if assumed and (isinstance(weather, str) or isinstance(prices, str)):
@@ -184,7 +184,7 @@ def load_site(
     platform = platform.with_partitions(trace.named_partitions)
     workload = to_jobs(trace, platform)
     clock = _of_clock(request.calendar_start, calendar)
-    notes = [*workload.notes, *(note for note in (assumed, clock, moved(whole, calendar), left_out) if note)]
+    notes = [*workload.notes, *(note for note in (assumed, clock, calendar_note(whole, calendar), left_out) if note)]
     if homeless := len(workload.jobs) - len(jobs_that_fit(workload.jobs, platform)):
         notes.append(
             f"left out: {homeless:,} jobs whose units no nodes of {platform.name} hold, even empty: "
@@ -201,7 +201,7 @@ def load_site(
     if not platform.states_income:
         earns = f"{platform.income_per_core_h:g} {platform.currency}"
         notes.append(f"nobody says what a core-hour earns (income_eur_per_core_h): {earns}, as the thesis has it")
-    notes += [*_never_switched(platform), *_boots_at_once(platform)]
+    notes += [*_unswitched_notes(platform), *_boot_time_notes(platform)]
     cooling = platform_cooling(platform, request.cooling)
     if cooling is None:
         notes.append("no cooling is stated: an air-cooled plant of the machine's size")
@@ -209,9 +209,9 @@ def load_site(
     assert cooling is not None
     if whole.skipped:
         notes.append(f"{request.history}: {len(whole.skipped)} lines are no jobs")
-    held_s = 0 if moment is None else HELD_S
+    held_s = 0 if moment is None else PRICE_EXTENSION_S
     around = Surroundings(weather, prices, carbon, calendar.offset, platform.money, held_s)
-    return Site(
+    return SiteInputs(
         platform, trace, workload.jobs, calendar, around, cooling, tariff_of(facility, calendar.offset), tuple(notes),
         None if moment is None else moment.now,
     )  # fmt: skip

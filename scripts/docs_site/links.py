@@ -10,7 +10,7 @@ import re
 from pathlib import Path
 from typing import Final
 
-BROUGHT_IN: Final = {
+MOVED_PAGES: Final = {
     "README.md": "index.md",
     "CONTRIBUTING.md": "contributing.md",
     "CHANGELOG.md": "changelog.md",
@@ -21,14 +21,14 @@ BROUGHT_IN: Final = {
 }
 """Pages that lie elsewhere in the repository, or are none yet, and what they are on the site."""
 
-_SOURCES: Final = {page: source for source, page in BROUGHT_IN.items()}
+_SOURCES: Final = {page: source for source, page in MOVED_PAGES.items()}
 _NEEDED: Final = re.compile(
     r"<(?:script|link|img|iframe|source|object|embed)\b[^>]*?\b(?:src|href|data)=[\"']?((?:https?:)?//[^\s\"'>]+)"
 )
 _LINK: Final = re.compile(r"(!?)\[([^\]]*)\]\(([^()\s]+)\)")
 
 
-def for_the_site(text: str, page: str, root: Path) -> str:
+def rewrite_links(text: str, page: str, root: Path) -> str:
     """Answer the text of a page (named as on the site) with all its links as they are there."""
     source = _SOURCES.get(page, f"docs/{page}")
 
@@ -38,7 +38,7 @@ def for_the_site(text: str, page: str, root: Path) -> str:
         if not path or ":" in path:
             return link[0]
         there = posixpath.normpath(posixpath.join(posixpath.dirname(source), path))
-        at_site = BROUGHT_IN.get(there) or (there.removeprefix("docs/") if there.startswith("docs/") else None)
+        at_site = MOVED_PAGES.get(there) or (there.removeprefix("docs/") if there.startswith("docs/") else None)
         if at_site:
             return f"{picture}[{words}]({posixpath.relpath(at_site, posixpath.dirname(page) or '.')}{mark}{place})"
         # A file that no page of the site shows is only named.
@@ -47,6 +47,6 @@ def for_the_site(text: str, page: str, root: Path) -> str:
     return _LINK.sub(rewritten, text)
 
 
-def from_other_hosts(page: str) -> list[str]:
+def external_resources(page: str) -> list[str]:
     """Answer the addresses elsewhere from which a browser would load something to show this HTML; links are none."""
     return _NEEDED.findall(page)

@@ -73,7 +73,7 @@ def docstrings_of(path: Path) -> Iterator[tuple[int, str]]:
             yield node.lineno, node.value.value
 
 
-def over(name: str, text: str, limits: Limits) -> Iterator[str]:
+def limit_excesses(name: str, text: str, limits: Limits) -> Iterator[str]:
     """One line for each figure of a text that is over its limit."""
     words = len(text.split())
     lengths = sorted(length for part in _END.split(text) if (length := len(part.split())) > 2) or [0]
@@ -102,14 +102,14 @@ def offences(root: Path) -> list[str]:
     """All offences of a repository."""
     pages = [root / "README.md", *sorted((root / "docs").rglob("*.md"))]
     texts = {page: prose_of(page.read_text(encoding="utf-8")) for page in pages}
-    found = list(over("docs", "\n".join(texts.values()), DOCS))
+    found = list(limit_excesses("docs", "\n".join(texts.values()), DOCS))
     if found:
         found += [f"{page}: {len(text.split())} words" for page, text in texts.items()]
     if (lines := len(pages[0].read_text(encoding="utf-8").splitlines())) > README_LINES:
         found.append(f"README.md: {lines} lines; at most {README_LINES}")
     files = [path for package in ("dardis", "offline") for path in sorted((root / package).rglob("*.py"))]
     strings = [(path, line, text) for path in files for line, text in docstrings_of(path)]
-    found += over("docstrings", "\n".join(text for *_, text in strings), DOCSTRINGS)
+    found += limit_excesses("docstrings", "\n".join(text for *_, text in strings), DOCSTRINGS)
     persons = [
         f"{path}:{line}: {one[0]!r} in a docstring" for path, line, text in strings if (one := PERSONS.search(text))
     ]

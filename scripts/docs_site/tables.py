@@ -18,7 +18,7 @@ from pydantic import BaseModel
 from dardis.config.option import Option, OptionField, key_of, option_fields
 from dardis.metrics.catalogue import Metric
 from dardis.model.csv_table import Column, CsvTable
-from dardis.report.glossary import Meaning
+from dardis.report.glossary import GlossaryEntry
 from scripts.docs_site.setting_tables import setting_rows
 
 PAGES: Final = Path(__file__).parents[2] / "docs"
@@ -41,7 +41,7 @@ def table_of(thing: Any, fields: list[str] | None = None) -> str:  # noqa: ANN40
         rows = _column_rows("column", thing.columns, fields)
     elif isinstance(thing, Mapping) and all(isinstance(one, Metric) for one in thing.values()):
         rows = _column_rows("key", thing.values(), fields)
-    elif isinstance(thing, Mapping) and all(isinstance(one, Meaning) for one in thing.values()):
+    elif isinstance(thing, Mapping) and all(isinstance(one, GlossaryEntry) for one in thing.values()):
         rows = [["term", "meaning"], *([word, _linked(thing[word])] for word in sorted(thing))]
     elif isinstance(thing, Mapping):
         rows = [["value", "meaning"], *([f"`{word}`", about] for word, about in thing.items())]
@@ -65,7 +65,7 @@ def _column_rows(head: str, columns: Iterable[Column], names: list[str] | None) 
     )
 
 
-def _linked(meaning: Meaning) -> str:
+def _linked(meaning: GlossaryEntry) -> str:
     return f"{_sentence(meaning.text)} [Metrics](metrics.md#{meaning.section})"
 
 

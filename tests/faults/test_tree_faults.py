@@ -67,7 +67,8 @@ def test_jobs_that_are_submitted_at_once_race_to_their_ends():
 
 
 CHAIN = [
-    (21, ClaimTimeouts(20, 20, 60)), (5, ClaimTimeouts(3, 3, 9)), pytest.param(41, ClaimTimeouts(20, 20, 60), marks=pytest.mark.slow),
+    (21, ClaimTimeouts(20, 20, 60)), (5, ClaimTimeouts(3, 3, 9)), pytest.param(41, ClaimTimeouts(20, 20, 60),
+    marks=pytest.mark.slow),
     pytest.param(21, ClaimTimeouts(3, 3, 9), marks=pytest.mark.slow),
 ]  # fmt: skip
 

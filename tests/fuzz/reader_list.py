@@ -23,7 +23,7 @@ from dardis.config.platform_file import load_platform
 from dardis.config.platform_record import platform_from_dict
 from dardis.config.platform_text import platform_text
 from dardis.config.power_edit import write_figures
-from dardis.config.power_samples import read_measured
+from dardis.config.power_samples import read_power_samples
 from dardis.config.prices import read_carbon, read_prices
 from dardis.config.site_file import import_platform
 from dardis.config.slurm.slurm_platform import platform_of
@@ -60,9 +60,9 @@ from dardis.workload.trace_jobs import in_units, to_jobs
 from dardis.workload.trace_reader import read_trace
 from dardis.workload.trace_summary import summarise
 from offline.apply.apply_files import read_controllers, read_requests, read_state
-from offline.apply.apply_steps import Wishes
-from offline.calibrate.recorded_jobs import read_ran
-from offline.day.initial_nodes import Standing, as_said
+from offline.apply.apply_steps import DesiredStates
+from offline.calibrate.recorded_jobs import read_started_jobs
+from offline.day.initial_nodes import InitialNodes, initial_nodes_of
 from offline.export.formats import FORMATS, load_plan
 from offline.site.calendar import calendar_of
 from offline.site.history import trace_that_fits
@@ -101,7 +101,9 @@ def readers() -> list[Reader]:
         *(Reader(name, "t", (text,), _read_trace) for name, text in files.TRACES.items()),
         Reader("platform", "p.toml", machines, _read_platform, files.write_beside),
         Reader("calibrated platform", "p.toml", machines, _read_calibrated, files.write_beside),
-        Reader("measured power", "w.csv", files.MEASURED, lambda path: read_measured(path, node_names(PLATFORM, None))),
+        Reader(
+            "measured power", "w.csv", files.MEASURED, lambda path: read_power_samples(path, node_names(PLATFORM, None))
+        ),
         Reader("what ran where", "t", (files.PLACES, files.TRACES["SWF"]), _read_ran),
         Reader("node list", "n.csv", (files.NODE_LIST,), _read_node_list),
         Reader("slurm site", "s", (files.SLURM_SHOWN, files.SLURM_CONF), _read_slurm),
@@ -256,7 +258,7 @@ def _read_calibrated(path: Path) -> object:
 
 def _read_ran(path: Path) -> object:
     """What `dardis platform calibrate` makes of a history before anything is fitted."""
-    trace, ran = read_ran(path, PLATFORM, node_names(PLATFORM, None))
+    trace, ran = read_started_jobs(path, PLATFORM, node_names(PLATFORM, None))
     assert len(ran.number) <= len(trace)
     assert (ran.end >= ran.start).all()
     assert (ran.total >= 0).all()
@@ -273,11 +275,11 @@ def _read_node_list(path: Path) -> Platform:
     return platform
 
 
-def _read_node_states(path: Path) -> Standing:
+def _read_node_states(path: Path) -> InitialNodes:
     """How three nodes stand at noon, as said an hour before."""
     groups = (NodeGroup("n", 2, {"cores": 64}, POWER), NodeGroup("g", 1, {"cores": 128}))
     platform = Platform("three", groups)
-    return as_said(read_node_states(path, platform, ("n0001", "n0002", "g01")), platform, 39_600, 43_200)
+    return initial_nodes_of(read_node_states(path, platform, ("n0001", "n0002", "g01")), platform, 39_600, 43_200)
 
 
 def _read_slurm(path: Path) -> Platform:
@@ -329,7 +331,7 @@ def _read_profile(path: Path) -> object:
     return target
 
 
-_THREE = Wishes(0, 1, {f"n{n}": 400.0 for n in range(3)}, {}, {})
+_THREE = DesiredStates(0, 1, {f"n{n}": 400.0 for n in range(3)}, {}, {})
 
 
 def _write_login(folder: Path) -> None:

@@ -17,7 +17,7 @@ from dardis.model.platform import NodeGroup, NodePower, Platform
 from dardis.power.conditions import HOUR_S, Conditions, Tariff
 from dardis.power.cooling import AirPlant, Cooling, HybridPlant
 from offline.planner.day_planner import schedule_of
-from offline.planner.day_problem import Plan, PlanJobs, Problem, Running
+from offline.planner.day_problem import DayProblem, Plan, PlanJobs, RunningJobs
 
 DAY_S = 86_400
 DAY_START = 30
@@ -43,7 +43,7 @@ def conditions(draw) -> Conditions:
 
 
 @st.composite
-def plan_problems(draw, *, most: int = 10, maintenance: bool = True) -> Problem:
+def plan_problems(draw, *, most: int = 10, maintenance: bool = True) -> DayProblem:
     """A small machine, up to `most` jobs of up to 60 s, some that run already, any weather and prices.
 
     Every job fits the empty machine. Times are seconds where a real day has hours, so that the dense oracle keeps up.
@@ -76,11 +76,11 @@ def plan_problems(draw, *, most: int = 10, maintenance: bool = True) -> Problem:
         np.array(income, dtype=float),
     )  # fmt: skip
     plant = draw(st.sampled_from((AirPlant(), HybridPlant())))
-    return Problem(platform, day, plant, Tariff(), jobs, running, day.end + 200)
+    return DayProblem(platform, day, plant, Tariff(), jobs, running, day.end + 200)
 
 
 @st.composite
-def running_jobs(draw, platform: Platform, begin: int) -> Running:
+def running_jobs(draw, platform: Platform, begin: int) -> RunningJobs:
     """Up to three jobs of one unit that fit together on nodes without maintenance."""
     closed = {node for window in platform.maintenance for node in window.nodes}
     open_nodes = [node for node in range(platform.node_count) if node not in closed]
@@ -95,14 +95,14 @@ def running_jobs(draw, platform: Platform, begin: int) -> Running:
         rows.append((number, begin - draw(st.integers(1, begin)), begin + draw(st.integers(1, 80)), node, request))
     many = len(rows)
     start = integers([row[1] for row in rows])
-    return Running(
+    return RunningJobs(
         integers([row[0] for row in rows]), start.copy(), start, integers([row[2] for row in rows]),
         integers([row[4] for row in rows]).reshape(many, len(platform.kinds)), np.full(many, 9.0), np.full(many, 0.013),
         Placements(np.arange(many + 1), integers([row[3] for row in rows]), np.ones(many, dtype=np.int64)),
     )  # fmt: skip
 
 
-def legal(problem: Problem, plan: Plan) -> bool:
+def legal(problem: DayProblem, plan: Plan) -> bool:
     """Whether every job of a plan, and of those that run already, is where and when it may be."""
     jobs, group = problem.jobs, problem.platform.group_of_node
     job = plan.placed.job_of
@@ -115,7 +115,7 @@ def legal(problem: Problem, plan: Plan) -> bool:
 def day_problem(
     jobs: int, nodes: int, load: float, seed: int, *, cores: int = 32, prices: str = "flat",
     cooling: Cooling | None = None,
-) -> Problem:  # fmt: skip
+) -> DayProblem:  # fmt: skip
     """A made-up day on `nodes` equal nodes: most jobs are short and small, a few hold most of the work.
 
     `load` is the work submitted in the day over what the machine could do in it; as many core-seconds run already when
@@ -134,7 +134,7 @@ def day_problem(
     request = -(-width // units)
     hour = np.array([3, 2, 2, 2, 2, 2, 3, 4, 6, 8, 9, 9, 8, 9, 9, 9, 8, 7, 5, 4, 4, 3, 3, 3], dtype=float)
     submit = np.sort(begin + rng.choice(24, jobs, p=hour / hour.sum()) * HOUR_S + rng.integers(0, HOUR_S, jobs))
-    return Problem(
+    return DayProblem(
         platform,
         _weather(begin, prices),
         AirPlant() if cooling is None else cooling,
@@ -159,18 +159,18 @@ def _weather(begin: int, prices: str) -> Conditions:
     return Conditions(begin + HOUR_S * np.arange(25), temp, price, np.full(24, 400.0))
 
 
-def _busy_nodes(begin: int, nodes: int, cores: int, share: float, rng: np.random.Generator) -> Running:
+def _busy_nodes(begin: int, nodes: int, cores: int, share: float, rng: np.random.Generator) -> RunningJobs:
     """Jobs on whole nodes that end within eight hours, on a `share` of the nodes."""
     busy = np.arange(int(nodes * share))
     many = len(busy)
-    return Running(
+    return RunningJobs(
         np.arange(1, many + 1) + 10_000_000, np.full(many, begin - 7200), np.full(many, begin - 3600),
         begin + rng.integers(60, 8 * HOUR_S, many), np.full((many, 1), cores), np.full(many, 6.33),
         np.full(many, 0.013), Placements(np.arange(many + 1), busy, np.ones(many, dtype=np.int64)),
     )  # fmt: skip
 
 
-def without_jobs(problem: Problem) -> Problem:
+def without_jobs(problem: DayProblem) -> DayProblem:
     """The same day on which nobody asks for anything."""
     jobs = {field.name: getattr(problem.jobs, field.name)[:0] for field in fields(problem.jobs)}
     return replace(problem, jobs=PlanJobs(**jobs))

@@ -14,7 +14,7 @@ from dardis.cli.main import run
 from offline.day import hindsight
 from offline.extract import spares
 from offline.planner import day_planner as planning
-from offline.site.site_inputs import Site, load_site
+from offline.site.site_inputs import SiteInputs, load_site
 from offline.site.site_spec import SiteSpec
 
 START = "2023-07-03T00:00Z"
@@ -142,7 +142,7 @@ def write_site(folder: Path, *, power: str = POWER) -> Path:
     return folder
 
 
-def loaded(folder: Path, **options: object) -> Site:
+def loaded(folder: Path, **options: object) -> SiteInputs:
     """The site that these files say, day 0 as `START` says."""
     return load_site(SiteSpec(**files_of(folder) | {"calendar_start": START} | options))
 

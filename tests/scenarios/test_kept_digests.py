@@ -3,7 +3,7 @@
 import pytest
 
 from scripts.lab.schedule_digests.cases import all_cases
-from scripts.lab.schedule_digests.play import Found, dardis, difference, play, read_kept, write_kept
+from scripts.lab.schedule_digests.play import DigestResult, dardis, difference, play, read_kept, write_kept
 from scripts.lab.schedule_digests.sites import GENERATED, prepare
 
 CASES = {case.name: case for case in all_cases([GENERATED])}
@@ -34,13 +34,13 @@ def test_nothing_has_changed(folder, plan, name):
 
 
 def test_what_is_kept_is_told_from_what_is_not(tmp_path):
-    kept = {"a": Found("12", 3, 4)}
+    kept = {"a": DigestResult("12", 3, 4)}
     write_kept(kept, tmp_path / "kept.csv")
     assert read_kept(tmp_path / "kept.csv") == kept
-    assert difference(Found("12", 3, 4), kept["a"]) is None
-    assert difference(Found("13", 3, 4), kept["a"]) == "digest 13, kept is 12"
-    assert difference(Found("12", 5, 4), kept["a"]) == "messages 5, kept is 3"
-    assert difference(Found("12", 3, 4), None) == "is not kept"
+    assert difference(DigestResult("12", 3, 4), kept["a"]) is None
+    assert difference(DigestResult("13", 3, 4), kept["a"]) == "digest 13, kept is 12"
+    assert difference(DigestResult("12", 5, 4), kept["a"]) == "messages 5, kept is 3"
+    assert difference(DigestResult("12", 3, 4), None) == "is not kept"
 
 
 def test_every_case_is_kept_and_nothing_else():

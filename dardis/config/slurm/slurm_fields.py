@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from dardis.config.slurm.state_table import State, state_of
+from dardis.config.slurm.state_table import SlurmState, state_of
 from dardis.model.errors import InputError
 from dardis.model.numbers import whole_number
 from dardis.model.resources import CORES, LARGEST_AMOUNT, LARGEST_CORES, MEMORY, POWER, kind_of_gres
@@ -25,7 +25,7 @@ _THOUSANDS = {"": 0, "K": 1, "M": 2, "G": 3, "T": 4, "P": 5}
 _LARGEST_GRES = (1 << 63) - 1
 
 
-def node_of(place: str, name: str, words: Words) -> NodeRecord:
+def node_of(place: str, name: str, words: KeyValues) -> NodeRecord:
     """Node, without partitions; `place` is file and line. Raises InputError."""
     check_name(place, name)
     here = f"{place}: {name}"
@@ -64,7 +64,7 @@ def time_limit(place: str, text: str) -> int | None:
     return int(days or 0) * 86_400 + sum(part * unit for part, unit in zip(parts, units, strict=False))
 
 
-def partition_of(place: str, name: str, words: Words) -> SlurmPartition:
+def partition_of(place: str, name: str, words: KeyValues) -> SlurmPartition:
     """Partition; `place` is file and line. Raises InputError."""
     no_limit = (words.get("MaxNodes") or "UNLIMITED").upper() in _NO_LIMIT
     most = None if no_limit else _number(place, words, "MaxNodes", 0, LARGEST_AMOUNT)
@@ -77,7 +77,7 @@ def partition_of(place: str, name: str, words: Words) -> SlurmPartition:
     )
 
 
-def _cores(place: str, words: Words) -> int:
+def _cores(place: str, words: KeyValues) -> int:
     """CPUs in Slurm: cores, or hardware threads if so configured. Excludes system CPUs."""
     cpus = _number(place, words, "CPUEfctv", 1, LARGEST_CORES, "CPUTot", "CPUs", "Procs")
     if cpus is not None:
@@ -92,13 +92,13 @@ def _cores(place: str, words: Words) -> int:
     return found
 
 
-def _memory(place: str, words: Words) -> int | None:
+def _memory(place: str, words: KeyValues) -> int | None:
     """MiB, or None: Slurm's default is 1."""
     memory = _number(place, words, "RealMemory", 0, LARGEST_AMOUNT)
     return None if memory == _NO_MEMORY else memory
 
 
-def _number(place: str, words: Words, key: str, least: int, most: int, *others: str) -> int | None:
+def _number(place: str, words: KeyValues, key: str, least: int, most: int, *others: str) -> int | None:
     text = words.get(key, *others)
     try:
         return None if text is None else whole_number(text, least, most)
@@ -150,7 +150,7 @@ class NodeRecord:
     memory: int | None
     """MiB; None: unstated."""
     gres: tuple[Gres, ...]
-    state: State
+    state: SlurmState
     partitions: tuple[str, ...] = ()
 
 
@@ -184,7 +184,7 @@ class SlurmSite:
         return bool(node.partitions) or not self.partitions
 
 
-class Words:
+class KeyValues:
     """Words `Key=Value`. Keys ignore case; the first of equal keys counts."""
 
     def __init__(self, line: int) -> None:
@@ -195,22 +195,20 @@ class Words:
         """Add a word."""
         self._values.setdefault(key.lower(), (key, value))
 
-    def behind(self, defaults: Words) -> Words:
+    def with_defaults(self, defaults: KeyValues) -> KeyValues:
         """Words, completed by defaults."""
-        both = Words(self.line)
+        both = KeyValues(self.line)
         both._values = defaults._values | self._values
         return both
 
     def get(self, *keys: str) -> str | None:
         """Value of the first meaningful key."""
-        return next(
-            (value for key in keys if says_something(value := self._values.get(key.lower(), ("", ""))[1])), None
-        )
+        return next((value for key in keys if is_meaningful(value := self._values.get(key.lower(), ("", ""))[1])), None)
 
     def __iter__(self) -> Iterator[tuple[str, str]]:
         return iter(self._values.values())
 
 
-def says_something(value: str) -> bool:
+def is_meaningful(value: str) -> bool:
     """Whether a value is meaningful."""
     return value.lower() not in {"", "(null)", "n/a", "none"}

@@ -44,7 +44,7 @@ class _Kind(NamedTuple):
         return amounts
 
 
-def _apart(site: SlurmSite) -> set[str]:
+def _kinds_with_types(site: SlurmSite) -> set[str]:
     types: dict[str, set[str]] = {}
     for node in site.nodes:
         for gres in node.gres:
@@ -61,9 +61,9 @@ def platform_of(path: Path, site: SlurmSite, merge_memory: float = 0.0) -> Impor
     kept = tuple(node for node in site.nodes if site.schedules(node))
     if not kept:
         raise InputError(path, "no node is in a partition", "at least one")
-    notes = _left_out(site)
+    notes = _omission_notes(site)
     site, large = _without_large_gres(replace(site, nodes=kept))
-    site, merged = _merged(site, merge_memory)
+    site, merged = _merge_memory(site, merge_memory)
     notes += [*large, *merged]
     members: dict[_Kind, list[NodeRecord]] = {}
     for node in site.nodes:
@@ -71,7 +71,7 @@ def platform_of(path: Path, site: SlurmSite, merge_memory: float = 0.0) -> Impor
     if len(members) > MAX_GROUPS:
         expected = f"at most {MAX_GROUPS}; --merge-memory joins those of nearly equal memory"
         raise InputError(path, f"{len(members)} kinds of node", expected)
-    apart = _apart(site)
+    apart = _kinds_with_types(site)
     names = [[node.name for node in nodes] for nodes in members.values()]
     groups = tuple(
         NodeGroup(prefix, len(nodes), kind.resources(apart))
@@ -89,7 +89,7 @@ def platform_of(path: Path, site: SlurmSite, merge_memory: float = 0.0) -> Impor
     return Imported(platform, text, tuple(one_line(note, len(note)) for note in (*notes, *_notes(site, platform))))
 
 
-def _left_out(site: SlurmSite) -> list[str]:
+def _omission_notes(site: SlurmSite) -> list[str]:
     names = [node.name for node in site.nodes if not site.schedules(node)]
     return [f"nodes in no partition are left out: {hostlist(names)}"] if names else []
 
@@ -108,7 +108,7 @@ def _without_large_gres(site: SlurmSite) -> tuple[SlurmSite, list[str]]:
     return replace(site, nodes=nodes), notes
 
 
-def _merged(site: SlurmSite, part: float) -> tuple[SlurmSite, list[str]]:
+def _merge_memory(site: SlurmSite, part: float) -> tuple[SlurmSite, list[str]]:
     """Make nearly equal memory equal, with a note.
 
     A kind includes otherwise equal nodes with at least `1 - part` of its maximum memory, reduced to the minimum.
@@ -148,7 +148,7 @@ def _comments(site: SlurmSite, platform: Platform, kinds: Sequence[_Kind], names
     default = {partition.name: "Slurm's default" for partition in site.partitions if partition.is_default}
     return Comments(
         head=head,
-        above_group=[_above(*both) for both in zip(platform.groups, kinds, names, strict=True)],
+        above_group=[_group_comment(*both) for both in zip(platform.groups, kinds, names, strict=True)],
         within_group=[
             [_power(group, set(group.resources) - _untyped(kind))]
             for group, kind in zip(platform.groups, kinds, strict=True)
@@ -169,7 +169,7 @@ def _power(group: NodeGroup, of_types: AbstractSet[str]) -> str:
     return f"power = {{ {POWER_TO_FILL_IN}{told} }}"
 
 
-def _above(group: NodeGroup, kind: _Kind, names: Sequence[str]) -> list[str]:
+def _group_comment(group: NodeGroup, kind: _Kind, names: Sequence[str]) -> list[str]:
     called = f"{group.prefix}0" + (f" to {group.prefix}{group.count - 1}" if group.count > 1 else "")
     told = [f"{called}: Slurm's {hostlist_in_order(names)}, in this order"]
     types = [f"{gres.amount} {gres.kind} of type {gres.type}" for gres in kind.gres if gres.type]
@@ -203,7 +203,7 @@ def _notes(site: SlurmSite, platform: Platform) -> list[str]:
             f"{threaded} of {len(site.nodes)} nodes have several hardware threads a core: a core here is what Slurm "
             "counts as a CPU and gives to jobs, often a thread; core_w is then of a thread"
         )
-    notes += _out_of_work(site)
+    notes += _closed_node_notes(site)
     if empty := [partition.name for partition in site.partitions if partition.name not in platform.partitions]:
         notes.append(f"partitions without nodes are left out: {', '.join(empty)}")
     if limits := _limits(site):
@@ -212,7 +212,7 @@ def _notes(site: SlurmSite, platform: Platform) -> list[str]:
         )
     if shut := [partition.name for partition in site.partitions if not partition.is_open]:
         notes.append(f"partitions that start no jobs now, and are in the file like all others: {', '.join(shut)}")
-    apart = _apart(site)
+    apart = _kinds_with_types(site)
     types = sorted({gres.type for node in site.nodes for gres in node.gres if gres.type and gres.kind not in apart})
     unused = [*site.unused, *([f"types of Gres ({', '.join(types)})"] if types else [])]
     if unused:
@@ -223,7 +223,7 @@ def _notes(site: SlurmSite, platform: Platform) -> list[str]:
     return notes
 
 
-def _out_of_work(site: SlurmSite) -> list[str]:
+def _closed_node_notes(site: SlurmSite) -> list[str]:
     names: dict[str, list[str]] = {}
     for node in site.nodes:
         if words := node.state.closing:

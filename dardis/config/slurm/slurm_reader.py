@@ -8,14 +8,14 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from dardis.config.slurm.slurm_fields import (
+    KeyValues,
     NodeRecord,
     SlurmPartition,
     SlurmSite,
-    Words,
     check_name,
+    is_meaningful,
     node_of,
     partition_of,
-    says_something,
 )
 from dardis.model.errors import InputError
 from dardis.model.files import read_text
@@ -70,28 +70,28 @@ _OF_NODES = {
 _OF_PARTITIONS = {"partitionname", "nodes", "maxtime", "maxnodes", "state"}
 _OTHERS = {"licenses": "Licenses", "downnodes": "DownNodes"}
 _READ = {"nodename", "partitionname", "nodeset", "clustername"}
-_SAY_NOTHING = Words(0)
+_NO_DEFAULTS = KeyValues(0)
 
 
 @dataclass
-class _Found:
+class _ConfContent:
     """Data read so far."""
 
     path: Path
     nodes: dict[str, NodeRecord] = field(default_factory=dict)
     features: dict[str, list[str]] = field(default_factory=dict)
-    sets: dict[str, tuple[str, Words]] = field(default_factory=dict)
+    sets: dict[str, tuple[str, KeyValues]] = field(default_factory=dict)
     partitions: dict[str, tuple[str, SlurmPartition, str]] = field(default_factory=dict)
-    defaults: dict[str, Words] = field(default_factory=dict)
+    defaults: dict[str, KeyValues] = field(default_factory=dict)
     unused: dict[str, None] = field(default_factory=dict)
     cluster: str = ""
     included: list[str] = field(default_factory=list)
 
-    def take(self, words: Words, first: str) -> None:
+    def take(self, words: KeyValues, first: str) -> None:
         """Take a line by its lower-case first key."""
         place, name = f"{self.path}:{words.line}", words.get(first) or ""
         if first in {"nodename", "partitionname"}:
-            words = words.behind(self.defaults.get(first, _SAY_NOTHING))
+            words = words.with_defaults(self.defaults.get(first, _NO_DEFAULTS))
         match first:
             case "nodename" | "partitionname" if name.upper() == "DEFAULT":
                 self.defaults[first] = words
@@ -104,7 +104,7 @@ class _Found:
             case "clustername":
                 self.cluster = name
 
-    def _take_nodes(self, place: str, words: Words, names: str) -> None:
+    def _take_nodes(self, place: str, words: KeyValues, names: str) -> None:
         told = _names(place, "NodeName", names)
         like = node_of(place, told[0], words)
         for name in told:
@@ -116,15 +116,15 @@ class _Found:
             self.features.setdefault(feature, []).extend(told)
         self._note_unused(words, _OF_NODES)
 
-    def _take_partition(self, place: str, words: Words, name: str) -> None:
+    def _take_partition(self, place: str, words: KeyValues, name: str) -> None:
         if name in self.partitions:
             raise InputError(place, f"partition {name} again", "each partition once")
         said = partition_of(place, name, words)
         self.partitions[name] = (place, said, words.get("Nodes") or "")
         self._note_unused(words, _OF_PARTITIONS)
 
-    def _note_unused(self, words: Words, used: set[str]) -> None:
-        self.unused |= {key: None for key, value in words if key.lower() not in used and says_something(value)}
+    def _note_unused(self, words: KeyValues, used: set[str]) -> None:
+        self.unused |= {key: None for key, value in words if key.lower() not in used and is_meaningful(value)}
 
     def members(self, place: str, what: str, text: str) -> list[str]:
         """Nodes of a host list with node sets or ALL. Raises InputError."""
@@ -133,7 +133,7 @@ class _Found:
             if name.upper() == _ALL:
                 members += self.nodes
             elif name in self.sets:
-                members += self._of_set(name)
+                members += self._nodes_of_set(name)
             elif name in self.nodes:
                 members.append(name)
             else:
@@ -141,7 +141,7 @@ class _Found:
                 raise InputError(place, f"{what} names {name}, of which no NodeName line tells", expected)
         return members
 
-    def _of_set(self, name: str) -> list[str]:
+    def _nodes_of_set(self, name: str) -> list[str]:
         place, words = self.sets[name]
         told = _names(place, f"NodeSet {name}", words.get("Nodes") or "") if words.get("Nodes") else []
         for one in told:
@@ -153,20 +153,20 @@ class _Found:
 
 def parse_conf(path: Path, text: str) -> SlurmSite:
     """Parse slurm.conf; `path` is for messages. Raises InputError."""
-    found = _Found(path)
+    found = _ConfContent(path)
     for line, told in _lines(text):
         key = _KEY.match(told)
         first = key[1].lower() if key else ""
         if include := _INCLUDE.match(told):
             found.included.append(include[1])
         elif first in _READ:
-            found.take(_words(path, line, told), first)
+            found.take(_parse_line(path, line, told), first)
         elif first in _OTHERS:
             found.unused[_OTHERS[first]] = None
     return _site(found)
 
 
-def _site(found: _Found) -> SlurmSite:
+def _site(found: _ConfContent) -> SlurmSite:
     of_node: dict[str, dict[str, None]] = {name: {} for name in found.nodes}
     for place, said, nodes in found.partitions.values():
         for name in found.members(place, f"partition {said.name}", nodes):
@@ -195,8 +195,8 @@ def _lines(text: str) -> Iterator[tuple[int, str]]:
         yield begun, " ".join(parts)
 
 
-def _words(path: Path, line: int, told: str) -> Words:
-    words, place = Words(line), 0
+def _parse_line(path: Path, line: int, told: str) -> KeyValues:
+    words, place = KeyValues(line), 0
     while place < len(told.rstrip()):
         found = _WORD.match(told, place)
         if found is None:
@@ -219,9 +219,18 @@ _BEGINS = ("NodeName=", "PartitionName=")
 _RECORD_KEY = re.compile(r"(?:^|\s)([A-Za-z][A-Za-z_]*)=")
 _FREE_TEXT = re.compile(r"\s(?:Reason|Comment|Extra)=")
 """Free text at the end, which may look like keys."""
-_SAYS = ("AvailableFeatures", "Weight", "TmpDisk", "CoreSpecCount", "CPUSpecList", "MemSpecLimit", "Owner", "MCS_label")
+_UNSUPPORTED_KEYS = (
+    "AvailableFeatures",
+    "Weight",
+    "TmpDisk",
+    "CoreSpecCount",
+    "CPUSpecList",
+    "MemSpecLimit",
+    "Owner",
+    "MCS_label",
+)
 """Unsupported keys of permanent properties."""
-_USUAL = {"Weight": "1", "TmpDisk": "0"}
+_DEFAULT_VALUES = {"Weight": "1", "TmpDisk": "0"}
 
 
 def parse_show(path: Path, text: str) -> SlurmSite:
@@ -230,7 +239,7 @@ def parse_show(path: Path, text: str) -> SlurmSite:
     told: dict[str, SlurmPartition] = {}
     unused: dict[str, None] = {}
     for line, record in _records(path, text):
-        words = _words_of_record(line, record)
+        words = _parse_record(line, record)
         if (name := words.get("PartitionName")) is not None:
             if name in told:
                 raise InputError(f"{path}:{line}", f"partition {name} again", "each partition once")
@@ -242,7 +251,7 @@ def parse_show(path: Path, text: str) -> SlurmSite:
         held = tuple(dict.fromkeys(filter(None, map(str.strip, named))))
         node = node_of(f"{path}:{line}", words.get("NodeName") or "", words)
         nodes.append(replace(node, partitions=held))
-        unused |= {key: None for key in _SAYS if words.get(key) not in {None, _USUAL.get(key)}}
+        unused |= {key: None for key in _UNSUPPORTED_KEYS if words.get(key) not in {None, _DEFAULT_VALUES.get(key)}}
     known = dict.fromkeys([*(one for node in nodes for one in node.partitions), *told])
     partitions = tuple(told.get(one) or SlurmPartition(one) for one in known)
     return SlurmSite(tuple(nodes), partitions, unused=tuple(unused))
@@ -262,10 +271,10 @@ def _records(path: Path, text: str) -> list[tuple[int, str]]:
     return [(number, " ".join(lines)) for number, lines in found]
 
 
-def _words_of_record(line: int, record: str) -> Words:
+def _parse_record(line: int, record: str) -> KeyValues:
     ends = _FREE_TEXT.search(record)
     told = record[: ends.start()] if ends else record
-    words, keys = Words(line), [*_RECORD_KEY.finditer(told)]
+    words, keys = KeyValues(line), [*_RECORD_KEY.finditer(told)]
     for this, following in zip(keys, [*keys[1:], None], strict=True):
         words.add(this[1], told[this.end() : following.start() if following else None].strip())
     return words

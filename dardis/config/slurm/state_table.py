@@ -6,7 +6,7 @@ from enum import StrEnum
 from typing import Final, NamedTuple
 
 
-class Meaning(StrEnum):
+class StateMeaning(StrEnum):
     """Meaning of a state word."""
 
     NOTHING = "nothing"
@@ -15,7 +15,7 @@ class Meaning(StrEnum):
     """Has jobs."""
     CLOSED = "closed"
     """Accepts no jobs."""
-    SILENT = "closed unless off, booting or shutting down"
+    UNRESPONSIVE = "closed unless off, booting or shutting down"
     """Does not respond, as expected without power."""
     OFF = "off"
     SHUTTING_DOWN = "shutting down"
@@ -23,44 +23,44 @@ class Meaning(StrEnum):
 
 
 BASE_STATES: Final = {
-    "IDLE": Meaning.NOTHING,
-    "ALLOCATED": Meaning.BUSY,
-    "MIXED": Meaning.BUSY,
-    "DOWN": Meaning.CLOSED,
-    "ERROR": Meaning.CLOSED,
-    "FUTURE": Meaning.CLOSED,
-    "UNKNOWN": Meaning.CLOSED,
-    "INVAL": Meaning.CLOSED,
+    "IDLE": StateMeaning.NOTHING,
+    "ALLOCATED": StateMeaning.BUSY,
+    "MIXED": StateMeaning.BUSY,
+    "DOWN": StateMeaning.CLOSED,
+    "ERROR": StateMeaning.CLOSED,
+    "FUTURE": StateMeaning.CLOSED,
+    "UNKNOWN": StateMeaning.CLOSED,
+    "INVAL": StateMeaning.CLOSED,
 }
 """A node has exactly one."""
 
 FLAGS: Final = {
-    "CLOUD": Meaning.NOTHING,
-    "DYNAMIC": Meaning.NOTHING,
-    "DYNAMIC_FUTURE": Meaning.NOTHING,
-    "DYNAMIC_NORM": Meaning.NOTHING,
-    "EXTERNAL": Meaning.NOTHING,
-    "PLANNED": Meaning.NOTHING,
-    "BLOCKED": Meaning.NOTHING,
-    "RESUME": Meaning.NOTHING,
-    "UNDRAIN": Meaning.NOTHING,
-    "REBOOT_REQUESTED": Meaning.NOTHING,
-    "REBOOT_CANCEL": Meaning.NOTHING,
-    "COMPLETING": Meaning.BUSY,
-    "DRAIN": Meaning.CLOSED,
-    "FAIL": Meaning.CLOSED,
-    "MAINTENANCE": Meaning.CLOSED,
-    "RESERVED": Meaning.CLOSED,
-    "PERFCTRS": Meaning.CLOSED,
-    "INVALID_REG": Meaning.CLOSED,
-    "NOT_RESPONDING": Meaning.SILENT,
-    "POWERED_DOWN": Meaning.OFF,
-    "POWER_DOWN": Meaning.SHUTTING_DOWN,
-    "POWER_DRAIN": Meaning.SHUTTING_DOWN,
-    "POWERING_DOWN": Meaning.SHUTTING_DOWN,
-    "POWER_UP": Meaning.BOOTING,
-    "POWERING_UP": Meaning.BOOTING,
-    "REBOOT_ISSUED": Meaning.BOOTING,
+    "CLOUD": StateMeaning.NOTHING,
+    "DYNAMIC": StateMeaning.NOTHING,
+    "DYNAMIC_FUTURE": StateMeaning.NOTHING,
+    "DYNAMIC_NORM": StateMeaning.NOTHING,
+    "EXTERNAL": StateMeaning.NOTHING,
+    "PLANNED": StateMeaning.NOTHING,
+    "BLOCKED": StateMeaning.NOTHING,
+    "RESUME": StateMeaning.NOTHING,
+    "UNDRAIN": StateMeaning.NOTHING,
+    "REBOOT_REQUESTED": StateMeaning.NOTHING,
+    "REBOOT_CANCEL": StateMeaning.NOTHING,
+    "COMPLETING": StateMeaning.BUSY,
+    "DRAIN": StateMeaning.CLOSED,
+    "FAIL": StateMeaning.CLOSED,
+    "MAINTENANCE": StateMeaning.CLOSED,
+    "RESERVED": StateMeaning.CLOSED,
+    "PERFCTRS": StateMeaning.CLOSED,
+    "INVALID_REG": StateMeaning.CLOSED,
+    "NOT_RESPONDING": StateMeaning.UNRESPONSIVE,
+    "POWERED_DOWN": StateMeaning.OFF,
+    "POWER_DOWN": StateMeaning.SHUTTING_DOWN,
+    "POWER_DRAIN": StateMeaning.SHUTTING_DOWN,
+    "POWERING_DOWN": StateMeaning.SHUTTING_DOWN,
+    "POWER_UP": StateMeaning.BOOTING,
+    "POWERING_UP": StateMeaning.BOOTING,
+    "REBOOT_ISSUED": StateMeaning.BOOTING,
 }
 """A node may have several."""
 
@@ -84,7 +84,7 @@ SIGNS: Final = {
 MEANINGS: Final = BASE_STATES | FLAGS
 
 
-class State(NamedTuple):
+class SlurmState(NamedTuple):
     """State words, normalised; unknown words in capitals."""
 
     words: tuple[str, ...] = ()
@@ -97,32 +97,34 @@ class State(NamedTuple):
     @property
     def closing(self) -> tuple[str, ...]:
         """Words that close the node, unless a boot suffices."""
-        silent = Meaning.SILENT if self.power == "on" else Meaning.CLOSED
-        return tuple(word for word in self.words if MEANINGS.get(word, Meaning.CLOSED) in {Meaning.CLOSED, silent})
+        silent = StateMeaning.UNRESPONSIVE if self.power == "on" else StateMeaning.CLOSED
+        return tuple(
+            word for word in self.words if MEANINGS.get(word, StateMeaning.CLOSED) in {StateMeaning.CLOSED, silent}
+        )
 
     @property
     def is_busy(self) -> bool:
         """Whether jobs hold the node."""
-        return Meaning.BUSY in self._meanings
+        return StateMeaning.BUSY in self._meanings
 
     @property
-    def power(self) -> Meaning | str:
+    def power(self) -> StateMeaning | str:
         """BOOTING, SHUTTING_DOWN, OFF or "on". Orders to boot take precedence, then actions over the state before."""
-        for meaning in (Meaning.BOOTING, Meaning.SHUTTING_DOWN, Meaning.OFF):
+        for meaning in (StateMeaning.BOOTING, StateMeaning.SHUTTING_DOWN, StateMeaning.OFF):
             if meaning in self._meanings:
                 return meaning
         return "on"
 
     @property
-    def _meanings(self) -> set[Meaning]:
+    def _meanings(self) -> set[StateMeaning]:
         return {MEANINGS[word] for word in self.words if word in MEANINGS}
 
 
-def state_of(text: str) -> State:
+def state_of(text: str) -> SlurmState:
     """Parse a text such as `IDLE*+DRAIN`."""
     words: dict[str, None] = {}
     for part in text.upper().split("+"):
         word = part.strip().rstrip("".join(SIGNS))
         signs = part.strip()[len(word) :]
         words |= dict.fromkeys(filter(None, (SPELLINGS.get(word, word), *(SIGNS[sign] for sign in signs))))
-    return State(tuple(words))
+    return SlurmState(tuple(words))

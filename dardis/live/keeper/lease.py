@@ -44,7 +44,7 @@ class Lease:
         """Process ID and start of the watchdog; zeros: none."""
         return self._words[1], self._words[2]
 
-    @guard.setter
+    @watchdog.setter
     def watchdog(self, process: tuple[int, int]) -> None:
         self._words[1], self._words[2] = process
 

@@ -12,7 +12,7 @@ from dardis.solver.cpsat import solve
 from dardis.solver.result import Budget
 from offline.planner.cp import model
 from offline.planner.cp.market import Market, Prices, fluid_prices
-from offline.planner.day_problem import Plan, Problem
+from offline.planner.day_problem import DayProblem, Plan
 from offline.planner.money import price_per_j
 
 EXACT_JOBS = 20
@@ -22,10 +22,10 @@ _PATIENCE = 8
 """Steps without a better bound before the step size halves."""
 
 
-def bound(problem: Problem, *, steps: int = 60, deterministic_s: float = 10.0, guard_s: float = 60.0) -> float:
+def bound(problem: DayProblem, *, steps: int = 60, deterministic_s: float = 10.0, guard_s: float = 60.0) -> float:
     """The market's best bound after `steps` steps, or CP-SAT's if lower."""
     market = Market.of_problem(problem)
-    most = cheapest(market, fluid_prices(market, Budget(deterministic_s, guard_s)) or idle_prices(market), steps)
+    most = lowest_bound(market, fluid_prices(market, Budget(deterministic_s, guard_s)) or idle_prices(market), steps)
     if 0 < len(problem.jobs.number) <= EXACT_JOBS:
         most = min(most, exact_bound(problem, Budget(deterministic_s, guard_s)))
     return most
@@ -37,11 +37,11 @@ def idle_prices(market: Market) -> Prices:
     return Prices(power, np.zeros_like(market.free))
 
 
-def cheapest(market: Market, prices: Prices, steps: int) -> float:
+def lowest_bound(market: Market, prices: Prices, steps: int) -> float:
     """Follow demand with the prices; return the lowest bound."""
     whole_w = np.maximum(market.levels_w[-1] - market.base_w, 1.0) * market.seconds
     whole_room = np.maximum(market.free, max(market.free.mean() if market.free.size else 0.0, 1.0))
-    best, power, room = market.answer(prices)
+    best, power, room = market.bound_and_demand(prices)
     best_prices, now, hoped, worse = prices, best, 0.005 * abs(best), 0
     for _ in range(steps):
         power, room = power / whole_w, room / whole_room
@@ -49,27 +49,29 @@ def cheapest(market: Market, prices: Prices, steps: int) -> float:
         if slope == 0:
             break
         step = (now - best + hoped) / slope
-        prices = Prices(prices.power + step * power / whole_w, np.maximum(prices.room + step * room / whole_room, 0))
-        now, power, room = market.answer(prices)
+        prices = Prices(
+            prices.power + step * power / whole_w, np.maximum(prices.capacity + step * room / whole_room, 0)
+        )
+        now, power, room = market.bound_and_demand(prices)
         worse = 0 if now < best else worse + 1
         if now < best:
             best, best_prices = now, prices
         elif worse == _PATIENCE:
             hoped, worse, prices = hoped / 2, 0, best_prices
-            now, power, room = market.answer(prices)
+            now, power, room = market.bound_and_demand(prices)
     return best
 
 
-def exact_bound(problem: Problem, budget: Budget) -> float:
+def exact_bound(problem: DayProblem, budget: Budget) -> float:
     """CP-SAT's bound on the optimistically rounded model; infinite if none."""
-    day = model.DayModel(problem, model.unmerged(problem), optimistic=True, column_w=_COLUMN_W)
-    model.starts(day)
-    model.capacity_in_sums(day)
-    model.profit(day)
+    day = model.DayModel(problem, model.unmerged_segments(problem), optimistic=True, column_w=_COLUMN_W)
+    model.add_starts(day)
+    model.add_capacity_rows(day)
+    model.add_profit(day)
     day.maximize_profit()
     nowhere = Placements.none(len(day.start))
     # The trivial plan, with all jobs on another day: CP-SAT gives a bound only with a solution.
-    model.hint(day, Plan(day.latest, nowhere, 0.0, "none"))
+    model.add_hints(day, Plan(day.latest, nowhere, 0.0, "none"))
     proven = solve(day.model, budget).result.bound
     fixed = model.fixed_money(problem)
     return np.inf if proven is None else fixed + proven / model.MONEY + 1e-9 * (1 + abs(fixed))

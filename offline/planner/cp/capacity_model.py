@@ -16,7 +16,7 @@ import numpy as np
 
 from dardis.model.arrays import Bools, Ints
 from dardis.model.step_function import StepFunction
-from offline.planner.day_problem import Problem
+from offline.planner.day_problem import DayProblem
 
 MOST_UNIONS = 31
 """Most unions of the jobs' node groups."""
@@ -26,7 +26,7 @@ _AFTER_ALL = 1 << 61
 
 
 @dataclass(frozen=True)
-class Row:
+class CapacityRow:
     """Concurrent jobs' total `demand` (jobs,) never exceeds `free`."""
 
     demand: Ints
@@ -44,12 +44,12 @@ class Row:
         return np.array([self.free.integral(int(a), int(b)) for a, b in pairwise(edges)])
 
 
-def rows(problem: Problem) -> list[Row]:
+def rows(problem: DayProblem) -> list[CapacityRow]:
     """Rows that some jobs could violate."""
     jobs, platform = problem.jobs, problem.platform
     capacity = platform.group_capacity
     able = able_groups(problem)
-    taken = Taken.of_problem(problem)
+    taken = OccupiedSpans.of_problem(problem)
     found = []
     for union in _unions(able):
         inside = np.array([bits > 0 and bits & ~union == 0 for bits in able])
@@ -62,11 +62,11 @@ def rows(problem: Problem) -> list[Row]:
             half = int(most[kind]) // 2
             large = np.where(inside & (request > half), jobs.units, 0)
             holds = (platform.capacity[:, kind] > half).astype(np.int64)
-            found.append(_row(large, holds, nodes, *taken.whole(kind, half, platform.capacity[:, kind])))
+            found.append(_row(large, holds, nodes, *taken.blocked_spans(kind, half, platform.capacity[:, kind])))
     return [row for row in found if row is not None]
 
 
-def able_groups(problem: Problem) -> list[int]:
+def able_groups(problem: DayProblem) -> list[int]:
     """Node groups able to run each job, as bits."""
     jobs = problem.jobs
     asked = [*zip(jobs.groups.tolist(), map(tuple, jobs.request.tolist()), strict=True)]
@@ -82,15 +82,17 @@ def _unions(able: Sequence[int]) -> list[int]:
     return sorted({reduce(or_, chosen) for chosen in joined})
 
 
-def _row(demand: Ints, capacity: Ints, nodes: Bools, node: Ints, start: Ints, end: Ints, amount: Ints) -> Row | None:
+def _row(
+    demand: Ints, capacity: Ints, nodes: Bools, node: Ints, start: Ints, end: Ints, amount: Ints
+) -> CapacityRow | None:
     there = nodes[node]
     used = StepFunction.from_spans(start[there], end[there], amount[there])
     free = StepFunction(used.times, np.maximum(int(capacity[nodes].sum()) - used.values, 0))
-    return Row(demand, free) if int(demand.sum()) > int(free.values.min()) else None
+    return CapacityRow(demand, free) if int(demand.sum()) > int(free.values.min()) else None
 
 
 @dataclass(frozen=True)
-class Taken:
+class OccupiedSpans:
     """Disjoint spans `[start, end)` of nodes closed or in use."""
 
     closed: tuple[Ints, Ints, Ints]
@@ -101,7 +103,7 @@ class Taken:
     capacity: Ints
 
     @classmethod
-    def of_problem(cls, problem: Problem) -> Taken:
+    def of_problem(cls, problem: DayProblem) -> OccupiedSpans:
         """Collect running jobs and maintenance."""
         platform, running = problem.platform, problem.running
         in_maintenance = sorted({node for window in platform.maintenance for node in window.nodes})
@@ -110,7 +112,9 @@ class Taken:
         pieces = [
             (node, *piece, place)
             for place, node in enumerate(running.placed.nodes.tolist())
-            for piece in _outside(int(running.start[job[place]]), int(running.finish[job[place]]), spans.get(node, []))
+            for piece in _open_pieces(
+                int(running.start[job[place]]), int(running.finish[job[place]]), spans.get(node, [])
+            )
         ]
         node, start, end, place = np.array(pieces, dtype=np.int64).reshape(-1, 4).T
         closed = [(n, *span) for n, windows in spans.items() for span in windows]
@@ -120,16 +124,16 @@ class Taken:
 
     def amounts(self, kind: int) -> tuple[Ints, Ints, Ints, Ints]:
         """Node, start, end and used amount of a kind."""
-        return self._joined(self.capacity[self.closed[0], kind], self.request[:, kind])
+        return self._join_spans(self.capacity[self.closed[0], kind], self.request[:, kind])
 
-    def whole(self, kind: int, half: int, capacity: Ints) -> tuple[Ints, Ints, Ints, Ints]:
+    def blocked_spans(self, kind: int, half: int, capacity: Ints) -> tuple[Ints, Ints, Ints, Ints]:
         """Spans of nodes with more than `half` when empty, but not in the span."""
         large = capacity > half
         left = capacity[self.used[0]] - self.request[:, kind]
         alone = _first_of_node(*self.used, large[self.used[0]] & (left <= half))
-        return self._joined(large[self.closed[0]].astype(np.int64), alone.astype(np.int64))
+        return self._join_spans(large[self.closed[0]].astype(np.int64), alone.astype(np.int64))
 
-    def _joined(self, closed: Ints, used: Ints) -> tuple[Ints, Ints, Ints, Ints]:
+    def _join_spans(self, closed: Ints, used: Ints) -> tuple[Ints, Ints, Ints, Ints]:
         node, start, end = (np.concatenate(pair) for pair in zip(self.closed, self.used, strict=True))
         return node, start, end, np.concatenate([closed, used])
 
@@ -144,7 +148,7 @@ def _first_of_node(node: Ints, start: Ints, end: Ints, blocks: Bools) -> Bools:
     return kept
 
 
-def _outside(start: int, end: int, closed: list[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+def _open_pieces(start: int, end: int, closed: list[tuple[int, int]]) -> Iterator[tuple[int, int]]:
     for begin, until in closed:
         if start < min(begin, end):
             yield start, min(begin, end)

@@ -16,8 +16,8 @@ from dardis.model.arrays import Floats, Ints
 from dardis.power.cooling import PueTable
 from dardis.solver.milp import LinearProgram, solve_lp
 from dardis.solver.result import Budget
-from offline.planner.cp.capacity_model import Row, able_groups, rows
-from offline.planner.day_problem import Problem
+from offline.planner.cp.capacity_model import CapacityRow, able_groups, rows
+from offline.planner.day_problem import DayProblem
 from offline.planner.money import account_of_running, added_w, cores_of, most_added_w, price_per_j
 
 LEVELS = 8192
@@ -32,16 +32,16 @@ class Prices:
     """`power` (segments,): money a joule. `room` (rows, segments): money a second for a unit of a row's kind."""
 
     power: Floats
-    room: Floats
+    capacity: Floats
 
 
 @dataclass(frozen=True)
 class Market:
     """A problem's data for the market; arrays (segments,) unless stated."""
 
-    problem: Problem
+    problem: DayProblem
     edges: Ints
-    rows: list[Row]
+    rows: list[CapacityRow]
     base_w: Floats
     """IT power of idle nodes and running jobs."""
     base_income: float
@@ -53,13 +53,13 @@ class Market:
     """Money a second, (segments, levels)."""
     watts: Floats
     """Of jobs, (jobs,)."""
-    earned: Floats
+    income_rate: Floats
     """Of jobs, money a second, (jobs,)."""
     possible: Ints
     """Jobs that fit a node and may start in the day."""
 
     @classmethod
-    def of_problem(cls, problem: Problem) -> Market:
+    def of_problem(cls, problem: DayProblem) -> Market:
         """Derive the market's data from a problem."""
         base, edges = account_of_running(problem), problem.conditions.edges
         found = rows(problem)
@@ -78,17 +78,17 @@ class Market:
 
     def bound(self, prices: Prices) -> float:
         """Upper bound on the profit of any plan."""
-        bound, _, _ = self.answer(prices)
+        bound, _, _ = self.bound_and_demand(prices)
         return bound
 
-    def answer(self, prices: Prices) -> tuple[float, Floats, Floats]:
+    def bound_and_demand(self, prices: Prices) -> tuple[float, Floats, Floats]:
         """The bound, and excess demand for power (W·s) and rows.
 
         Excess demand is the bound's slope: prices of goods in excess demand should rise.
         """
         gain, asked_power, asked_room = self._jobs(prices)
         sold, level = self._supplier(prices.power)
-        letting = (prices.room * self.free).sum()
+        letting = (prices.capacity * self.free).sum()
         supplied = (level - self.base_w) * self.seconds
         total = self.base_income + gain + sold.sum() + letting
         safe = 1e-11 * (abs(self.base_income) + abs(gain) + np.abs(sold).sum() + letting)
@@ -125,9 +125,9 @@ class Market:
         earliest, duration = jobs.earliest[block, None], jobs.duration[block, None]
         wished = np.concatenate([np.tile(edges, (len(block), 1)), edges[None, :] - duration], axis=1)
         start = np.maximum(wished, earliest)
-        gain = self.earned[block, None] * self._between(start, duration, np.ones(len(self.seconds)))
+        gain = self.income_rate[block, None] * self._between(start, duration, np.ones(len(self.seconds)))
         gain -= self.watts[block, None] * self._between(start, duration, prices.power)
-        for row, price in zip(self.rows, prices.room, strict=True):
+        for row, price in zip(self.rows, prices.capacity, strict=True):
             if price.any():
                 gain -= row.demand[block, None] * self._between(start, duration, price)
         best = gain.argmax(axis=1)
@@ -146,7 +146,7 @@ class Market:
         return np.asarray(np.maximum(high - low, 0), dtype=np.float64)
 
 
-def _power_reach(problem: Problem, base_w: Floats, count: int) -> Floats:
+def _power_reach(problem: DayProblem, base_w: Floats, count: int) -> Floats:
     low = float(base_w.min())
     high = float(base_w.max()) + most_added_w(problem)
     inner = np.zeros(0)

@@ -17,8 +17,8 @@ from dardis.model.job import NO_TIME
 from dardis.model.node_sets import units_in
 from dardis.power.cooling import PueTable
 from dardis.solver.cpsat import new_model, weighted_sum
-from offline.planner.cp.capacity_model import Row, Taken, able_groups, rows
-from offline.planner.day_problem import Plan, Problem
+from offline.planner.cp.capacity_model import CapacityRow, OccupiedSpans, able_groups, rows
+from offline.planner.day_problem import DayProblem, Plan
 from offline.planner.money import account_of_running, added_w, cores_of, most_added_w, price_per_j
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ class Segments:
     base_w: Floats
 
 
-def unmerged(problem: Problem) -> Segments:
+def unmerged_segments(problem: DayProblem) -> Segments:
     """The conditions' own segments.
 
     Merged segments give no bound: where cooling gets cheaper with load, separate hours cost less than their mean.
@@ -71,7 +71,7 @@ class Lookup:
 class DayModel:
     """The model and its variables."""
 
-    problem: Problem
+    problem: DayProblem
     segments: Segments
     optimistic: bool = False
     """Round so that no plan exceeds the maximum, and let jobs wait for another day."""
@@ -83,7 +83,7 @@ class DayModel:
     """By job and node: whether a first, second, … unit is there."""
     clipped: list[tuple[IntVar, int, int, int]] = field(default_factory=list)
     """Variables min(start + seconds, edge): variable, job, seconds, edge."""
-    looked_up: list[Lookup] = field(default_factory=list)
+    lookups: list[Lookup] = field(default_factory=list)
     terms: list[tuple[LinearExpr | int, int]] = field(default_factory=list)
     """Expressions with weights."""
 
@@ -114,7 +114,7 @@ class DayModel:
         return np.maximum(self.soonest, end if self.optimistic else last)
 
 
-def starts(day: DayModel, begun: Ints | None = None) -> None:
+def add_starts(day: DayModel, begun: Ints | None = None) -> None:
     """Add starts from `earliest` to the horizon, or to `begun` if later."""
     jobs, end = day.problem.jobs, day.problem.conditions.end
     latest = day.latest if begun is None else np.maximum(day.latest, begun)
@@ -130,12 +130,12 @@ def starts(day: DayModel, begun: Ints | None = None) -> None:
         day.runs.append(day.model.new_optional_fixed_size_interval_var(start, length, today, f"run{place}"))
 
 
-def unit_intervals(problem: Problem) -> int:
+def unit_intervals(problem: DayProblem) -> int:
     """Number of unit intervals in the thesis's model."""
     return int(_most_units(problem).sum())
 
 
-def _most_units(problem: Problem) -> Ints:
+def _most_units(problem: DayProblem) -> Ints:
     jobs, platform = problem.jobs, problem.platform
     in_group = np.zeros((len(jobs.number), len(platform.groups)), dtype=np.int64)
     for job, (bits, request) in enumerate(zip(able_groups(problem), jobs.request.tolist(), strict=True)):
@@ -144,7 +144,7 @@ def _most_units(problem: Problem) -> Ints:
     return np.minimum(in_group, jobs.units[:, None])[:, platform.group_of_node]
 
 
-def capacity_on_nodes(day: DayModel) -> None:
+def add_node_capacity(day: DayModel) -> None:
     """Assign every unit to a node (alternative), within capacity (cumulative)."""
     most = _most_units(day.problem)
     on_node: list[list[tuple[int, IntervalVar]]] = [[] for _ in range(day.problem.platform.node_count)]
@@ -165,12 +165,12 @@ def capacity_on_nodes(day: DayModel) -> None:
             continue
         wanted = int(day.problem.jobs.units[job]) * day.runs[job].presence_literals()[0]
         day.model.add(sum(placed) == wanted)
-    _no_node_overfull(day, on_node)
+    _limit_node_use(day, on_node)
 
 
-def _no_node_overfull(day: DayModel, on_node: list[list[tuple[int, IntervalVar]]]) -> None:
+def _limit_node_use(day: DayModel, on_node: list[list[tuple[int, IntervalVar]]]) -> None:
     platform, request = day.problem.platform, day.problem.jobs.request
-    taken = Taken.of_problem(day.problem)
+    taken = OccupiedSpans.of_problem(day.problem)
     for kind in range(len(platform.kinds)):
         node, start, end, amount = taken.amounts(kind)
         for place, there in enumerate(on_node):
@@ -180,13 +180,13 @@ def _no_node_overfull(day: DayModel, on_node: list[list[tuple[int, IntervalVar]]
             _cumulative(day, of_kind + fixed, int(platform.capacity[place, kind]))
 
 
-def capacity_in_sums(day: DayModel) -> None:
+def add_capacity_rows(day: DayModel) -> None:
     """Limit capacity by rows: necessary, not always sufficient."""
     for row in rows(day.problem):
-        capacity_of_row(day, row)
+        add_capacity_row(day, row)
 
 
-def capacity_of_row(day: DayModel, row: Row) -> None:
+def add_capacity_row(day: DayModel, row: CapacityRow) -> None:
     """Add a row's cumulative."""
     most, start, end, missing = row.fixed()
     some = np.flatnonzero(row.demand)
@@ -228,7 +228,7 @@ def _cumulative(day: DayModel, there: list[tuple[IntervalVar, int]], capacity: i
         day.model.add_cumulative([interval for interval, _ in there], [amount for _, amount in there], capacity)
 
 
-def overlaps(day: DayModel) -> list[list[tuple[int, LinearExpr | int]]]:
+def add_overlaps(day: DayModel) -> list[list[tuple[int, LinearExpr | int]]]:
     """Jobs and their seconds by segment (thesis: overlapLength)."""
     edges = day.segments.edges.tolist()
     found: list[list[tuple[int, LinearExpr | int]]] = [[] for _ in edges[1:]]
@@ -253,24 +253,24 @@ def _before(day: DayModel, job: int, seconds: int, low: int, high: int, edge: in
     return earlier
 
 
-def profit(day: DayModel) -> None:
+def add_profit(day: DayModel) -> None:
     """Add income minus energy and cooling costs."""
     watts, income = added_w(day.problem), cores_of(day.problem) * day.problem.jobs.income / 3600
     rounded = np.ceil if day.optimistic else np.round
     power = np.round(POWER * watts).astype(np.int64)
-    for place, there in enumerate(overlaps(day)):
+    for place, there in enumerate(add_overlaps(day)):
         worth = rounded(MONEY * (income - watts * day.segments.price_per_j[place])).astype(np.int64)
         day.terms += [(seconds, int(worth[job])) for job, seconds in there]
-        cooling(day, place, there, worth, power)
+        add_cooling(day, place, there, worth, power)
 
 
-def fixed_money(problem: Problem) -> float:
+def fixed_money(problem: DayProblem) -> float:
     """Constant profit outside the objective, without cooling."""
     running = account_of_running(problem)
     return running.income_eur - float((price_per_j(problem) * running.it_w * np.diff(running.edges)).sum())
 
 
-def cooling(day: DayModel, place: int, there: list[tuple[int, LinearExpr | int]], worth: Ints, power: Ints) -> None:
+def add_cooling(day: DayModel, place: int, there: list[tuple[int, LinearExpr | int]], worth: Ints, power: Ints) -> None:
     """Add a segment's cooling cost, looked up by mean power (thesis eq. 6.4: element)."""
     segment = day.segments
     seconds = int(segment.edges[place + 1] - segment.edges[place])
@@ -288,7 +288,7 @@ def cooling(day: DayModel, place: int, there: list[tuple[int, LinearExpr | int]]
     cost = day.model.new_int_var(min(money), max(money), f"cooling{place}")
     day.model.add_element(index, money, cost)
     day.terms.append((cost, -1))
-    day.looked_up.append(Lookup(index, cost, money, worth, power, fixed, column))
+    day.lookups.append(Lookup(index, cost, money, worth, power, fixed, column))
 
 
 def _cooling_table(day: DayModel, place: int, columns: int, parts: int) -> Floats:
@@ -310,7 +310,7 @@ def _cooling_table(day: DayModel, place: int, columns: int, parts: int) -> Float
     return least
 
 
-def hint(day: DayModel, plan: Plan) -> int:
+def add_hints(day: DayModel, plan: Plan) -> int:
     """Hint all variables, because CP-SAT ignores partial hints. Return the objective."""
     for start, run, begun in zip(day.start, day.runs, plan.start.tolist(), strict=True):
         day.model.add_hint(start, begun)
@@ -320,7 +320,7 @@ def hint(day: DayModel, plan: Plan) -> int:
         day.model.add_hint(variable, min(int(plan.start[job]) + seconds, edge))
     objective = 0
     finish = plan.start + day.problem.jobs.duration
-    for lookup, (low, high) in zip(day.looked_up, pairwise(day.segments.edges.tolist()), strict=True):
+    for lookup, (low, high) in zip(day.lookups, pairwise(day.segments.edges.tolist()), strict=True):
         ran = np.clip(np.minimum(finish, high) - np.maximum(plan.start, low), 0, None)
         index = (lookup.fixed + int(lookup.watts @ ran)) // lookup.column
         day.model.add_hint(lookup.index, index)

@@ -21,9 +21,9 @@ from dardis.solver import result
 from dardis.solver.cpsat import new_model, solve, weighted_sum
 from dardis.solver.milp import LinearProgram, solve_lp
 from dardis.solver.result import Budget, Ended, Result
-from offline.planner.budget import Effort, Watch
-from offline.planner.cp.capacity_model import Row, able_groups, rows
-from offline.planner.day_problem import Problem, StoppedBy
+from offline.planner.budget import SearchBudget, Watch
+from offline.planner.cp.capacity_model import CapacityRow, able_groups, rows
+from offline.planner.day_problem import DayProblem, StoppedBy
 from offline.planner.money import account_of, added_w, cores_of, most_added_w, price_per_j
 
 if TYPE_CHECKING:
@@ -40,18 +40,18 @@ Settle = Callable[[Ints], tuple[Ints, float]]
 """Maps wished starts to feasible starts with values."""
 
 
-def polish(problem: Problem, start: Ints, budget: Effort, watch: Watch, settle: Settle | None = None) -> Ints:
+def polish(problem: DayProblem, start: Ints, budget: SearchBudget, watch: Watch, settle: Settle | None = None) -> Ints:
     """Starts at least as good as `start`, after `budget.iterations` steps.
 
     `settle` places and judges wished starts. Without `settle`, capacity is kept in sums and the exact account judges.
     """
-    judge = settle if settle is not None else lambda wished: (wished, value(problem, wished))
+    judge = settle if settle is not None else lambda wished: (wished, penalised_profit(problem, wished))
     found = rows(problem)
     best, (_, most) = start, judge(start)
     for step in range(budget.iterations):
         if watch.over():
             break
-        free = _free(problem, best, budget.seed, step)
+        free = _choose_movable(problem, best, budget.seed, step)
         if not len(free):
             break
         bounds = result.Budget(STEP_S, max(watch.left_s, 1e-3), seed=budget.seed)
@@ -68,13 +68,13 @@ def polish(problem: Problem, start: Ints, budget: Effort, watch: Watch, settle: 
     return best
 
 
-def value(problem: Problem, start: Ints) -> float:
+def penalised_profit(problem: DayProblem, start: Ints) -> float:
     """Profit minus a large penalty for strict limits."""
     account = account_of(problem, start)
     return account.profit - OVER_LIMIT * account.over_limit_kwh
 
 
-def _free(problem: Problem, start: Ints, seed: int, step: int) -> Ints:
+def _choose_movable(problem: DayProblem, start: Ints, seed: int, step: int) -> Ints:
     """Choose jobs at random, by core-seconds. Odd steps prefer starts near a random time."""
     day, jobs = problem.conditions, problem.jobs
     possible = np.flatnonzero(
@@ -102,7 +102,7 @@ class MarginalProfit:
     """Marginal profit of jobs by segment."""
 
     edges: Ints
-    earned: Floats
+    income_rate: Floats
     """(jobs,), money a second."""
     watts: Floats
     """(jobs,)."""
@@ -110,7 +110,7 @@ class MarginalProfit:
     """(segments,), money a joule."""
 
     @classmethod
-    def of_plan(cls, problem: Problem, start: Ints) -> MarginalProfit:
+    def of_plan(cls, problem: DayProblem, start: Ints) -> MarginalProfit:
         """Derive marginal prices from a plan."""
         conditions, it_w = problem.conditions, account_of(problem, start).it_w
         known = getattr(problem.cooling, "most_it_w", np.inf)
@@ -124,7 +124,7 @@ class MarginalProfit:
     def of(self, job: Ints, start: Ints, duration: Ints) -> Floats:
         """Profit of jobs with the given starts."""
         return np.asarray(
-            self.earned[job] * self._between(start, duration, np.ones_like(self.power))
+            self.income_rate[job] * self._between(start, duration, np.ones_like(self.power))
             - self.watts[job] * self._between(start, duration, self.power)
         )
 
@@ -137,16 +137,16 @@ class MarginalProfit:
 class Window:
     """A plan with movable jobs, and the capacity left by others."""
 
-    problem: Problem
+    problem: DayProblem
     start: Ints
     """The plan, (jobs,)."""
-    free: Ints
+    movable: Ints
     """The movable jobs."""
     rows: list[tuple[Ints, Extremes]]
     """Demand of movable jobs, and capacity left."""
 
     @classmethod
-    def of_plan(cls, problem: Problem, start: Ints, free: Ints, rows: list[Row]) -> Window:
+    def of_plan(cls, problem: DayProblem, start: Ints, free: Ints, rows: list[CapacityRow]) -> Window:
         """Make some jobs movable."""
         stays = np.ones(len(start), dtype=bool)
         stays[free] = False
@@ -163,7 +163,7 @@ class Window:
     def improve(self, profit: MarginalProfit, budget: Budget) -> tuple[Ints, Result]:
         """All jobs' starts after the best moves, and the solver's result."""
         choices = self._all_choices(profit)
-        starts = self._rounded(choices, self._relaxed(choices, budget))
+        starts = self._round_shares(choices, self._solve_relaxation(choices, budget))
         model = new_model()
         literals = [model.new_bool_var("") for _ in choices.start]
         for literal, hint in zip(literals, starts.tolist(), strict=True):
@@ -178,17 +178,17 @@ class Window:
         moved = self.start.copy()
         if answer.result.found:
             taken = answer.values(literals).astype(bool)
-            moved[self.free] = choices.start[taken]
+            moved[self.movable] = choices.start[taken]
         return moved, answer.result
 
     def _all_choices(self, profit: MarginalProfit) -> Choices:
-        starts = [self._choices(place, profit) for place in range(len(self.free))]
+        starts = [self._choices(place, profit) for place in range(len(self.movable))]
         counts = np.array([len(each) for each in starts])
         place = np.repeat(np.arange(len(starts)), counts)
-        start, job = np.concatenate(starts), self.free[place]
+        start, job = np.concatenate(starts), self.movable[place]
         finish = start + self.problem.jobs.duration[job]
-        now = self.start[self.free]
-        ends = now + self.problem.jobs.duration[self.free]
+        now = self.start[self.movable]
+        ends = now + self.problem.jobs.duration[self.movable]
         grid = np.arange(min(int(now.min()), int(start.min())), int(max(finish.max(), ends.max())) + GRID_S, GRID_S)
         cuts = np.unique(np.concatenate([grid, now, ends]))
         begin = np.searchsorted(cuts, start, side="right") - 1
@@ -196,8 +196,8 @@ class Window:
         value = profit.of(job, start, self.problem.jobs.duration[job])
         return Choices(place, offsets_of(counts), start, value, cuts, begin, end)
 
-    def _relaxed(self, choices: Choices, budget: Budget) -> Floats:
-        count, jobs = len(choices.start), len(self.free)
+    def _solve_relaxation(self, choices: Choices, budget: Budget) -> Floats:
+        count, jobs = len(choices.start), len(self.movable)
         row, column, value = [choices.place], [np.arange(count)], [np.ones(count)]
         lower, upper = [np.ones(jobs)], [np.ones(jobs)]
         rows_, columns = jobs, count
@@ -225,23 +225,23 @@ class Window:
         answer = solve_lp(program, budget)
         return answer.values[:count] if answer.result.found else np.zeros(count)
 
-    def _rounded(self, choices: Choices, share: Floats) -> Ints:
+    def _round_shares(self, choices: Choices, share: Floats) -> Ints:
         """Select a choice for each job: the largest share that fits, largest jobs first.
 
         A stuck job comes first in the next attempt. Results worse than the current plan are rejected.
         """
-        stay: Ints = (choices.start == self.start[self.free][choices.place]).astype(np.int64)
-        size = self.problem.jobs.duration[self.free] * cores_of(self.problem)[self.free]
+        stay: Ints = (choices.start == self.start[self.movable][choices.place]).astype(np.int64)
+        size = self.problem.jobs.duration[self.movable] * cores_of(self.problem)[self.movable]
         order = np.argsort(-size, kind="stable").tolist()
         for _ in range(ATTEMPTS):
-            taken, stuck = self._packed(choices, share, order)
+            taken, stuck = self._pack_choices(choices, share, order)
             if stuck is None:
                 return taken if float(taken @ choices.value) > float(stay @ choices.value) else stay
             order.remove(stuck)
             order.insert(0, stuck)
         return stay
 
-    def _packed(self, choices: Choices, share: Floats, order: list[int]) -> tuple[Ints, int | None]:
+    def _pack_choices(self, choices: Choices, share: Floats, order: list[int]) -> tuple[Ints, int | None]:
         left = [(demand, row.over(choices.cuts[:-1], choices.cuts[1:])) for demand, row in self.rows]
         taken = np.zeros(len(share), dtype=np.int64)
         for place in order:
@@ -268,7 +268,7 @@ class Window:
         Candidates are on a grid, at the earliest start, or aligned with a segment's beginning or end.
         """
         jobs, conditions = self.problem.jobs, self.problem.conditions
-        job = int(self.free[place])
+        job = int(self.movable[place])
         now, length = int(self.start[job]), int(jobs.duration[job])
         soonest = max(int(jobs.earliest[job]), conditions.start)
         last = conditions.end if jobs.latest[job] == NO_TIME else min(conditions.end, int(jobs.latest[job]))

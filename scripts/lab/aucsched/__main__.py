@@ -6,10 +6,10 @@ from collections import defaultdict
 from pathlib import Path
 
 from dardis.workload.generate import MOST_HOURS
-from scripts.lab.aucsched.cases import MACHINE_OF, Case, asked_runs
+from scripts.lab.aucsched.cases import MACHINE_OF, Case, requested_runs
 from scripts.lab.aucsched.figures import Figures, measured, read_kept, write_kept
 from scripts.lab.aucsched.page import Found, draw_footprints, draw_utilisation, page
-from scripts.lab.kit.cache import Metrics, done, tell_missing
+from scripts.lab.kit.cache import Metrics, report_missing, run_missing
 from scripts.lab.kit.options import count, counts, decimal, parser_of, prepared, some_of
 from scripts.lab.kit.page import publish, write_csv
 
@@ -31,11 +31,11 @@ def main() -> int:
     out = options.out
     large = options.seeds[: options.seeds_large]
     seeds = {table: large if MACHINE_OF[table] == "L" else options.seeds for table in options.tables}
-    asked = list(asked_runs(seeds, options.hours, out))
+    asked = list(requested_runs(seeds, options.hours, out))
     kept = read_kept()
     known = {} if options.anew else {one: kept[one.name] for *_, one in asked if one.name in kept}
     left = dict.fromkeys(one for *_, one in asked if one not in known)
-    known |= done(left, out, options.processes, options.limit)
+    known |= run_missing(left, out, options.processes, options.limit)
     if options.keep:
         write_kept(kept | {one.name: metrics for one, metrics in known.items()})
     runs: dict[tuple[Case, str], list[Metrics]] = defaultdict(list)
@@ -47,7 +47,7 @@ def main() -> int:
     draw_utilisation(out / "utilisation", found)
     draw_footprints(out / "footprints", found)
     publish(out / "aucsched.md", page(found, options.hours))
-    return tell_missing(len({one for _, _, _, one in asked}) - len(known))
+    return report_missing(len({one for _, _, _, one in asked}) - len(known))
 
 
 def _write_figures(path: Path, found: Found) -> None:

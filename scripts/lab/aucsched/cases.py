@@ -10,7 +10,7 @@ from typing import Final
 from dardis.dispatch.auction.setups import AUCTION_SETUPS
 from dardis.workload.csv_trace import write_table
 from dardis.workload.generate import MACHINES, WORKLOADS, Auction, generate_auction
-from scripts.lab.kit.cache import Run, kept_file
+from scripts.lab.kit.cache import Run, cached_file
 from scripts.lab.kit.command import PLATFORMS
 
 MACHINE_OF: Final = {"5": "S", "6": "M", "7": "L", "8": "L"}
@@ -19,10 +19,10 @@ ADDITIONAL: Final = "8"
 CONTIGUOUS: Final = {1: 0, 2: 50, 3: 100}
 """Percent of the jobs of each version that ask for neighbouring nodes."""
 
-Asked = tuple[str, ...]
+DispatcherSettings = tuple[str, ...]
 """A dispatcher, and what is set."""
 EASY, PRINTED, LATE = "easy", "aucsched, as printed", "dardis-late"
-CONTENDERS: Final[dict[str, Asked]] = {
+CONTENDERS: Final[dict[str, DispatcherSettings]] = {
     EASY: ("easy", "node_choice=best-fit"),
     "easy, contiguous": ("easy", "node_choice=contiguous"),
     LATE: ("dardis-late",),
@@ -35,7 +35,7 @@ CONTENDERS: Final[dict[str, Asked]] = {
 """Of tables 5 to 7, those that take least time first."""
 _SEARCH: Final = AUCTION_SETUPS["aucsched"].search_nodes
 _LARGEST: Final = "bids_per_job=15"
-KINDS: Final[dict[str, Asked]] = {
+KINDS: Final[dict[str, DispatcherSettings]] = {
     "": (),
     "largest": (_LARGEST,),
     "largest - longsolve": (_LARGEST, f"search_nodes={2 * _SEARCH}"),
@@ -70,7 +70,7 @@ class Case:
         return PLATFORMS / f"auction-{MACHINES[self.machine]}.toml"
 
     @property
-    def contenders(self) -> dict[str, Asked]:
+    def contenders(self) -> dict[str, DispatcherSettings]:
         """Who is run, by label; late binding where no job has a shape, which it does not obey."""
         if self.table == ADDITIONAL:
             printed = ("aucsched", "slurm_bids=off", "alpha=paper", *KINDS[self.kind])
@@ -82,7 +82,7 @@ class Case:
         """Its jobs, drawn if they are not there."""
         path = out / "traces" / f"{self.machine}-{self.workload}.{self.version}-{hours:g}h-{seed}.csv"
         wanted = Auction(self.workload, self.machine, CONTIGUOUS[self.version], hours)
-        return kept_file(path, lambda draft: write_table(generate_auction(wanted, seed), draft))
+        return cached_file(path, lambda draft: write_table(generate_auction(wanted, seed), draft))
 
 
 def cases_of(table: str) -> list[Case]:
@@ -94,7 +94,7 @@ def cases_of(table: str) -> list[Case]:
     return [case for case in every if (case.kind, case.version) != ("contigonlybids", 3)]
 
 
-def asked_runs(seeds: dict[str, list[int]], hours: float, out: Path) -> Iterator[tuple[Case, str, int, Run]]:
+def requested_runs(seeds: dict[str, list[int]], hours: float, out: Path) -> Iterator[tuple[Case, str, int, Run]]:
     """Every run of tables with their seeds, in the order in which they are worth having.
 
     Seed by seed, then table by table, and in a table those first that take least time.

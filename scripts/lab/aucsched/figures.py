@@ -115,7 +115,7 @@ def over_cases(rows: Sequence[Figures]) -> Figures:
     return Figures(*(fmean(values) for values in zip(*rows, strict=True)))
 
 
-def together(rows: Sequence[Measured]) -> Measured:
+def mean_over_versions(rows: Sequence[Measured]) -> Measured:
     """Means of ours over workload versions, at least one; `seeds` are the fewest that one of them has."""
     proven = [one.proven for one in rows if one.proven is not None]
     return Measured(

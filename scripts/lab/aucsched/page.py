@@ -19,9 +19,18 @@ from scripts.lab.aucsched.cases import (
     Case,
     cases_of,
 )
-from scripts.lab.aucsched.figures import AUCSCHED, BACKFILLING, SEEDS, TABLES, Figures, Measured, over_cases, together
+from scripts.lab.aucsched.figures import (
+    AUCSCHED,
+    BACKFILLING,
+    SEEDS,
+    TABLES,
+    Figures,
+    Measured,
+    mean_over_versions,
+    over_cases,
+)
 from scripts.lab.kit.drawing import draw_legend, save, sheet
-from scripts.lab.kit.page import NOTHING, beside, markdown, table
+from scripts.lab.kit.page import NOTHING, markdown, paired_head, table
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -139,7 +148,7 @@ def _changes(found: Found, tables: Sequence[str]) -> list[str]:
         ours = change({case: (found[case, PRINTED].figures, found[case, EASY].figures) for case in both})
         cells = [f"{value:+.1f}" for pair in zip(theirs, ours, strict=True) for value in pair]
         rows.append([f"{number} ({both[0].machine})", str(len(both)), *cells])
-    return table(["table", "cases", *beside(Change._fields, "paper")], rows)
+    return table(["table", "cases", *paired_head(Change._fields, "paper")], rows)
 
 
 def _means(found: Found, number: str) -> list[list[str]]:
@@ -155,7 +164,7 @@ def _means(found: Found, number: str) -> list[list[str]]:
         for label in CONTENDERS:
             of = [found[case, label] for case in cases if (case, label) in found]
             if len(of) == len(cases):
-                rows.append([*place, f"`{label}`", *_measured_cells(together(of))])
+                rows.append([*place, f"`{label}`", *_measured_cells(mean_over_versions(of))])
     return rows
 
 

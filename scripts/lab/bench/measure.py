@@ -98,6 +98,6 @@ def row_of(
     return Row(comparison, program, jobs, spent, peak, ratio, ratio_of, goal, notes)
 
 
-def over(above: Sequence[Cost], below: Sequence[Cost]) -> Spread:
+def cpu_ratio(above: Sequence[Cost], below: Sequence[Cost]) -> Spread:
     """CPU time over CPU time, turn by turn."""
     return Spread.ratio([cost.cpu_s for cost in above], [cost.cpu_s for cost in below])

@@ -22,7 +22,7 @@ from scripts.lab.bench.bare_easy import read_jobs
 from scripts.lab.bench.comparisons import JOBS, comparisons
 from scripts.lab.bench.from_python import from_python
 from scripts.lab.bench.live import live
-from scripts.lab.bench.measure import Cost, Row, in_turns, output_of, over, row_of, run_once
+from scripts.lab.bench.measure import Cost, Row, cpu_ratio, in_turns, output_of, row_of, run_once
 from scripts.lab.bench.over_ranks import over_ranks
 from scripts.lab.bench.planning import planning, plans
 from scripts.lab.bench.rounds import rounds
@@ -102,7 +102,7 @@ def beside(
     costs = in_turns(commands, bench.repeats)
     rows = [row(case, program, runs) for program, runs in costs.items()]
     theirs, ours = list(costs.values())[-2:]
-    times = over(ours, theirs) if upside else over(theirs, ours)
+    times = cpu_ratio(ours, theirs) if upside else cpu_ratio(theirs, ours)
     return [*rows[:-1], replace(rows[-1], ratio=times, ratio_of=ratio_of, goal=goal)]
 
 
@@ -129,7 +129,7 @@ def search_ways(bench: Bench) -> list[Row]:
         )
         with_it, without = costs.values()
         rows.append(row_of(name, "with", jobs, with_it))
-        lost = over(without, with_it)
+        lost = cpu_ratio(without, with_it)
         rows.append(replace(row_of(name, "without", jobs, without), ratio=lost, ratio_of="CPU time / with", goal="> 1"))
     return rows
 
@@ -212,7 +212,7 @@ def ten_jobs(bench: Bench) -> list[Row]:
         run_once(commands[name])
     costs = in_turns(commands, bench.repeats)
     theirs, *ours = (row(case, name, runs) for name, runs in costs.items())
-    times = [over(costs[one.program], costs[numpy]) for one in ours]
+    times = [cpu_ratio(costs[one.program], costs[numpy]) for one in ours]
     name_of = "CPU time / that of importing NumPy"
     return [replace(theirs, jobs=0), *(replace(a, ratio=b, ratio_of=name_of) for a, b in zip(ours, times, strict=True))]
 

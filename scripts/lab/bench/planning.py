@@ -11,7 +11,7 @@ from pathlib import Path
 from offline.planner.budget import Watch
 from offline.planner.day_planner import plan
 from offline.planner.searches import multi_search
-from scripts.lab.bench.measure import Row, cpu_of, in_turns, over, row_of, run_once
+from scripts.lab.bench.measure import Row, cpu_of, cpu_ratio, in_turns, row_of, run_once
 from scripts.lab.kit.command import PLATFORMS, ROOT
 from scripts.lab.kit.spread import Spread
 from scripts.lab.kit.thesis import PARTITION, TRACE
@@ -92,7 +92,7 @@ def planning(traces: Path, folder: Path, repeats: int) -> list[Row]:
         costs = in_turns({"easy": [*easy, "--no-report"], **commands}, repeats)
         jobs, goal = JOBS if "made-up" in name else 0, f"<= {MOST_S} CPU s"
         rows += [
-            row_of(name, program, jobs, costs[program], over(costs[program], costs["easy"]),
+            row_of(name, program, jobs, costs[program], cpu_ratio(costs[program], costs["easy"]),
                    "easy over its whole history", goal)
             for program in commands
         ]  # fmt: skip

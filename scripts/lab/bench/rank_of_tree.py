@@ -28,7 +28,7 @@ REPETITIONS = 31
 _TAG = 21
 
 
-class Noted(MPI.Intracomm):
+class TimedCommunicator(MPI.Intracomm):
     """A communicator that knows what CPU time passes between having a message and waiting for the next."""
 
     def __init__(self, comm: MPI.Intracomm) -> None:  # noqa: ARG002 (its handle is taken before)
@@ -100,7 +100,7 @@ def measure(comm: MPI.Intracomm, nodes: int, arity: int, jobs: int, repeats: int
     taken: dict[str, list[float]] = {"question": [], "tree": [], "collective": [], "leaf": [], "relay": [],
                                      "peak_mib": []}  # fmt: skip
     for turn in range(repeats + 1):
-        noted = Noted(comm)
+        noted = TimedCommunicator(comm)
         ground = RankGroup(noted, None, usable_cores(comm))
         driven = drive_turns(what, ground, filled_host(what, comm.rank), None)
         busy = comm.gather((noted.busy_ns, bool(bare.children)))

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from dardis.cli.progress import bar, shown
+from dardis.cli.progress import bar, run_progress
 from dardis.comparison.comparison_run import Shown, compare
 from dardis.config.comparison_spec import load_comparison
 from dardis.metrics.comparison_rows import Compared
@@ -25,7 +25,7 @@ def main(spec: str) -> None:
     """Compare what the file says, and keep nothing of it."""
     comparison = load_comparison(Path(spec))
     label = comparison.contenders[0].label
-    who = Shown(print, print, shown, bar)
+    who = Shown(print, print, run_progress, bar)
     with TemporaryDirectory() as out:
         if compare(comparison, Path(out) / "compare", (label, label), write, who).failed:
             raise SystemExit(1)

@@ -13,7 +13,7 @@ from scripts.lab.cp_2014.batches import Batch, alike
 from scripts.lab.cp_2014.figures import contenders, load, recorded
 from scripts.lab.cp_2014.page import HEAD, Outcome, page, rows
 from scripts.lab.cp_2014.plots import draw
-from scripts.lab.kit.cache import Run, done, tell_missing
+from scripts.lab.kit.cache import Run, report_missing, run_missing
 from scripts.lab.kit.command import EURORA, EURORA_PLATFORM
 from scripts.lab.kit.options import parser_of, prepared
 from scripts.lab.kit.page import publish, write_csv
@@ -31,7 +31,7 @@ def all_runs(batches: list[Batch], options: argparse.Namespace) -> tuple[list[Ou
         for label, who in contenders(batch.name, options.most_places).items():
             if not options.only or label in options.only:
                 asked[batch.name, label] = Run(who, trace, EURORA_PLATFORM)
-    found = done(asked.values(), options.out, options.processes, options.limit)
+    found = run_missing(asked.values(), options.out, options.processes, options.limit)
     outcomes = []
     for batch in batches:
         ours = {
@@ -67,4 +67,4 @@ def main() -> int:
     violations = [violation for of in outcomes for done in of.done.values() for violation in done.violations]
     for violation in violations:
         sys.stderr.write(f"audit: {violation}\n")
-    return max(tell_missing(missing), int(bool(violations)))
+    return max(report_missing(missing), int(bool(violations)))

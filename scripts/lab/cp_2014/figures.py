@@ -18,12 +18,12 @@ from scripts.lab.cp_2014 import paper
 from scripts.lab.cp_2014.batches import FRAME_S, GPU, MIC, Batch
 from scripts.lab.kit.command import EURORA_PLATFORM
 
-Asked = tuple[str, ...]
+DispatcherSettings = tuple[str, ...]
 """A dispatcher, and what is set."""
 _AIMS: Final = {"MKS": "makespan", "NL": "late", "WT": "tardiness"}
 BY_QUEUE: Final = "rules, by queue"
 """Stands for PBS: who can't start is passed over; the order is that of arrival plus the queue's mean wait."""
-RULES: Final[dict[str, Asked]] = {
+RULES: Final[dict[str, DispatcherSettings]] = {
     BY_QUEUE: ("rules-df", "ordering=relaxed"),
     "rules, first come": ("rules-fcfs", "ordering=relaxed"),
     "rules, shortest first": ("rules-wt", "ordering=relaxed"),
@@ -38,14 +38,14 @@ def label_of(model: str, delta: float = 1.0) -> str:
     return model if delta == 1 else f"{model}, δ {delta:g}"
 
 
-def _model(model: str, most_places: int, delta: float = 1.0) -> Asked:
+def _model(model: str, most_places: int, delta: float = 1.0) -> DispatcherSettings:
     """A model of the thesis by its name there; a composite names after a blank what it bounds."""
     aim, _, bounded = model.partition(" ")
     settings = [f"objective={_AIMS[aim]}", f"composite={'on' if bounded else 'off'}", f"most_places={most_places}"]
     return ("pcp14", *settings, *([f"delta_0={delta:g}", f"delta_1={delta:g}"] if bounded else []))
 
 
-def contenders(batch: str, most_places: int) -> dict[str, Asked]:
+def contenders(batch: str, most_places: int) -> dict[str, DispatcherSettings]:
     """Who is run on a batch, by label: all six models on the thesis's first, its best on the others."""
     models = paper.MODELS if batch == next(iter(paper.TABLE_3_6)) else (paper.BEST,)
     asked = {label: _model(label, most_places) for label in models}
@@ -54,7 +54,7 @@ def contenders(batch: str, most_places: int) -> dict[str, Asked]:
 
 
 @dataclass(frozen=True)
-class Done:
+class BatchResult:
     """What came of a batch: `start` and `finish` of its jobs (jobs,), s, in their order; metrics.json; violations."""
 
     start: Ints
@@ -63,19 +63,19 @@ class Done:
     violations: Sequence[str] = ()
 
 
-def recorded(batch: Batch) -> Done:
+def recorded(batch: Batch) -> BatchResult:
     """What PBS did, as the trace says."""
-    return Done(batch.recorded, batch.recorded + batch.trace.runtime, {})
+    return BatchResult(batch.recorded, batch.recorded + batch.trace.runtime, {})
 
 
-def load(batch: Batch, folder: Path, metrics: Mapping[str, Any]) -> Done:
+def load(batch: Batch, folder: Path, metrics: Mapping[str, Any]) -> BatchResult:
     """Read a run and judge it."""
     schedule = read_jobs(folder / "jobs.csv")
     numbers = batch.trace.number
     found = audit(schedule, load_platform(EURORA_PLATFORM), expected=numbers.tolist())
     order = np.argsort(schedule.number)
     place = order[np.searchsorted(schedule.number[order], numbers)]
-    return Done(schedule.start[place], schedule.finish[place], metrics, [str(one) for one in found])
+    return BatchResult(schedule.start[place], schedule.finish[place], metrics, [str(one) for one in found])
 
 
 MACHINE_CORES: Final = 1024
@@ -98,7 +98,7 @@ class QueueTimes:
     late: int
 
 
-def queue_times(batch: Batch, done: Done) -> QueueTimes:
+def queue_times(batch: Batch, done: BatchResult) -> QueueTimes:
     """As table 3.4 has them."""
     counted = ~batch.running
     submit, start = batch.trace.submit[counted], done.start[counted]
@@ -124,7 +124,7 @@ class Use:
         return 100 * self.cores / MACHINE_CORES
 
 
-def use(batch: Batch, done: Done) -> Use:
+def use(batch: Batch, done: BatchResult) -> Use:
     """As table 3.5 has it, of all who ran in the frame."""
     inside = np.minimum(done.finish, batch.end) - np.maximum(done.start, batch.begin)
     share = np.maximum(inside, 0) / FRAME_S
@@ -143,7 +143,7 @@ class Curves:
     waiting: Ints
 
 
-def curves(batch: Batch, done: Done) -> Curves:
+def curves(batch: Batch, done: BatchResult) -> Curves:
     """As figures 3.1, 3.2a and their likes draw them."""
     at = np.arange(batch.begin, batch.end + 1, 60)[:, None]
     runs = (done.start <= at) & (at < done.finish)
@@ -152,7 +152,7 @@ def curves(batch: Batch, done: Done) -> Curves:
     return Curves((at[:, 0] - batch.begin) // 60, runs.sum(axis=1), runs @ cores, waits.sum(axis=1))
 
 
-def times_expected(batch: Batch, done: Done) -> Ints:
+def times_expected(batch: Batch, done: BatchResult) -> Ints:
     """Who waits, by wait over expected wait: how many lie in each span of `TIMES_EXPECTED` (as figure 3.2b)."""
     counted = ~batch.running
     wait = done.start[counted] - batch.trace.submit[counted]

@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 
 from scripts.lab.cp_2014 import paper
 from scripts.lab.cp_2014.batches import FRAME_S, Batch, distance, made_of
-from scripts.lab.cp_2014.figures import DELTAS, RULES, Done, QueueTimes, Use, label_of, queue_times, use
-from scripts.lab.kit.page import NOTHING, beside, markdown, table
+from scripts.lab.cp_2014.figures import DELTAS, RULES, BatchResult, QueueTimes, Use, label_of, queue_times, use
+from scripts.lab.kit.page import NOTHING, markdown, paired_head, table
 
 Row = tuple[object, ...]
 
@@ -19,7 +19,7 @@ class Outcome:
     """A batch and what everybody made of it, by label; who has not been run is absent."""
 
     batch: Batch
-    done: Mapping[str, Done]
+    done: Mapping[str, BatchResult]
 
     def queue_times(self, label: str) -> QueueTimes:
         """Of one."""
@@ -77,7 +77,7 @@ def _batches(outcomes: Sequence[Outcome]) -> list[str]:
     rows = []
     for place, name in enumerate(paper.MADE_OF):
         rows.append([name, *(f"{counts[place]:,}" for pair in found for counts in pair)])
-    return table(["jobs", *beside([one.batch.name for one in outcomes])], rows)
+    return table(["jobs", *paired_head([one.batch.name for one in outcomes])], rows)
 
 
 def _frames(outcomes: Sequence[Outcome]) -> Iterator[str]:
@@ -99,7 +99,7 @@ def _queue_times(of: Outcome) -> list[str]:
         values = () if ours is None else (ours.mean, *ours.parts)
         cells = _pairs(paper.TABLE_3_4.get(label, ()), values, ["{:,.2f}"] * 4)
         rows.append([label, *cells, NOTHING if ours is None else f"{ours.in_frame:,.0f}"])
-    return table(["", *beside(["all", *paper.QUEUES]), "all, until the frame ends"], rows)
+    return table(["", *paired_head(["all", *paper.QUEUES]), "all, until the frame ends"], rows)
 
 
 def _use(of: Outcome) -> list[str]:
@@ -109,7 +109,7 @@ def _use(of: Outcome) -> list[str]:
         values = () if ours is None else (ours.cores, ours.gpus, ours.mics, ours.share, ours.jobs)
         forms = ("{:.1f}", "{:.1f}", "{:.2f}", "{:.0f}", "{:.1f}")
         rows.append([label, *_pairs(paper.TABLE_3_5.get(label, ()), values, forms)])
-    return table(["", *beside(["cores", "GPUs", "MICs", "cores, %", "jobs"])], rows)
+    return table(["", *paired_head(["cores", "GPUs", "MICs", "cores, %", "jobs"])], rows)
 
 
 def _all(outcomes: Sequence[Outcome]) -> list[str]:

@@ -26,7 +26,7 @@ from dardis.registry.builders import CENTRAL
 from dardis.runs.kernel_warmup import warm
 from dardis.runs.play import play
 from dardis.runs.run_workload import Part, asked_jobs
-from scripts.lab.kit.cache import code_version, fingerprint, kept_arrays, read_arrays
+from scripts.lab.kit.cache import cached_arrays, code_version, fingerprint, read_arrays
 from scripts.lab.kit.command import EURORA_PLATFORM
 
 SEED: Final = 1
@@ -96,7 +96,7 @@ def instances(trace: Path, expected: str, jobs: int | None, folder: Path) -> Ins
     """The decisions of a run, kept in the folder, by how long jobs are expected to run."""
     told = fingerprint(trace.read_bytes(), EURORA_PLATFORM.read_bytes(), code_version())
     name = f"instances-{expected}{'' if jobs is None else f'-first-{jobs}'}-{told}.npz"
-    kept = read_arrays(kept_arrays(folder / name, lambda: _played(trace, expected, jobs)))
+    kept = read_arrays(cached_arrays(folder / name, lambda: _played(trace, expected, jobs)))
     return Instances(**kept)
 
 

@@ -12,7 +12,7 @@ from typing import Final
 
 from scripts.lab.decision_time.contenders import CONTENDERS, warm_all
 from scripts.lab.decision_time.page import Measured, Outcome, curves, draw, headlines, outcome, page, write_figures
-from scripts.lab.decision_time.workloads import Case, crowd, larger, whole
+from scripts.lab.decision_time.workloads import Case, case_of_trace, larger, queue_case
 from scripts.lab.kit.options import count, counts, parser_of, prepared
 from scripts.lab.kit.page import publish
 from scripts.lab.kit.thesis import PARTITION, TABLE_5_1, TRACE
@@ -83,9 +83,9 @@ def main() -> int:
     parser.add_argument("--only", nargs="+", choices=list(CONTENDERS), default=[], help="only these")
     options = prepared(parser, parser.parse_args())
     path, out = options.traces / TRACE, options.out
-    partition = whole(f"partition {PARTITION}", path, partition=PARTITION)
-    stress = whole(f"whole slice, first {options.stress_jobs} jobs", path, most=options.stress_jobs)
-    at_300 = [partition, stress, crowd(path, WAITING, CYCLES)]
+    partition = case_of_trace(f"partition {PARTITION}", path, partition=PARTITION)
+    stress = case_of_trace(f"whole slice, first {options.stress_jobs} jobs", path, most=options.stress_jobs)
+    at_300 = [partition, stress, queue_case(path, WAITING, CYCLES)]
     since = partition.jobs[0].submit + SINCE_S
     cases = [*at_300, *(larger(partition, size, since, SPAN_S) for size in options.nodes)]
     found = in_turns(cases, options.only, options.repeats, options.processes)

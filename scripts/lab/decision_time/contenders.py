@@ -42,7 +42,7 @@ class WindowOver(Exception):  # noqa: N818 (nothing is wrong)
     """The time that is counted is over."""
 
 
-class Why(Enum):
+class DecisionCause(Enum):
     """What a decision was made for."""
 
     SUBMIT = auto()
@@ -57,7 +57,7 @@ class Why(Enum):
 class Decision:
     """One decision, ns: what node managers took, and what task managers or a central dispatcher did."""
 
-    why: Why
+    cause: DecisionCause
     scheduling: int = 0
     dispatching: int = 0
 
@@ -70,10 +70,10 @@ class Ledger:
     until: int
     most: int | None = None
     decisions: list[Decision] = field(default_factory=list)
-    last: Decision = field(default_factory=lambda: Decision(Why.SUBMIT))
+    last: Decision = field(default_factory=lambda: Decision(DecisionCause.SUBMIT))
     """The decision that began last, counted or not."""
 
-    def begin(self, why: Why, now: int) -> None:
+    def begin(self, why: DecisionCause, now: int) -> None:
         """A decision begins. Raises WindowOver when it is not to be counted any more."""
         if now >= self.until or len(self.decisions) == self.most:
             raise WindowOver
@@ -88,14 +88,14 @@ class Ledger:
         setattr(self.last, part, getattr(self.last, part) + cpu_ns() - begun)
         return came
 
-    def total(self, part: str, *whys: Why) -> float:
+    def total(self, part: str, *whys: DecisionCause) -> float:
         """Seconds of `scheduling` or `dispatching` over the decisions made for these reasons (none: for all)."""
-        spent: int = sum(getattr(one, part) for one in self.decisions if not whys or one.why in whys)
+        spent: int = sum(getattr(one, part) for one in self.decisions if not whys or one.cause in whys)
         return spent / 1e9
 
     def deviation(self, part: str) -> float:
         """Standard deviation, s, of `scheduling` or `dispatching` over the decisions for a job that came."""
-        times = [getattr(one, part) for one in self.decisions if one.why is Why.SUBMIT]
+        times = [getattr(one, part) for one in self.decisions if one.cause is DecisionCause.SUBMIT]
         mean = sum(times) / len(times)
         return math.sqrt(sum((time - mean) ** 2 for time in times) / len(times)) / 1e9
 
@@ -107,12 +107,12 @@ class TimedTaskManager(PlannedManager):
 
     def submit(self, job: Job, now: int) -> list[Effect]:
         """Take a new job and ask for it."""
-        self.ledger.begin(Why.SUBMIT, now)
+        self.ledger.begin(DecisionCause.SUBMIT, now)
         return self.ledger.timed("dispatching", super().submit, job, now)
 
     def ask_again(self, numbers: Iterable[JobId], now: int, freed_until: int = 0) -> list[Effect]:
         """Let jobs ask again."""
-        self.ledger.begin(Why.REPAIR, now)
+        self.ledger.begin(DecisionCause.REPAIR, now)
         return self.ledger.timed("dispatching", super().ask_again, numbers, now, freed_until)
 
     def handle(self, message: Message, now: int) -> list[Effect]:
@@ -128,7 +128,7 @@ class TimedHosts(LocalHosts):
     def deliver(self, sends: Sequence[ToHosts], now: int) -> list[Message]:
         """Deliver at once."""
         if sends and isinstance(sends[0].message, UnitsEnded):
-            self.ledger.begin(Why.END, now)
+            self.ledger.begin(DecisionCause.END, now)
         return self.ledger.timed("scheduling", super().deliver, sends, now)
 
 
@@ -138,33 +138,33 @@ class TimedDispatcher:
 
     inner: Decider
     ledger: Ledger
-    told_ns: int = 0
+    event_ns: int = 0
 
-    def _told(self, work: Callable[..., T], *arguments: Any) -> T:  # noqa: ANN401 (those of the work)
+    def _timed_call(self, work: Callable[..., T], *arguments: Any) -> T:  # noqa: ANN401 (those of the work)
         begun = cpu_ns()
         came = work(*arguments)
-        self.told_ns += cpu_ns() - begun
+        self.event_ns += cpu_ns() - begun
         return came
 
     def submit(self, job: Job, now: int) -> Rejected | None:
         """Take a new job."""
-        return self._told(self.inner.submit, job, now)
+        return self._timed_call(self.inner.submit, job, now)
 
     def ended(self, number: JobId, now: int) -> None:
         """A job has ended."""
-        self._told(self.inner.ended, number, now)
+        self._timed_call(self.inner.ended, number, now)
 
     def changed(self, change: Change, now: int) -> None:
         """Something else is no more as it was."""
-        self._told(self.inner.changed, change, now)
+        self._timed_call(self.inner.changed, change, now)
 
     def decide(self, now: int) -> Sequence[Placed | Rejected | Solved]:
         """Say which jobs start."""
-        self.ledger.begin(Why.SUBMIT, now)
+        self.ledger.begin(DecisionCause.SUBMIT, now)
         begun = cpu_ns()
         effects = self.inner.decide(now)
-        self.ledger.last.dispatching += self.told_ns + cpu_ns() - begun
-        self.told_ns = 0
+        self.ledger.last.dispatching += self.event_ns + cpu_ns() - begun
+        self.event_ns = 0
         return effects
 
     def wake(self) -> int:
@@ -192,7 +192,7 @@ def run_dardis(case: Case) -> Ledger:
     hosts = TimedHosts([host_from_plan(host_plan(case.platform, case.desired, bounds, SEED), FIRST_HOST, NodePool)])
     manager = TimedTaskManager(setup, layout_of(case.platform, bounds, case.desired), SEED)
     manager.ledger = hosts.ledger = ledger
-    return until_over(Simulation(case.jobs, PlannedTurns(setup, [manager], bounds), hosts).run, ledger)
+    return run_to_window_end(Simulation(case.jobs, PlannedTurns(setup, [manager], bounds), hosts).run, ledger)
 
 
 def central(name: str, *settings: str) -> Run:
@@ -214,10 +214,10 @@ def run_central(case: Case, dispatcher: Decider) -> Ledger:
     """Ask a central dispatcher once an instant."""
     ledger = Ledger(case.since, case.until, case.most_decisions)
     simulation = Simulation(case.jobs, CentralTurns(EventOrder.BATCHED, TimedDispatcher(dispatcher, ledger)))
-    return until_over(simulation.run, ledger)
+    return run_to_window_end(simulation.run, ledger)
 
 
-def until_over(run: Callable[[], None], ledger: Ledger) -> Ledger:
+def run_to_window_end(run: Callable[[], None], ledger: Ledger) -> Ledger:
     """Run to the end of the time that is counted; nobody pays for what others left in memory."""
     gc.collect()
     gc.disable()
@@ -236,27 +236,27 @@ def warm_all() -> None:
         warm(find_dispatcher(name), wished=True)
 
 
-def fed(case: Case) -> bool:
+def has_cost_per_job(case: Case) -> bool:
     """Whether jobs come one after the other, so that a job has costs of its own."""
     return case.most_decisions is None
 
 
-def within(nodes: int, jobs: int) -> Callable[[Case], bool]:
+def limit_size(nodes: int, jobs: int) -> Callable[[Case], bool]:
     """Machines and traces up to a size: beyond, a run would take minutes."""
-    return lambda case: not fed(case) or (case.nodes <= nodes and len(case.jobs) <= jobs)
+    return lambda case: not has_cost_per_job(case) or (case.nodes <= nodes and len(case.jobs) <= jobs)
 
 
 DARDIS: Final = "dardis-throughput"
 FCFS, FCFS_BACKFILL, EASY, CONSERVATIVE = "rules-fcfs", "rules-fcfs + backfilling", "easy", "conservative"
 PLAIN, PLAIN_BACKFILL, PRINTED = "plain algorithm 4", "plain algorithms 4 and 3", "the same, loops as printed"
 CONTENDERS: Final = {
-    DARDIS: Contender(run_dardis, fed),
+    DARDIS: Contender(run_dardis, has_cost_per_job),
     FCFS: Contender(central("rules-fcfs"), lambda _case: True),
     FCFS_BACKFILL: Contender(central("rules-fcfs", "backfill=on"), lambda _case: True),
     EASY: Contender(central("easy"), lambda _case: True),
-    CONSERVATIVE: Contender(central("conservative"), within(5_000, 10_000)),
-    PLAIN: Contender(central_plain(PlainRules, backfill=False), within(5_000, 10_000)),
-    PLAIN_BACKFILL: Contender(central_plain(PlainRules, backfill=True), within(1_000, 500)),
-    PRINTED: Contender(central_plain(PrintedRules, backfill=True), lambda case: not fed(case)),
+    CONSERVATIVE: Contender(central("conservative"), limit_size(5_000, 10_000)),
+    PLAIN: Contender(central_plain(PlainRules, backfill=False), limit_size(5_000, 10_000)),
+    PLAIN_BACKFILL: Contender(central_plain(PlainRules, backfill=True), limit_size(1_000, 500)),
+    PRINTED: Contender(central_plain(PrintedRules, backfill=True), lambda case: not has_cost_per_job(case)),
 }
 """By name; the last three are plain Python."""

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from dardis.report import chart
-from scripts.lab.decision_time.contenders import CONTENDERS, DARDIS, Ledger, Why
+from scripts.lab.decision_time.contenders import CONTENDERS, DARDIS, DecisionCause, Ledger
 from scripts.lab.decision_time.workloads import Case
 from scripts.lab.kit.drawing import draw_spreads, save
 from scripts.lab.kit.page import NOTHING, markdown, table, write_csv
@@ -45,16 +45,17 @@ class Outcome:
 
 def outcome(case: Case, ledger: Ledger, whole_run_s: float) -> Outcome:
     """Sum up what a run's ledger says."""
-    came = sum(one.why is Why.SUBMIT for one in ledger.decisions)
+    came = sum(one.cause is DecisionCause.SUBMIT for one in ledger.decisions)
     jobs = case.counted or came
     return Outcome(
         decisions=len(ledger.decisions),
         scheduling_s=ledger.total("scheduling") / jobs,
         dispatching_s=ledger.total("dispatching") / jobs,
-        placing_s=(ledger.total("scheduling", Why.SUBMIT) + ledger.total("dispatching", Why.SUBMIT)) / jobs,
-        scheduling_mean_s=ledger.total("scheduling", Why.SUBMIT) / came,
+        placing_s=(ledger.total("scheduling", DecisionCause.SUBMIT) + ledger.total("dispatching", DecisionCause.SUBMIT))
+        / jobs,
+        scheduling_mean_s=ledger.total("scheduling", DecisionCause.SUBMIT) / came,
         scheduling_deviation_s=ledger.deviation("scheduling"),
-        dispatching_mean_s=ledger.total("dispatching", Why.SUBMIT) / came,
+        dispatching_mean_s=ledger.total("dispatching", DecisionCause.SUBMIT) / came,
         dispatching_deviation_s=ledger.deviation("dispatching"),
         whole_run_s=whole_run_s,
     )

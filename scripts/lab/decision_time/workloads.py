@@ -72,7 +72,7 @@ def desired_of(platform: Platform, first: int, last: int) -> DesiredProfile:
     return DesiredProfile(platform, {platform.kinds.index("cores"): StepFunction.from_steps(cores, steps)})
 
 
-def whole(name: str, path: Path, *, partition: str | None = None, most: int | None = None) -> Case:
+def case_of_trace(name: str, path: Path, *, partition: str | None = None, most: int | None = None) -> Case:
     """A partition of the trace, or all of it, or its first jobs, on the thesis's machine."""
     everything = read_trace(path, strict=False)
     trace = everything if partition is None else in_partition(everything, [partition])
@@ -95,13 +95,14 @@ def larger(case: Case, nodes: int, since: int, span: int, seed: int = 1) -> Case
     no part in the costs.
     """
     times = nodes / case.nodes
-    running, waiting = left_at(case, since)
-    there = [moved_to(wider(job, count), since - 1) for job, count in dealt(running, times)]
-    there += [moved_to(job, since - 1) for job in copies(waiting, times)]
-    arriving = copies([job for job in case.jobs if since <= job.submit < since + span], times)
+    running, waiting = jobs_at(case, since)
+    there = [resubmit_at(widen(job, count), since - 1) for job, count in copy_counts(running, times)]
+    there += [resubmit_at(job, since - 1) for job in copy_jobs(waiting, times)]
+    arriving = copy_jobs([job for job in case.jobs if since <= job.submit < since + span], times)
     shifts = stream(seed, "spread", nodes).integers(-SPREAD_S, SPREAD_S, size=len(arriving)).tolist()
     moved = [
-        moved_to(job, since + (job.submit + shift - since) % span) for job, shift in zip(arriving, shifts, strict=True)
+        resubmit_at(job, since + (job.submit + shift - since) % span)
+        for job, shift in zip(arriving, shifts, strict=True)
     ]
     jobs = [*there, *sorted(moved, key=lambda job: job.submit)]
     jobs = [replace(job, asked=replace(job.asked, number=JobId(n))) for n, job in enumerate(jobs, start=1)]
@@ -111,7 +112,7 @@ def larger(case: Case, nodes: int, since: int, span: int, seed: int = 1) -> Case
     )
 
 
-def left_at(case: Case, now: int) -> tuple[list[Actual], list[Actual]]:
+def jobs_at(case: Case, now: int) -> tuple[list[Actual], list[Actual]]:
     """The jobs that run at `now` under EASY, with what is left of them, and those that wait, in the trace's order."""
     starts = play(case.platform, case.jobs, find_dispatcher("easy"), Target(case.desired), 1).recorder.start
     running, waiting = [], []
@@ -125,31 +126,31 @@ def left_at(case: Case, now: int) -> tuple[list[Actual], list[Actual]]:
     return running, waiting
 
 
-def moved_to(job: Actual, submit: int) -> Actual:
+def resubmit_at(job: Actual, submit: int) -> Actual:
     """The job at another time of submission, with its window."""
     latest = None if job.latest is None else job.latest + submit - job.submit
     return replace(job, asked=replace(job.asked, submit=submit, earliest=submit, latest=latest))
 
 
-def wider(job: Actual, times: int) -> Actual:
+def widen(job: Actual, times: int) -> Actual:
     """The job with so many times its units."""
     return replace(job, asked=replace(job.asked, units=job.units * times))
 
 
-def dealt(jobs: Sequence[Actual], times: float) -> list[tuple[Actual, int]]:
+def copy_counts(jobs: Sequence[Actual], times: float) -> list[tuple[Actual, int]]:
     """Each job with how often it is there: `times` on average, the fraction dealt out evenly."""
     return [(job, int((place + 1) * times) - int(place * times)) for place, job in enumerate(jobs)]
 
 
-def copies(jobs: Sequence[Actual], times: float) -> list[Actual]:
+def copy_jobs(jobs: Sequence[Actual], times: float) -> list[Actual]:
     """Each job as often as that."""
-    return [job for job, count in dealt(jobs, times) for _ in range(count)]
+    return [job for job, count in copy_counts(jobs, times) for _ in range(count)]
 
 
-def crowd(path: Path, waiting: int, cycles: int) -> Case:
+def queue_case(path: Path, waiting: int, cycles: int) -> Case:
     """So many jobs of the trace at once on the thesis's machine: the cycles that follow the one that fills it."""
-    case = whole("crowd", path)
+    case = case_of_trace("crowd", path)
     jobs = [job for job in case.jobs if job.units * UNIT_CORES <= case.platform.cores]
     first = jobs[0].submit
-    crowded = [moved_to(job, first) for job in jobs[:waiting]]
+    crowded = [resubmit_at(job, first) for job in jobs[:waiting]]
     return replace(case, name=f"{waiting} jobs at once", jobs=crowded, since=first + 1, most_decisions=cycles)

@@ -51,13 +51,13 @@ def page(points: Sequence[Point]) -> str:
     for over, curves in curves_of(points).items():
         for what, curve in curves.items():
             whole, last = law_of(curve), law_of(upper(curve))
-            ends = [f"{told(one.cost_us)} at {one.size:,.0f}" for one in (curve[0], curve[-1])]
+            ends = [f"{spread_text(one.cost_us)} at {one.size:,.0f}" for one in (curve[0], curve[-1])]
             laws = [str(whole or ""), str(last or ""), f"× {whole.off:.2g}" if whole else ""]
             rows.append([over, what, *ends, *laws])
     return markdown([table(HEAD, rows, left=len(HEAD), blank=" ")])
 
 
-def told(cost: Spread) -> str:
+def spread_text(cost: Spread) -> str:
     """Median and range, three digits each, thousands apart."""
     median, least, most = (f"{float(f'{value:.3g}'):,.7g}" for value in (cost.median, cost.least, cost.most))
     return f"{median} ({least}–{most})"

@@ -18,7 +18,7 @@ from dardis.solver.milp import LinearProgram
 
 
 @dataclass(frozen=True)
-class _Asks:
+class _JobRequest:
     """What a job asks for, in the words of table 2."""
 
     bids: list[int]
@@ -38,7 +38,7 @@ def printed(auction: Auction, as_printed: Collection[int] = ()) -> tuple[LinearP
     if len(auction.free.until) > 1:
         raise ValueError("001 knows one amount of each node")
     free, rows = auction.free.amounts[0], Rows()
-    jobs = [_asks(auction, job) for job in range(len(auction.priorities))]
+    jobs = [_job_request(auction, job) for job in range(len(auction.priorities))]
     count, nodes = len(auction.bids), len(free)
     u = count + np.arange(len(jobs) * nodes).reshape(len(jobs), nodes)
     r = u + u.size
@@ -61,7 +61,7 @@ def printed(auction: Auction, as_printed: Collection[int] = ()) -> tuple[LinearP
     return rows.program(objective, upper), np.ones(size, dtype=bool)
 
 
-def _asks(auction: Auction, job: int) -> _Asks:
+def _job_request(auction: Auction, job: int) -> _JobRequest:
     bids = [place for place, bid in enumerate(auction.bids) if bid.job == job]
     units = {auction.bids[place].unit for place in bids}
     requests = {auction.bids[place].request for place in bids}
@@ -72,10 +72,10 @@ def _asks(auction: Auction, job: int) -> _Asks:
     if not known or any((taken != unit[-taken.shape[1] :]).any() for taken in others) or (bids and not unit[0]):
         raise ValueError("001 knows jobs of one request that take cores on each node, as many on each or none in all")
     cores = [int(auction.bids[place].fixed[:, 0].sum()) + auction.bids[place].spare for place in bids]
-    return _Asks(bids, cores, unit)
+    return _JobRequest(bids, cores, unit)
 
 
-def _nodes_of_bids(auction: Auction, asks: _Asks, u: list[int], rows: Rows, *, mended: bool) -> None:
+def _nodes_of_bids(auction: Auction, asks: _JobRequest, u: list[int], rows: Rows, *, mended: bool) -> None:
     """Eq. 3: who wins has the nodes of his bid. Mended: a node is a job's as far as a bid wins that it is in."""
     if not mended:
         for place in asks.bids:
@@ -86,7 +86,9 @@ def _nodes_of_bids(auction: Auction, asks: _Asks, u: list[int], rows: Rows, *, m
         rows.add([(u[node], 1.0), *((place, -1.0) for place in bids)], 0.0, 0.0)
 
 
-def _cores_of_job(auction: Auction, asks: _Asks, of: tuple[list[int], list[int]], rows: Rows, *, mended: bool) -> None:
+def _cores_of_job(
+    auction: Auction, asks: _JobRequest, of: tuple[list[int], list[int]], rows: Rows, *, mended: bool
+) -> None:
     """Eq. 4: who wins has the cores that he asks for. Mended: each node counts once."""
     times = [len(bids) for bids in _bids_on(auction, asks, len(of[0]))]
     count = [float(min(1, held) if mended else held) for held in times]
@@ -94,7 +96,7 @@ def _cores_of_job(auction: Auction, asks: _Asks, of: tuple[list[int], list[int]]
     rows.add([*needs, *((of_[node], count[node]) for of_ in of for node, held in enumerate(times) if held)], 0.0, 0.0)
 
 
-def _remaining(auction: Auction, asks: _Asks, of: tuple[list[int], list[int]], rows: Rows) -> None:
+def _remaining(auction: Auction, asks: _JobRequest, of: tuple[list[int], list[int]], rows: Rows) -> None:
     """Eq. 7 and 8: cores beside the one of u are on nodes of the job, and as many on each as it asks for."""
     most = max(asks.cores, default=1)
     for node, bids in enumerate(_bids_on(auction, asks, len(of[0]))):
@@ -105,7 +107,7 @@ def _remaining(auction: Auction, asks: _Asks, of: tuple[list[int], list[int]], r
             rows.add([(u, 1.0), (r, 1.0), *((place, -float(asks.on_node[0])) for place in bids)], 0.0, 0.0)
 
 
-def _bids_on(auction: Auction, asks: _Asks, nodes: int) -> list[list[int]]:
+def _bids_on(auction: Auction, asks: _JobRequest, nodes: int) -> list[list[int]]:
     """The bids of a job that each node is in: C_jn."""
     found: list[list[int]] = [[] for _ in range(nodes)]
     for place in asks.bids:

@@ -40,7 +40,7 @@ _SET_UP: Final = SETUPS["dardis-throughput"]
 
 
 @dataclass(frozen=True, slots=True)
-class Ask:
+class MeasuredJobs:
     """What the jobs of a kind ask for: cores of each unit, and for how long, s."""
 
     cores: int
@@ -48,11 +48,11 @@ class Ask:
     longest_s: int
 
 
-NOW: Final = Ask(HALF, 600, LAYER_S)
+NOW: Final = MeasuredJobs(HALF, 600, LAYER_S)
 """Jobs that can start at once."""
-LATER: Final = Ask(WHOLE, 600, LAYER_S // 2)
+LATER: Final = MeasuredJobs(WHOLE, 600, LAYER_S // 2)
 """Jobs that can't, and fit into a gap."""
-LAST: Final = Ask(WHOLE, 2 * LAYER_S, 3 * LAYER_S)
+LAST: Final = MeasuredJobs(WHOLE, 2 * LAYER_S, 3 * LAYER_S)
 """Jobs that fit into no gap: they go behind the last reservation."""
 
 
@@ -85,7 +85,7 @@ class BusyPool:
                         tentative=False), 0,
         )  # fmt: skip
 
-    def cpu_of(self, ask: Ask, count: int) -> float:
+    def cpu_of(self, ask: MeasuredJobs, count: int) -> float:
         """CPU seconds a job of placing so many, each alone: it has gone before the next one comes."""
         rng = stream(SEED, "busy-pool", "asks", self._placed)
         walltimes = rng.integers(ask.shortest_s, ask.longest_s, count).tolist()
@@ -100,12 +100,12 @@ class BusyPool:
             begun = time.process_time()
             found = self._pool.seek(seek, 0)
             spent += time.process_time() - begun
-            self._see(found, ask)
+            self._check_placement(found, ask)
             self._pool.handle(say.UnitsEnded(seek.job, 0), 0)
         return spent / count
 
     @staticmethod
-    def _see(found: Sought, ask: Ask) -> None:
+    def _check_placement(found: Sought, ask: MeasuredJobs) -> None:
         """See that the job has its place, and the one that is meant. Raises ValueError."""
         if len(found.nodes) == 0:
             raise ValueError("a job got no place")

@@ -51,7 +51,7 @@ def code_version() -> str:
     return digest.hexdigest()[:16]
 
 
-def kept_file(path: Path, write: Callable[[Path], object]) -> Path:
+def cached_file(path: Path, write: Callable[[Path], object]) -> Path:
     """A file, which is written if it is not there; what is interrupted leaves none."""
     if not path.is_file():
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -61,9 +61,9 @@ def kept_file(path: Path, write: Callable[[Path], object]) -> Path:
     return path
 
 
-def kept_arrays(path: Path, make: Callable[[], Arrays]) -> Path:
+def cached_arrays(path: Path, make: Callable[[], Arrays]) -> Path:
     """The file of a run's arrays, which are made if it is not there; its name says what they hang on."""
-    return kept_file(path, lambda draft: np.savez_compressed(draft, allow_pickle=False, **make()))
+    return cached_file(path, lambda draft: np.savez_compressed(draft, allow_pickle=False, **make()))
 
 
 def read_arrays(path: Path) -> dict[str, NDArray[Any]]:
@@ -86,7 +86,7 @@ def placements_of(arrays: Arrays) -> Placements:
 class Run:
     """A run of `dardis simulate`: `asked` is a dispatcher with its settings, `options` are further ones."""
 
-    asked: tuple[str, ...]
+    dispatcher: tuple[str, ...]
     trace: Path
     platform: Path
     options: tuple[str, ...] = ()
@@ -94,8 +94,8 @@ class Run:
     @property
     def name(self) -> str:
         """What no other run is called."""
-        told = fingerprint(self.trace.name, self.platform.read_text(encoding="utf-8"), self.asked, *self.options)
-        return f"{self.trace.stem}-{self.asked[0]}-{told}"
+        told = fingerprint(self.trace.name, self.platform.read_text(encoding="utf-8"), self.dispatcher, *self.options)
+        return f"{self.trace.stem}-{self.dispatcher[0]}-{told}"
 
     def folder(self, out: Path) -> Path:
         """Where it writes."""
@@ -114,8 +114,8 @@ class Run:
             folder.parent.mkdir(parents=True, exist_ok=True)
             record.unlink(missing_ok=True)
             files = (str(self.trace), "--platform", str(self.platform), "--out", str(folder), "--no-report", "--force")
-            settings = (option for setting in self.asked[1:] for option in ("--set", setting))
-            command = (*DARDIS, "simulate", *files, "--dispatcher", self.asked[0], *settings, *self.options)
+            settings = (option for setting in self.dispatcher[1:] for option in ("--set", setting))
+            command = (*DARDIS, "simulate", *files, "--dispatcher", self.dispatcher[0], *settings, *self.options)
             if subprocess.run(command, check=False, cwd=ROOT, stdout=subprocess.DEVNULL).returncode:
                 return None  # it has said why; the others go on
             record.write_text(told, encoding="utf-8")
@@ -123,7 +123,9 @@ class Run:
         return metrics
 
 
-def done(runs: Iterable[Run], out: Path, processes: int | None, limit: float | None = None) -> dict[Run, Metrics]:
+def run_missing(
+    runs: Iterable[Run], out: Path, processes: int | None, limit: float | None = None
+) -> dict[Run, Metrics]:
     """The metrics of runs, but for those that fail, or for which there is no time: none begins after `limit` s."""
     until = math.inf if limit is None else time.time() + limit
     asked = {one: (one, out, until) for one in runs}
@@ -131,7 +133,7 @@ def done(runs: Iterable[Run], out: Path, processes: int | None, limit: float | N
     return {one: metrics for one, metrics in every if metrics is not None}
 
 
-def tell_missing(missing: int) -> int:
+def report_missing(missing: int) -> int:
     """Say how many runs are missing; the exit status."""
     if missing:
         sys.stderr.write(f"{missing} runs are missing: the same command goes on\n")

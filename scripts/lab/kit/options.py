@@ -64,7 +64,7 @@ def counts(text: str) -> list[int]:
     expected = "whole numbers from 1 with commas between, each once"
     numbers = [_whole(word, text, expected) for word in text.split(",")]
     if len({*numbers}) < len(numbers):
-        raise refused(text, expected)
+        raise option_error(text, expected)
     return numbers
 
 
@@ -74,7 +74,7 @@ def some_of(known: Sequence[str]) -> Callable[[str], list[str]]:
     def words(text: str) -> list[str]:
         found = text.split(",")
         if not {*found} <= {*known} or len({*found}) < len(found):
-            raise refused(text, f"some of {','.join(known)}, each once")
+            raise option_error(text, f"some of {','.join(known)}, each once")
         return found
 
     return words
@@ -87,9 +87,9 @@ def decimal(fits: Callable[[float], bool], expected: str) -> Callable[[str], flo
         try:
             found = decimal_number(text)
         except ValueError:
-            raise refused(text, expected) from None
+            raise option_error(text, expected) from None
         if not fits(found):
-            raise refused(text, expected)
+            raise option_error(text, expected)
         return found
 
     return number
@@ -100,9 +100,9 @@ def _whole(word: str, text: str, expected: str) -> int:
     try:
         return whole_number(word, 1)
     except ValueError:
-        raise refused(text, expected) from None
+        raise option_error(text, expected) from None
 
 
-def refused(text: str, expected: str) -> argparse.ArgumentTypeError:
+def option_error(text: str, expected: str) -> argparse.ArgumentTypeError:
     """What is wrong with the text of an option."""
     return argparse.ArgumentTypeError(f"{text!r}; expected {expected}")

@@ -38,7 +38,7 @@ def read_csv(path: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
-def beside(names: Iterable[str], theirs: str = "thesis") -> list[str]:
+def paired_head(names: Iterable[str], theirs: str = "thesis") -> list[str]:
     """The head of a table that has two columns of each figure."""
     return [f"{name}: {whose}" for name in names for whose in (theirs, "ours")]
 

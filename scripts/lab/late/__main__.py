@@ -14,13 +14,22 @@ from typing import Final
 
 from dardis.task_manager.setups import LATE_SETUPS
 from scripts.lab.kit.cache import Run
-from scripts.lab.kit.cache import done as kept
+from scripts.lab.kit.cache import run_missing as kept
 from scripts.lab.kit.command import convert
 from scripts.lab.kit.compared import Comparison, Dispatchers, read_spec
 from scripts.lab.kit.options import parser_of, prepared
 from scripts.lab.kit.page import publish, read_csv, write_csv
 from scripts.lab.late.cases import SOURCES, WALLTIMES, Case, cases
-from scripts.lab.late.table import ALL_WORK, Ages, Asked, draw_frontier, draw_who_pays, ratios, run_of, waits_by_width
+from scripts.lab.late.table import (
+    ALL_WORK,
+    Ages,
+    DispatcherSettings,
+    draw_frontier,
+    draw_who_pays,
+    ratios,
+    run_of,
+    waits_by_width,
+)
 from scripts.lab.late.table import PATIENT as EASY
 from scripts.lab.late.table import TO_BEAT as SJBF
 from scripts.lab.late.table import table as table_of_loads
@@ -31,7 +40,7 @@ CASES: Final[dict[str, tuple[str, int]]] = SPEC["cases"]
 FULL: Final[dict[str, tuple[str, int]]] = SPEC["full"]
 LABELS: Final[Dispatchers] = SPEC["dispatchers"]
 TO_BEAT, PATIENT = "easy sjbf", "easy"
-LATE: Asked = ("dardis-late",)
+LATE: DispatcherSettings = ("dardis-late",)
 _SETUP = LATE_SETUPS["dardis-late"]
 DEFAULT = Ages(_SETUP.aged_after_s, _SETUP.aged_work_s)
 ALL_AGES = (
@@ -119,7 +128,7 @@ def at_loads(options: argparse.Namespace, out: Path) -> int:
         if options.part is None or case.chosen_on == (options.part == "chosen")
     ]
     shaken = {case: [replace(case, shaken=seed) for seed in options.shaken] for case in every}
-    asked: dict[tuple[Case, Asked], Run] = {
+    asked: dict[tuple[Case, DispatcherSettings], Run] = {
         (one, who): run_of(one, who, traces, out)
         for ones in shaken.values()
         for one in ones
@@ -156,7 +165,7 @@ def at_loads(options: argparse.Namespace, out: Path) -> int:
     return 0 if all(len(found) == len(every) for found in tables.values()) else 1
 
 
-def _name(options: argparse.Namespace, late: Asked) -> str:
+def _name(options: argparse.Namespace, late: DispatcherSettings) -> str:
     """What a table is called: what is other than in the plain one."""
     others = [
         "" if options.walltimes == WALLTIMES[0] else f"walltimes {options.walltimes}",
@@ -168,7 +177,7 @@ def _name(options: argparse.Namespace, late: Asked) -> str:
     return "_".join(other.replace(" ", "-") for other in others if other) or "plain"
 
 
-def _aged(ages: Ages) -> Asked:
+def _aged(ages: Ages) -> DispatcherSettings:
     """Late binding whose jobs are old after so long."""
     return LATE if ages == DEFAULT else (*LATE, f"aged_after_s={ages.after_s}", f"aged_work_s={ages.work_s}")
 

@@ -19,7 +19,7 @@ from dardis.workload.trace import Trace
 from dardis.workload.trace_jobs import in_units
 from dardis.workload.trace_reader import read_trace
 from dardis.workload.transform import offered_load, resubmitted, with_load
-from scripts.lab.kit.cache import kept_file
+from scripts.lab.kit.cache import cached_file
 from scripts.lab.kit.command import DARDIS, EURORA_PLATFORM, PLATFORMS, equal_nodes, run_quietly
 
 FIRST: Final = 10_000
@@ -98,7 +98,7 @@ class Case:
     def trace(self, traces: Path, out: Path) -> Path:
         """Its jobs in a file, which is made if it is not there."""
         path = out / "traces" / (self.name.replace(", ", "_").replace(" ", "-") + ".csv")
-        return kept_file(path, lambda draft: self._write(draft, traces, out))
+        return cached_file(path, lambda draft: self._write(draft, traces, out))
 
     def _write(self, path: Path, traces: Path, out: Path) -> None:
         source = SOURCES[self.source]
@@ -109,7 +109,7 @@ class Case:
         if self.load is not None:
             made = with_load(made, platform, self.load)
         if self.shaken:
-            made = shaken(made, self.shaken)
+            made = shake_submissions(made, self.shaken)
         write_table(in_units(made, platform, None), path)
 
     def load_there(self, traces: Path, out: Path) -> float:
@@ -142,7 +142,7 @@ def with_walltimes(trace: Trace, how: str) -> Trace:
     return replace(trace, walltime=other, runtime=np.minimum(trace.runtime, stated), no_walltime=nobody_lacks)
 
 
-def shaken(trace: Trace, seed: int) -> Trace:
+def shake_submissions(trace: Trace, seed: int) -> Trace:
     """The trace with each submission up to a minute later."""
     later = stream(seed, "shaken").integers(0, SHAKEN_S, len(trace), endpoint=True)
     return resubmitted(trace, trace.submit + later)
@@ -157,4 +157,4 @@ def _cut(source: Source, whole: bool, traces: Path, out: Path) -> Path:
     if source.file:
         of, more = ("convert", str(traces / source.file)), (*source.cut, "--platform", str(source.platform(out)))
     command = (*DARDIS, "trace", *of)
-    return kept_file(path, lambda draft: run_quietly(*command, str(draft), *count, *more, "--force"))
+    return cached_file(path, lambda draft: run_quietly(*command, str(draft), *count, *more, "--force"))

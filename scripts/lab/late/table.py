@@ -18,10 +18,10 @@ from scripts.lab.kit.page import read_csv
 from scripts.lab.kit.page import table as lines_of
 from scripts.lab.late.cases import SOURCES, Case
 
-Asked = tuple[str, ...]
+DispatcherSettings = tuple[str, ...]
 """A dispatcher, and what is set."""
-TO_BEAT: Final[Asked] = ("easy", "order=sjbf")
-PATIENT: Final[Asked] = ("easy",)
+TO_BEAT: Final[DispatcherSettings] = ("easy", "order=sjbf")
+PATIENT: Final[DispatcherSettings] = ("easy",)
 LEAST_WIDE: Final = 30
 """Of fewer wide jobs no mean is looked at."""
 
@@ -40,7 +40,7 @@ class Ratios:
     """Mean wait of all others."""
 
 
-def run_of(case: Case, asked: Asked, traces: Path, out: Path) -> Run:
+def run_of(case: Case, asked: DispatcherSettings, traces: Path, out: Path) -> Run:
     """A dispatcher in a case."""
     return Run(asked, case.trace(traces, out), SOURCES[case.source].platform(out))
 
@@ -104,7 +104,7 @@ def geometric(found: Sequence[Ratios]) -> tuple[float, float]:
     return wait, slowdown
 
 
-def part_of(found: Found, *, chosen_on: bool) -> list[Ratios]:
+def medians_by_choice(found: Found, *, chosen_on: bool) -> list[Ratios]:
     """Medians of the cases that the rule was chosen on, or of those that it is judged on."""
     return [medians(runs) for case, runs in found.items() if case.chosen_on == chosen_on]
 
@@ -113,7 +113,7 @@ def summary(found: Found) -> list[str]:
     """What is aimed at beside what is reached, a line each, on those chosen on and those judged on."""
     lines = []
     for told, chosen in (("chosen on", True), ("judged on", False)):
-        every = part_of(found, chosen_on=chosen)
+        every = medians_by_choice(found, chosen_on=chosen)
         light = [one for one in every if one.load <= LIGHT]
         for name, part in (("light", light), ("all", every)):
             if part:
@@ -208,7 +208,7 @@ def draw_frontier(path: Path, found: Mapping[Ages, Found]) -> None:
         drawing, (row,) = sheet(4.4, 1, 2)
         for axes, (title, chosen_on) in zip(row, (("chosen on", True), ("judged on", False)), strict=True):
             for turn, what in enumerate(("wait", "slowdown")):
-                parts = {ages: part_of(of, chosen_on=chosen_on) for ages, of in found.items()}
+                parts = {ages: medians_by_choice(of, chosen_on=chosen_on) for ages, of in found.items()}
                 points = {ages: (geometric(part)[turn], excess(part)) for ages, part in parts.items() if part}
                 x, y = [x for x, _ in points.values()], [y for _, y in points.values()]
                 axes.plot(x, y, label=f"mean {what}", **chart.line_look(turn, marked=True) | {"linewidth": 0.0})

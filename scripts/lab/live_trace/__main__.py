@@ -39,7 +39,7 @@ from scripts.lab.live_trace.schedule import SLACK_MS, schedule_of
 GRACE_S = 1
 
 
-class Feed(Thread):
+class Submitter(Thread):
     """Hands the jobs in, each at its time; a submission that nobody has answered is repeated under its key."""
 
     def __init__(self, client: Client, jobs: list[Actual], platform: Platform, factor: float, ran: Path) -> None:
@@ -97,7 +97,7 @@ def main() -> int:
         served = subprocess.Popen(list(map(str, words)), stdout=said, stderr=said)
     client, begun = Client(folder), time.monotonic()
     rng = Random(options.seed)  # noqa: S311 (a seed is to say it all)
-    feed = Feed(client, jobs, platform, options.factor, ran)
+    feed = Submitter(client, jobs, platform, options.factor, ran)
     kills: Counter[str] = Counter()
     try:
         _ready(client)
@@ -107,7 +107,7 @@ def main() -> int:
         for _ in range(options.kills):
             if feed.over.wait(rng.uniform(0.5, 1.5) * span_s / (options.kills + 1)):
                 break
-            kills[processes.trouble(rng)] += 1
+            kills[processes.disturb_one(rng)] += 1
         feed.join()
         _ready(client)
         while client.get("/jobs", state="open", limit=1)["jobs"]:
@@ -131,7 +131,13 @@ def _ready(client: Client) -> None:
 
 
 def _judge(
-    out: Path, platform: Platform, feed: Feed, told: list[dict[str, Any]], ran: Path, kills: Counter[str], took_s: float
+    out: Path,
+    platform: Platform,
+    feed: Submitter,
+    told: list[dict[str, Any]],
+    ran: Path,
+    kills: Counter[str],
+    took_s: float,
 ) -> int:
     mine = [job for job in told if job["id"] in feed.numbers]
     schedule = schedule_of(mine, platform)

@@ -38,7 +38,7 @@ class Processes:
             return "mpirun"
         return "rank" if "serve" in words and program.startswith("python") else ""
 
-    def trouble(self, rng: Random) -> str:
+    def disturb_one(self, rng: Random) -> str:
         """Kill one of them, or stop it for up to some seconds; which kind, and how."""
         kinds = {kind: numbers for kind, numbers in self.by_kind().items() if numbers}
         if not kinds:

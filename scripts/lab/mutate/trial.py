@@ -77,15 +77,15 @@ def try_all(
     """
     for mutation in mutations:
         mutation.source(tree)
-    first, trials = copied(tree, folder / "copy0"), _Trials(gate, slow)
+    first, trials = copy_tree(tree, folder / "copy0"), _Trials(gate, slow)
     _check_import(first)
     with ThreadPoolExecutor(jobs) as pool:
         try:
             trials.check_without(first, sorted({path for mutation in mutations for path in mutation.tests}))
             for number in range(1, jobs):
-                trials.copies.put(copied(first, folder / f"copy{number}"))
+                trials.copies.put(copy_tree(first, folder / f"copy{number}"))
             trials.copies.put(first)
-            running = [pool.submit(trials.tried, mutation) for mutation in mutations]
+            running = [pool.submit(trials.try_mutation, mutation) for mutation in mutations]
             for future in as_completed(running):
                 tell(future.result())
         except BaseException:
@@ -95,7 +95,7 @@ def try_all(
     return [future.result() for future in running]
 
 
-def copied(tree: Path, copy: Path) -> Path:
+def copy_tree(tree: Path, copy: Path) -> Path:
     """Copy what tests need of a tree, and let its compiled kernels be known as the copy's."""
     shutil.copytree(tree, copy, ignore=LEFT_OUT)
     kernels = Path("dardis", "kernels")
@@ -148,7 +148,7 @@ class _Trials:
             raise MutationError(f"the tests fail without any mutation:\n{output[-4000:]}")
         self._limit_s = max(LEAST_S, math.ceil(LIMIT * (cpu_s() - before)))
 
-    def tried(self, mutation: Mutation) -> Outcome:
+    def try_mutation(self, mutation: Mutation) -> Outcome:
         """Try a mutation in a copy that is free: with the gate's tests, and if it survives with the slow ones."""
         copy, began = self.copies.get(), time.monotonic()
         chosen = ("-k", mutation.only) if mutation.only else ()

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from dardis.report import chart
 from scripts.lab.kit import page
-from scripts.lab.kit.cache import Metrics, done, tell_missing
+from scripts.lab.kit.cache import Metrics, report_missing, run_missing
 from scripts.lab.kit.drawing import save
 from scripts.lab.kit.options import parser_of, prepared
 from scripts.lab.sample.runs import ALL_TRACES, CASES, Point, points_of, runs_of, together
@@ -75,9 +75,9 @@ def main() -> int:
     out = options.out
     chosen = [case for case in CASES if not options.only or case.name in options.only]
     runs = {case.name: runs_of(case, options.traces, out) for case in chosen}
-    known = done([one for of in runs.values() for one in of.values()], out, options.processes)
+    known = run_missing([one for of in runs.values() for one in of.values()], out, options.processes)
     if missing := sum(map(len, runs.values())) - len(known):
-        return tell_missing(missing)
+        return report_missing(missing)
     figures: dict[str, dict[int, list[Metrics]]] = {name: defaultdict(list) for name in runs}
     for name, of in runs.items():
         for (sample, _), one in of.items():

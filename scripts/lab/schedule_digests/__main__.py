@@ -16,7 +16,7 @@ from rich.progress import MofNCompleteColumn, Progress, TextColumn, TimeElapsedC
 
 from scripts.lab.kit.command import SHARED
 from scripts.lab.schedule_digests.cases import Case, all_cases
-from scripts.lab.schedule_digests.play import KEPT, Found, dardis, difference, read_kept, told, write_kept
+from scripts.lab.schedule_digests.play import KEPT, DigestResult, case_result, dardis, difference, read_kept, write_kept
 from scripts.lab.schedule_digests.sites import GENERATED, RECORDED, prepare
 
 
@@ -29,7 +29,7 @@ def chosen(texts: Sequence[str], *, recorded: bool) -> list[Case]:
     return [case for case in cases if case in found or case.name in plans]
 
 
-def run_all(cases: Sequence[Case], folder: Path, traces: Path, jobs: int) -> dict[str, Found | str]:
+def run_all(cases: Sequence[Case], folder: Path, traces: Path, jobs: int) -> dict[str, DigestResult | str]:
     """What came of the cases, or why nothing did, by title; so many run at a time."""
     for site in dict.fromkeys(case.site for case in cases):
         prepare(site, folder, traces, dardis)
@@ -42,7 +42,7 @@ def run_all(cases: Sequence[Case], folder: Path, traces: Path, jobs: int) -> dic
     ):
         task = bar.add_task("cases", total=len(cases))
         for part in ([case for case in cases if case.plans], [case for case in cases if not case.plans]):
-            for title, one in pool.imap_unordered(partial(told, folder, traces), part):
+            for title, one in pool.imap_unordered(partial(case_result, folder, traces), part):
                 came[title] = one
                 bar.advance(task)
     return came
@@ -72,13 +72,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     kept = read_kept() if KEPT.exists() else {}
     wrong = {title: one for title, one in came.items() if isinstance(one, str)}
     if asked.keep:
-        found = {case.name: one for case in cases if isinstance(one := came[case.title], Found) and not case.ranks}
+        found = {
+            case.name: one for case in cases if isinstance(one := came[case.title], DigestResult) and not case.ranks
+        }
         kept |= found
         kept = {case.name: kept[case.name] for case in all_cases() if case.name in kept}
         write_kept(kept)
     for case in cases:
         of_case = came[case.title]
-        if isinstance(of_case, Found) and (changed := difference(of_case, kept.get(case.name))):
+        if isinstance(of_case, DigestResult) and (changed := difference(of_case, kept.get(case.name))):
             wrong[case.title] = changed
     lines = [*(f"{title}: {what}" for title, what in wrong.items()), f"{len(cases)} cases, {len(wrong)} changed"]
     sys.stdout.write("\n".join(lines) + "\n")

@@ -21,7 +21,7 @@ COLUMNS = ("case", "digest", "messages", "renegotiations")
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class DigestResult:
     """The digest of a schedule, or of a plan's files (which have no messages)."""
 
     digest: str
@@ -29,19 +29,20 @@ class Found:
     renegotiations: int = 0
 
 
-def read_kept(path: Path = KEPT) -> dict[str, Found]:
+def read_kept(path: Path = KEPT) -> dict[str, DigestResult]:
     """What is kept, by the names of the cases."""
     return {
-        row["case"]: Found(row["digest"], int(row["messages"]), int(row["renegotiations"])) for row in read_csv(path)
+        row["case"]: DigestResult(row["digest"], int(row["messages"]), int(row["renegotiations"]))
+        for row in read_csv(path)
     }
 
 
-def write_kept(kept: Mapping[str, Found], path: Path = KEPT) -> None:
+def write_kept(kept: Mapping[str, DigestResult], path: Path = KEPT) -> None:
     """Write what is to be kept."""
     write_csv(path, COLUMNS, ((name, *astuple(one)) for name, one in kept.items()))
 
 
-def difference(found: Found, kept: Found | None) -> str | None:
+def difference(found: DigestResult, kept: DigestResult | None) -> str | None:
     """In words what has changed; None if nothing has."""
     if kept is None:
         return "is not kept"
@@ -75,7 +76,7 @@ def _over_ranks(ranks: int, arguments: Sequence[str]) -> None:
         raise CommandError(f"{' '.join([*launcher, *arguments])}: {done.stderr.strip()}")
 
 
-def play(case: Case, folder: Path, traces: Path) -> Found:
+def play(case: Case, folder: Path, traces: Path) -> DigestResult:
     """Run a case whose site is prepared in `folder`, and the plan that it plays. Raises CommandError."""
     out = folder / f"{case.site.name}-plan" if case.plans else folder / "out" / case.title.replace("/", "-")
     arguments = [part.format(folder=folder, traces=traces) for part in case.arguments]
@@ -86,12 +87,12 @@ def play(case: Case, folder: Path, traces: Path) -> Found:
         dardis(arguments)
     if case.plans:
         digest = hashlib.sha256(b"".join((out / name).read_bytes() for name in PLAN_FILES))
-        return Found(digest.hexdigest())
+        return DigestResult(digest.hexdigest())
     metrics = json.loads((out / "metrics.json").read_text())
-    return Found(metrics["schedule_digest"], metrics["messages"], metrics["renegotiations"])
+    return DigestResult(metrics["schedule_digest"], metrics["messages"], metrics["renegotiations"])
 
 
-def told(folder: Path, traces: Path, case: Case) -> tuple[str, Found | str]:
+def case_result(folder: Path, traces: Path, case: Case) -> tuple[str, DigestResult | str]:
     """What came of a case, or why nothing did, with its title; for a process of its own."""
     try:
         return case.title, play(case, folder, traces)

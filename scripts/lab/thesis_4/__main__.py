@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from scripts.lab.kit.cache import Run, done, tell_missing
+from scripts.lab.kit.cache import Run, report_missing, run_missing
 from scripts.lab.kit.command import EURORA, SHARED
 from scripts.lab.kit.options import count, counts, parser_of, prepared
 from scripts.lab.kit.page import publish
@@ -28,7 +28,7 @@ def main() -> int:
     trace = options.traces.resolve() / EURORA
     days = recorded(trace, options.jobs, out) if trace.is_file() else {}
     asked = [one for group in (*tests.values(), *kinds.values()) for one in group.values()] + [*days.values()]
-    known = done(asked, out, options.processes, options.limit)
+    known = run_missing(asked, out, options.processes, options.limit)
 
     def outcomes(of: Mapping[Test, Mapping[tuple[str, int], Run]]) -> list[Outcome]:
         return [
@@ -43,4 +43,4 @@ def main() -> int:
     seeds = ",".join(map(str, options.seeds))
     title = f"Seeds {seeds} of the generated workloads; the first {options.jobs:,} jobs of Eurora-2014."
     publish(out / "thesis_4.md", page(found, outcomes(kinds), by_day, title))
-    return tell_missing(len(asked) - len(known))
+    return report_missing(len(asked) - len(known))

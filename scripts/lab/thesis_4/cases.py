@@ -11,7 +11,7 @@ import numpy as np
 from dardis.metrics.jobs_csv import read_jobs
 from dardis.model.resources import CORES
 from dardis.workload.trace_reader import read_trace
-from scripts.lab.kit.cache import Run, kept_file
+from scripts.lab.kit.cache import Run, cached_file
 from scripts.lab.kit.command import DARDIS, EURORA_PLATFORM, PLATFORMS, run_quietly
 from scripts.lab.thesis_4 import paper
 
@@ -64,7 +64,7 @@ class Test:
         sizes = ("--jobs", self.jobs, "--nodes", self.nodes, "--kinds", self.kinds, "--seed", seed)
         wanted = (*map(str, sizes), "--begin", "2014-12-01")
         command = (*DARDIS, "trace", "generate", "eurora")
-        return kept_file(path, lambda draft: run_quietly(*command, str(draft), *wanted))
+        return cached_file(path, lambda draft: run_quietly(*command, str(draft), *wanted))
 
 
 TESTS: Final = (Test("4.13", 4, 99), Test("4.14", 65, 330), Test("4.15", 65, 700))

@@ -10,7 +10,7 @@ from typing import Any
 
 from dardis.report import chart
 from scripts.lab.kit.drawing import draw_bars, draw_legend, save, sheet
-from scripts.lab.kit.page import NOTHING, beside, markdown, table
+from scripts.lab.kit.page import NOTHING, markdown, paired_head, table
 from scripts.lab.thesis_4 import paper
 from scripts.lab.thesis_4.cases import Day, Test
 
@@ -73,7 +73,7 @@ def _measures(of: Outcome) -> list[str]:
         for value, found in zip(printed, of.measures(dispatcher), strict=True):
             row += [NOTHING if value is None else f"{value:,.6g}", f"{found:.3g}" if found < 10 else f"{found:,.0f}"]
         rows.append(row)
-    return table(["", *beside(paper.MEASURES)], rows)
+    return table(["", *paired_head(paper.MEASURES)], rows)
 
 
 def gain(of: Outcome, dispatcher: str, place: int) -> tuple[float | None, float]:
@@ -98,7 +98,7 @@ def _gains(tests: Sequence[Outcome]) -> list[str]:
                 else:
                     row += [NOTHING, NOTHING]
             rows.append(row)
-    return table(["", "", *beside(f"{of.test.jobs} jobs" for of in tests)], rows, left=2)
+    return table(["", "", *paired_head(f"{of.test.jobs} jobs" for of in tests)], rows, left=2)
 
 
 def _kinds(kinds: Sequence[Outcome]) -> list[str]:

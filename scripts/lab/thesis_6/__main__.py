@@ -15,7 +15,7 @@ from scripts.lab.thesis_6.class_tree import DayRecords, learn_classes
 from scripts.lab.thesis_6.figures import Found, records, slope_pue
 from scripts.lab.thesis_6.page import page
 from scripts.lab.thesis_6.plots import draw
-from scripts.lab.thesis_6.runs import Part, Rolled, parts, planned, rules
+from scripts.lab.thesis_6.runs import Part, RolledPlan, parts, planned, rules
 from scripts.lab.thesis_6.searches import DELAY, FULL, QUICK, SEARCHES
 
 _HEAD: Final = ("workload", "scenario", "income", "schedule", "day", "figure", "value")
@@ -24,13 +24,13 @@ _Row = tuple[str, str, str, str, str, str, float]
 
 def all_plans(
     out: Path, workloads: tuple[Workload, ...], processes: int | None, *, full: bool
-) -> dict[Workload, dict[str, dict[Scenario, Rolled]]]:
+) -> dict[Workload, dict[str, dict[Scenario, RolledPlan]]]:
     """Every plan, made where it is missing; what is made is kept when this is interrupted."""
-    plans: dict[Workload, dict[str, dict[Scenario, Rolled]]] = {
+    plans: dict[Workload, dict[str, dict[Scenario, RolledPlan]]] = {
         workload: {search: {} for search in SEARCHES} for workload in workloads
     }
     asked = {part: (out, part) for part in parts(workloads, full=full)}
-    for part, rolled in in_processes(planned, asked, Part.told, processes):
+    for part, rolled in in_processes(planned, asked, Part.progress_text, processes):
         plans[part.workload][part.search][part.scenario] = rolled
     return plans
 

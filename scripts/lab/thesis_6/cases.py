@@ -19,7 +19,7 @@ from dardis.power.conditions import Conditions
 from dardis.power.cooling import Cooling
 from dardis.workload.trace_jobs import to_jobs
 from dardis.workload.trace_reader import read_trace
-from offline.planner.day_problem import Expected, PlanJobs
+from offline.planner.day_problem import ExpectedJob, PlanJobs
 from offline.planner.packing import plan_jobs
 from offline.site.calendar import DAY_S, HOUR_S
 from offline.site.history import jobs_that_fit
@@ -86,7 +86,7 @@ class Case:
 
     workload: Workload
     platform: Platform
-    jobs: list[Expected]
+    jobs: list[ExpectedJob]
     told: PlanJobs
     """The same jobs for a planner, with the W a core that were drawn for them."""
     left_out: int
@@ -119,16 +119,16 @@ class Case:
         temps = np.array([scenario.season.assumed_c(hour) for hour in hours.tolist()])
         return Conditions(edges, temps, np.full(len(temps), FLAT_PRICE), np.zeros(len(temps)))
 
-    def powered(self) -> tuple[Platform, list[Expected]]:
+    def powered(self) -> tuple[Platform, list[ExpectedJob]]:
         """Machine and jobs for the rules that look at power: it is a resource in mW, more than jobs ever take."""
         platform = _platform(f", {POWER} = {round(32 * CORE_W[1] * 1000)}")
         assert set(platform.kinds) == {*self.platform.kinds, POWER}
         a_unit = np.round(1000 * self.told.core_w * self.cores / self.told.units).astype(np.int64).tolist()
         jobs = []
         for job, watts in zip(self.jobs, a_unit, strict=True):
-            amounts = dict(zip(self.platform.kinds, job.asked.request, strict=True)) | {POWER: watts}
+            amounts = dict(zip(self.platform.kinds, job.job.request, strict=True)) | {POWER: watts}
             request = tuple(amounts[kind] for kind in platform.kinds)
-            jobs.append(replace(job, asked=replace(job.asked, request=request)))
+            jobs.append(replace(job, job=replace(job.job, request=request)))
         return platform, jobs
 
 
@@ -158,7 +158,7 @@ def load(out: Path, workload: Workload) -> Case:
     if workload.days is not None:
         end = jobs[0].submit + workload.days * DAY_S
         jobs = [job for job in jobs if job.submit < end]
-    kept = [Expected.as_it_runs(job) for job in jobs_that_fit(jobs, platform)]
-    told = plan_jobs(kept, platform, kept[0].asked.submit)
+    kept = [ExpectedJob.with_known_runtime(job) for job in jobs_that_fit(jobs, platform)]
+    told = plan_jobs(kept, platform, kept[0].job.submit)
     watts: Floats = stream(SEED, "thesis 6", "watts").uniform(*CORE_W, len(kept))
     return Case(workload, platform, kept, replace(told, core_w=watts), len(jobs) - len(kept))

@@ -15,7 +15,7 @@ import numpy as np
 
 from dardis.model.arrays import Bools, Floats, Ints
 from dardis.power.cooling import Cooling
-from offline.extract.trees import Shape, held_out, rules_of
+from offline.extract.trees import Shape, predict_held_out, rules_of
 
 THESIS_ACCURACY: Final = 0.9628
 """On the 538 days that the thesis's tree was fitted on."""
@@ -114,6 +114,6 @@ def learn_classes(records: DayRecords, shape: Shape | None = None) -> ClassTree:
         fitted=tree,
         rules=tuple(rules_of(tree, FEATURES, values, say)),
         accuracy=float((tree.predict(values) == right).mean()),
-        cv_accuracy=float((held_out(fit, values, right, records.day) == right).mean()),
+        cv_accuracy=float((predict_held_out(fit, values, right, records.day) == right).mean()),
         days=len(right),
     )

@@ -10,13 +10,13 @@ import numpy as np
 from dardis.model.arrays import Floats, Ints
 from dardis.model.schedule import Downtime
 from dardis.model.step_function import StepFunction
-from dardis.power.account import Account, Work, account
+from dardis.power.account import Account, AccountedJobs, account
 from dardis.power.conditions import Tariff
 from dardis.power.node_power import MachinePower
 from offline.site.calendar import DAY_S
 from scripts.lab.thesis_6.cases import CORE_W, INCOMES, SCENARIOS, Case, Scenario
 from scripts.lab.thesis_6.class_tree import DayRecords, day_above_slope, slope_change
-from scripts.lab.thesis_6.runs import Rolled
+from scripts.lab.thesis_6.runs import RolledPlan
 
 STRICT = "strict"
 """Ends the names of the rules that stand still at the first job that can't start."""
@@ -52,7 +52,7 @@ class Found:
 
     case: Case
     rules: Mapping[str, Ints]
-    plans: Mapping[str, Mapping[Scenario, Rolled]]
+    plans: Mapping[str, Mapping[Scenario, RolledPlan]]
 
     def start(self, name: str, scenario: Scenario) -> Ints:
         """The starts by a rule, or by a search: planned in that scenario, or in the only one that it was planned in."""
@@ -125,7 +125,7 @@ class Found:
     def _account(self, start: Ints, scenario: Scenario, price: str, end: int) -> Account:
         case, told = self.case, self.case.told
         income = np.full(len(start), INCOMES[price])
-        work = Work(start, start + told.duration, case.cores, case.cores * told.core_w, income)
+        work = AccountedJobs(start, start + told.duration, case.cores, case.cores * told.core_w, income)
         machine = MachinePower.of_platform(case.platform)
         conditions = case.conditions(scenario, case.first, end)
         return account(work, Downtime.none(), machine, conditions, scenario.cooling, Tariff())

@@ -20,16 +20,24 @@ from dardis.model.resources import CORES
 from dardis.model.schedule import Schedule
 from dardis.power.conditions import Tariff
 from offline.planner.day_planner import schedule_of
-from offline.planner.day_problem import Plan, PlanJobs, Problem, Running
-from offline.planner.searches import rule_based, rule_setups
+from offline.planner.day_problem import DayProblem, Plan, PlanJobs, RunningJobs
+from offline.planner.searches import rule_setups, schedule_by_rule
 from offline.site.calendar import DAY_S
-from scripts.lab.kit.cache import Arrays, arrays_of, code_version, fingerprint, kept_arrays, placements_of, read_arrays
+from scripts.lab.kit.cache import (
+    Arrays,
+    arrays_of,
+    cached_arrays,
+    code_version,
+    fingerprint,
+    placements_of,
+    read_arrays,
+)
 from scripts.lab.thesis_6.cases import SCENARIOS, Case, Scenario, Workload, load
 from scripts.lab.thesis_6.searches import BY_SOLVER, FULL, QUICK, SEARCHES, Bounds, Search, search_of
 
 
 @dataclass(frozen=True)
-class Rolled:
+class RolledPlan:
     """A trace that was planned whole. `start`, `placed` as in a plan, by job of the case."""
 
     start: Ints
@@ -40,7 +48,7 @@ class Rolled:
     """1 for each day on which the search found a plan of its own, else 0: what it fell back to was taken."""
 
 
-class _Book:
+class _PlannedStarts:
     """What is settled so far."""
 
     def __init__(self, case: Case) -> None:
@@ -61,11 +69,11 @@ class _Book:
             self.start[job] = plan.start[place]
             self._nodes[job], self._units[job] = plan.placed.of(place)
 
-    def running(self, now: int) -> Running:
+    def running(self, now: int) -> RunningJobs:
         """What has begun and has not ended."""
         told = self._case.told
         on = np.flatnonzero((self.start != NO_TIME) & (self.start + told.duration > now))
-        return Running(
+        return RunningJobs(
             told.number[on], told.submit[on], self.start[on], self.start[on] + told.duration[on], told.request[on],
             told.core_w[on], told.income[on], self.held(on),
         )  # fmt: skip
@@ -82,12 +90,12 @@ class _Book:
         )
 
 
-def roll(case: Case, scenario: Scenario, search: Search, progress: Callable[[int, int], None]) -> Rolled:
+def roll(case: Case, scenario: Scenario, search: Search, progress: Callable[[int, int], None]) -> RolledPlan:
     """Plan every day until the last job has begun; `progress` is told each day and how many jobs are open.
 
     Raises ValueError for a plan that the audit refuses.
     """
-    book, jobs_a_day, own = _Book(case), [], []
+    book, jobs_a_day, own = _PlannedStarts(case), [], []
     day = 0
     while (book.start == NO_TIME).any():
         begin, end = case.first + day * DAY_S, case.first + (day + 1) * DAY_S
@@ -103,24 +111,24 @@ def roll(case: Case, scenario: Scenario, search: Search, progress: Callable[[int
         own.append(int(found))
         day += 1
     everything = np.arange(len(book.start))
-    return Rolled(book.start, book.held(everything), np.array(jobs_a_day), np.array(own))
+    return RolledPlan(book.start, book.held(everything), np.array(jobs_a_day), np.array(own))
 
 
-def problem_of(case: Case, scenario: Scenario, jobs: Ints, running: Running, begin: int) -> Problem:
+def problem_of(case: Case, scenario: Scenario, jobs: Ints, running: RunningJobs, begin: int) -> DayProblem:
     """A day's problem; jobs that don't find room on it may wait as long as their work takes, and a day."""
     told = PlanJobs(**{field.name: getattr(case.told, field.name)[jobs] for field in fields(PlanJobs)})
     told = replace(told, earliest=np.maximum(told.earliest, begin))
     cores = told.units * told.request[:, case.platform.kinds.index(CORES)]
     behind = int((cores * told.duration).sum()) // (case.platform.cores * DAY_S)
-    return Problem(
+    return DayProblem(
         case.platform, case.conditions(scenario, begin, begin + DAY_S), scenario.cooling, Tariff(), told, running,
         horizon=begin + (2 + behind) * DAY_S,
     )  # fmt: skip
 
 
-def whole_schedule(case: Case, scenario: Scenario, rolled: Rolled) -> Schedule:
+def whole_schedule(case: Case, scenario: Scenario, rolled: RolledPlan) -> Schedule:
     """All of a rolled plan as one schedule."""
-    nobody = _Book(case).running(case.first)
+    nobody = _PlannedStarts(case).running(case.first)
     problem = problem_of(case, scenario, np.arange(len(rolled.start)), nobody, case.first)
     plan = Plan(rolled.start, rolled.placed, 0.0, "")
     return schedule_of(problem, plan)
@@ -142,7 +150,7 @@ class Part:
     scenario: Scenario
     bounds: Bounds
 
-    def told(self) -> str:
+    def progress_text(self) -> str:
         """How progress calls it."""
         return f"{self.workload.name} load, {self.search}, {self.scenario.name}"
 
@@ -156,19 +164,19 @@ def parts(workloads: tuple[Workload, ...], *, full: bool) -> Iterator[Part]:
                 yield Part(workload, search, scenario, bounds)
 
 
-def planned(out: Path, part: Part) -> Rolled:
+def planned(out: Path, part: Part) -> RolledPlan:
     """The plan of a part: read, or made and kept."""
     case = load(out, part.workload)
     told = (case.told.submit, case.told.duration, case.told.core_w, case.cores)
     name = fingerprint(code_version(), (part.search, part.scenario, part.bounds.of(part.search)), *told)
-    path = kept_arrays(out / "runs" / f"{name}.npz", lambda: _planned(case, part))
+    path = cached_arrays(out / "runs" / f"{name}.npz", lambda: _planned(case, part))
     arrays = read_arrays(path)
-    return Rolled(arrays["start"], placements_of(arrays), arrays["jobs_a_day"], arrays["own"])
+    return RolledPlan(arrays["start"], placements_of(arrays), arrays["jobs_a_day"], arrays["own"])
 
 
 def _planned(case: Case, part: Part) -> Arrays:
     def tell(day: int, jobs: int) -> None:
-        sys.stderr.write(f"{part.told()}: day {day}, {jobs} jobs\n")
+        sys.stderr.write(f"{part.progress_text()}: day {day}, {jobs} jobs\n")
 
     rolled = roll(case, part.scenario, search_of(part.search, part.bounds), tell)
     judge(whole_schedule(case, part.scenario, rolled), case, part.search, whole=True)
@@ -181,13 +189,13 @@ def rules(case: Case) -> dict[str, Ints]:
     platform, jobs = case.powered()
     nothing = np.zeros(0, dtype=np.int64)
     none = np.zeros(0)
-    nobody = Running(
+    nobody = RunningJobs(
         nothing, nothing, nothing, nothing, np.zeros((0, len(platform.kinds)), dtype=np.int64), none, none,
         Placements.none(0),
     )  # fmt: skip
     found = {}
     for name, setup in rule_setups().items():
-        schedule = rule_based(jobs, nobody, platform, setup, case.first)
+        schedule = schedule_by_rule(jobs, nobody, platform, setup, case.first)
         for violation in audit(schedule, platform, expected=case.told.number.tolist()):
             raise ValueError(f"{case.workload.name} load, {name}: {violation}")
         order = np.argsort(schedule.number)

@@ -9,8 +9,8 @@ from typing import Final
 import numpy as np
 
 from dardis.model.arrays import Ints
-from offline.planner.budget import Effort, Watch
-from offline.planner.day_problem import Plan, Problem
+from offline.planner.budget import SearchBudget, Watch
+from offline.planner.day_problem import DayProblem, Plan
 from offline.planner.improve import improve
 from offline.planner.money import cores_of, rank_of
 from offline.planner.packing import Packing
@@ -22,7 +22,7 @@ DELAY_S = 3600
 """How much later delay search tries a job each time; the thesis does not say."""
 
 
-def delay_search(problem: Problem, budget: Effort, watch: Watch) -> Plan:
+def delay_search(problem: DayProblem, budget: SearchBudget, watch: Watch) -> Plan:
     """Algorithm 7: delay the jobs of the best order, the last one first, each again and again up to the horizon.
 
     A job that has got there is fixed where the best plan has it. An iteration is one run of the heuristic.
@@ -46,10 +46,10 @@ def delay_search(problem: Problem, budget: Effort, watch: Watch) -> Plan:
     return replace(best, stopped_by=watch.stopped_by)
 
 
-def _delayed(problem: Problem, order: Ints, best: Plan, fixed: list[int], late: int, first: int) -> Packing:
+def _delayed(problem: DayProblem, order: Ints, best: Plan, fixed: list[int], late: int, first: int) -> Packing:
     """The heuristic with some jobs fixed where they are in a plan, and one that does not start before `first`."""
     packing = Packing(problem)
-    packing.keep_all(best, fixed)
+    packing.place_as_planned(best, fixed)
     settled = set(fixed)
     for job in order.tolist():
         if job not in settled:
@@ -57,7 +57,7 @@ def _delayed(problem: Problem, order: Ints, best: Plan, fixed: list[int], late: 
     return packing
 
 
-Search = Callable[[Problem], tuple[Plan, bool]]
+Search = Callable[[DayProblem], tuple[Plan, bool]]
 """Plans a day; also says whether it found a plan of its own."""
 DEFAULT, MULTI, DELAY, RELAXATION, OURS = "solver's default", "multi-search", "delay search", "relaxation", "ours"
 BY_SOLVER: Final = (DEFAULT, RELAXATION)
@@ -92,22 +92,22 @@ def search_of(name: str, bounds: Bounds) -> Search:
     return {
         DEFAULT: lambda problem: _default(problem, bounds),
         MULTI: lambda problem: (multi_search(problem, Watch())[0], True),
-        DELAY: lambda problem: (delay_search(problem, Effort(bounds.delays, SEED), Watch()), True),
+        DELAY: lambda problem: (delay_search(problem, SearchBudget(bounds.delays, SEED), Watch()), True),
         RELAXATION: lambda problem: _relaxation(problem, bounds),
         OURS: lambda problem: (
-            improve(problem, multi_search(problem, Watch())[0], Effort(bounds.groups, SEED), Watch()), True
+            improve(problem, multi_search(problem, Watch())[0], SearchBudget(bounds.groups, SEED), Watch()), True
         ),
     }[name]  # fmt: skip
 
 
-def _default(problem: Problem, bounds: Bounds) -> tuple[Plan, bool]:
+def _default(problem: DayProblem, bounds: Bounds) -> tuple[Plan, bool]:
     """What the solver finds by itself, however poor; the first solution of the heuristic where it finds nothing."""
     found = default_search(problem, Watch(bounds.guard_s), deterministic_s=bounds.solver_s, seed=SEED)
     plan = _placed(problem, found.start, DEFAULT)
     return (heuristic(problem), False) if plan is None else (plan, True)
 
 
-def _relaxation(problem: Problem, bounds: Bounds) -> tuple[Plan, bool]:
+def _relaxation(problem: DayProblem, bounds: Bounds) -> tuple[Plan, bool]:
     """What the solver makes better of multi-search's plan; that one where it makes nothing better."""
     before, _ = multi_search(problem, Watch())
     found = relaxation_search(problem, before, Watch(bounds.guard_s), deterministic_s=bounds.solver_s, seed=SEED)
@@ -115,7 +115,7 @@ def _relaxation(problem: Problem, bounds: Bounds) -> tuple[Plan, bool]:
     return (before, False) if plan is None or plan.profit <= before.profit else (plan, True)
 
 
-def _placed(problem: Problem, wished: Ints | None, name: str) -> Plan | None:
+def _placed(problem: DayProblem, wished: Ints | None, name: str) -> Plan | None:
     """Every job as soon after its wished start as there is room, the earliest first, of equals the largest."""
     if wished is None:
         return None

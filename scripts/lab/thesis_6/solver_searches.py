@@ -11,7 +11,7 @@ from dardis.solver.cpsat import Answer, solve
 from dardis.solver.result import Budget, Ended
 from offline.planner.budget import Watch
 from offline.planner.cp import model
-from offline.planner.day_problem import Plan, Problem, StoppedBy
+from offline.planner.day_problem import DayProblem, Plan, StoppedBy
 from offline.planner.money import account_of, account_of_running, price_per_j
 
 WORKERS = 8
@@ -30,7 +30,7 @@ ALIKE_C = 5.0
 
 
 @dataclass(frozen=True)
-class Found:
+class SearchResult:
     """What a search of the model found: `start` (jobs,), None for nothing; nodes where the model knew them.
 
     `units` has the units of each job on each node (jobs, nodes). Where it is None the starts keep capacity in sums
@@ -45,34 +45,36 @@ class Found:
     """OPTIMAL: of the model, with its rounded power and cooling, or that it has no solution."""
 
 
-def default_search(problem: Problem, watch: Watch, *, deterministic_s: float, seed: int = 1) -> Found:
+def default_search(problem: DayProblem, watch: Watch, *, deterministic_s: float, seed: int = 1) -> SearchResult:
     """The solver's own search, told nothing. It may well find nothing."""
     day = _day(problem)
     return _searched(day, watch, Budget(deterministic_s, watch.left_s, WORKERS, seed))
 
 
-def relaxation_search(problem: Problem, plan: Plan, watch: Watch, *, deterministic_s: float, seed: int = 1) -> Found:
+def relaxation_search(
+    problem: DayProblem, plan: Plan, watch: Watch, *, deterministic_s: float, seed: int = 1
+) -> SearchResult:
     """Better than `plan`, or as good, with its nodes for all jobs of more than one unit."""
     day = _day(problem, plan.start)
     model.keep_nodes(day, plan)
-    day.model.add(day.profit() >= model.hint(day, plan))
+    day.model.add(day.profit() >= model.add_hints(day, plan))
     return _searched(day, watch, Budget(deterministic_s, watch.left_s, WORKERS, seed))
 
 
-def _day(problem: Problem, begun: Ints | None = None) -> model.DayModel:
+def _day(problem: DayProblem, begun: Ints | None = None) -> model.DayModel:
     """The thesis's model; in sums where it would be too large."""
     day = model.DayModel(problem, segments_of(problem))
-    model.starts(day, begun)
+    model.add_starts(day, begun)
     if model.unit_intervals(problem) <= model.MOST_UNIT_INTERVALS:
-        model.capacity_on_nodes(day)
+        model.add_node_capacity(day)
     else:
-        model.capacity_in_sums(day)
-    model.profit(day)
+        model.add_capacity_rows(day)
+    model.add_profit(day)
     day.maximize_profit()
     return day
 
 
-def _searched(day: model.DayModel, watch: Watch, budget: Budget) -> Found:
+def _searched(day: model.DayModel, watch: Watch, budget: Budget) -> SearchResult:
     fixed = model.fixed_money(day.problem)
 
     def tell(objective: float, bound: float) -> None:
@@ -81,9 +83,9 @@ def _searched(day: model.DayModel, watch: Watch, budget: Budget) -> Found:
     answer = solve(day.model, budget, progress=tell, stop=watch.stop)
     stopped_by = STOPPED[answer.result.ended]
     if not answer.result.found:
-        return Found(None, None, None, stopped_by)
+        return SearchResult(None, None, None, stopped_by)
     start = answer.values(day.start)
-    return Found(start, _units(day, answer), account_of(day.problem, start).profit, stopped_by)
+    return SearchResult(start, _units(day, answer), account_of(day.problem, start).profit, stopped_by)
 
 
 def _units(day: model.DayModel, answer: Answer) -> Ints | None:
@@ -96,7 +98,7 @@ def _units(day: model.DayModel, answer: Answer) -> Ints | None:
     return units
 
 
-def segments_of(problem: Problem) -> model.Segments:
+def segments_of(problem: DayProblem) -> model.Segments:
     """Merge the conditions' segments while their temperatures lie within `ALIKE_C` and their prices are the same."""
     edges, temp = problem.conditions.edges, problem.conditions.temp_c
     price, base = price_per_j(problem), account_of_running(problem).it_w

@@ -10,7 +10,7 @@ from typing import Final
 from scripts.lab.kit.cache import in_processes
 from scripts.lab.kit.options import parser_of, prepared
 from scripts.lab.kit.page import publish, write_csv
-from scripts.lab.thesis_7.figures import Found, found, rows
+from scripts.lab.thesis_7.figures import WorkloadFigures, figures_of, rows
 from scripts.lab.thesis_7.page import page
 from scripts.lab.thesis_7.plots import draw
 from scripts.lab.thesis_7.runs import (
@@ -41,7 +41,7 @@ def all_runs(files: Files, workloads: Sequence[Workload], processes: int | None)
     return runs
 
 
-def write_rows(path: Path, all_found: Sequence[Found]) -> None:
+def write_rows(path: Path, all_found: Sequence[WorkloadFigures]) -> None:
     """Write all figures as one table."""
     lines = [row for of in all_found for row in rows(of)]
     write_csv(path, tuple(lines[0]), (tuple(line.values()) for line in lines))
@@ -58,7 +58,7 @@ def main() -> int:
     files = Files(options.data, options.out)
     prepare(files, chosen)
     runs = all_runs(files, chosen, options.processes)
-    all_found = [found(files, workload, runs[workload]) for workload in chosen]
+    all_found = [figures_of(files, workload, runs[workload]) for workload in chosen]
     write_rows(files.out / "thesis_7.csv", all_found)
     draw(files.out, all_found)
     text = page(all_found)

@@ -9,13 +9,13 @@ from typing import Final
 import numpy as np
 
 from dardis.model.schedule import Downtime
-from dardis.power.account import Account, Gain, account, gain, work_of
+from dardis.power.account import Account, Gain, account, accounted_jobs, gain
 from dardis.power.conditions import Conditions
 from dardis.power.node_power import MachinePower
-from offline.onoff.spans import clairvoyant
+from offline.onoff.spans import clairvoyant_downtime
 from offline.planner.searches import rule_setups
 from offline.site.calendar import DAY_S
-from offline.site.site_inputs import Site
+from offline.site.site_inputs import SiteInputs
 from scripts.lab.thesis_7.runs import (
     ALL_ON,
     DISPATCHERS,
@@ -99,7 +99,7 @@ class Shift:
 
 
 @dataclass(frozen=True)
-class Found:
+class WorkloadFigures:
     """All figures of a workload."""
 
     workload: Workload
@@ -123,21 +123,21 @@ class Found:
 
 
 @dataclass(frozen=True)
-class _Teller:
+class _ScenarioAccounts:
     """Accounts for runs of a site in one scenario."""
 
-    site: Site
+    site: SiteInputs
     conditions: Conditions
 
     def account(self, run: Run, downtime: Downtime, start: int, end: int) -> Account:
         platform = self.site.platform
         return account(
-            work_of(run.schedule, platform), downtime, MachinePower.of_platform(platform),
+            accounted_jobs(run.schedule, platform), downtime, MachinePower.of_platform(platform),
             self.conditions.between(start, end), self.site.cooling, self.site.tariff,
         )  # fmt: skip
 
 
-def found(files: Files, workload: Workload, runs: Runs) -> Found:
+def figures_of(files: Files, workload: Workload, runs: Runs) -> WorkloadFigures:
     """Account for all runs of a workload."""
     site = site_of(files, workload)
     first, last = site.jobs[0].submit, site.jobs[-1].submit
@@ -147,10 +147,12 @@ def found(files: Files, workload: Workload, runs: Runs) -> Found:
     plain = {key: run for key, run in runs.items() if "shifted" not in key[1]}
     cells: dict[Key, dict[Scenario, Cell]] = {key: {} for key in plain}
     shifts = {}
-    bounds = {family: clairvoyant(runs[family, ALL_ON].schedule, site.platform, *span) for family in DISPATCHERS}
+    bounds = {
+        family: clairvoyant_downtime(runs[family, ALL_ON].schedule, site.platform, *span) for family in DISPATCHERS
+    }
     for scenario in SCENARIOS:
         there = in_scenario(site, files, scenario)
-        teller = _Teller(there, there.around.over(first, latest))
+        teller = _ScenarioAccounts(there, there.around.over(first, latest))
         for family, bound in ((OPPONENTS, Downtime.none()), *bounds.items()):
             for key in (key for key in plain if key[0] == family):
                 base = runs[key if family == OPPONENTS else (family, ALL_ON)]
@@ -162,7 +164,7 @@ def found(files: Files, workload: Workload, runs: Runs) -> Found:
             waits = (_service(site, one, span).mean_wait for one in (run, before))
             shifts[family, scenario] = Shift(*profits, *waits)
     cores = sum(job.units * job.request[site.platform.kinds.index("cores")] * job.runtime for job in site.jobs)
-    return Found(
+    return WorkloadFigures(
         workload, len(site.jobs), (last - first) / DAY_S, cores / site.platform.cores / (last - first), days,
         {key: _service(site, run, span) for key, run in plain.items()}, cells,
         {scenario: _best(cells, scenario, end=False) for scenario in SCENARIOS},
@@ -172,7 +174,7 @@ def found(files: Files, workload: Workload, runs: Runs) -> Found:
 
 
 def _cell(
-    teller: _Teller, run: Run, base: Run, bound: Downtime, submissions: tuple[int, int], span: tuple[int, int]
+    teller: _ScenarioAccounts, run: Run, base: Run, bound: Downtime, submissions: tuple[int, int], span: tuple[int, int]
 ) -> Cell:
     end = int(run.schedule.finish.max())
     lived, before = (teller.account(one, one.downtime, *span) for one in (run, base))
@@ -201,7 +203,7 @@ def _best(cells: Mapping[Key, Mapping[Scenario, Cell]], scenario: Scenario, *, e
     return Best(name, profits[name])
 
 
-def _service(site: Site, run: Run, span: tuple[int, int]) -> Service:
+def _service(site: SiteInputs, run: Run, span: tuple[int, int]) -> Service:
     schedule, down = run.schedule, run.downtime.down
     counted = schedule.ran & (schedule.submit >= span[0]) & (schedule.submit < span[1])
     delay = run.boot_delay[counted]
@@ -228,7 +230,7 @@ class Aim:
     met: bool
 
 
-def aims(of: Found, family: str) -> list[Aim]:
+def aims(of: WorkloadFigures, family: str) -> list[Aim]:
     """What the learned spares reach with a dispatcher."""
     cells = of.cells[family, SPARES]
     now, before = of.services[family, SPARES], of.services[family, ALL_ON]
@@ -246,7 +248,7 @@ def aims(of: Found, family: str) -> list[Aim]:
     ]
 
 
-def rows(of: Found) -> Iterator[dict[str, str | float]]:
+def rows(of: WorkloadFigures) -> Iterator[dict[str, str | float]]:
     """All figures, a row for each run and scenario."""
     keys = [(OPPONENTS, name) for name in (*RULES, EASY)]
     keys += [(family, name) for family in DISPATCHERS for name in switchings(family)]

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from scripts.lab.kit.page import markdown, table
-from scripts.lab.thesis_7.figures import RULES, Cell, Found, Key, aims
+from scripts.lab.thesis_7.figures import RULES, Cell, Key, WorkloadFigures, aims
 from scripts.lab.thesis_7.runs import (
     ALL_ON,
     DISPATCHERS,
@@ -49,7 +49,7 @@ KEYS = {label.strip("*"): key for label, key in SHOWN}
 LEARNED = tuple((name, (name, SPARES)) for name in DISPATCHERS)
 
 
-def page(all_found: Sequence[Found]) -> str:
+def page(all_found: Sequence[WorkloadFigures]) -> str:
     """The whole page as Markdown."""
     parts = [["# Thesis 7.6 on the Curie slice, 300 nodes of 32 cores", "", _LEAD], _workloads(all_found)]
     parts.append(["## Table 7.1 in short: % more profit than the best rule-based set-up", "", *_short(all_found), "",
@@ -90,7 +90,7 @@ _SERVICES = (
 )
 
 
-def _workloads(all_found: Sequence[Found]) -> list[str]:
+def _workloads(all_found: Sequence[WorkloadFigures]) -> list[str]:
     theirs = {workload.name: workload.theirs for workload in WORKLOADS}
     rows = [
         [found.workload.name, f"{found.jobs:,}", f"{found.span_d:.1f}", f"{found.load:.2f}",
@@ -101,7 +101,7 @@ def _workloads(all_found: Sequence[Found]) -> list[str]:
     return table(["workload", "jobs", "days", "load", "thesis", "days rolled over", "audit"], rows)
 
 
-def _short(all_found: Sequence[Found]) -> list[str]:
+def _short(all_found: Sequence[WorkloadFigures]) -> list[str]:
     shown = ("DARDIS100", "DARDIS70", "DARDIS50", "throughput, learned spares", "late, learned spares")
     rows = []
     for found in all_found:
@@ -124,7 +124,7 @@ def _signed(value: float, digits: int = 2) -> str:
     return f"{rounded:+,.{digits}f}" if rounded else f"{0:.{digits}f}"
 
 
-def _aims(all_found: Sequence[Found]) -> list[str]:
+def _aims(all_found: Sequence[WorkloadFigures]) -> list[str]:
     rows = []
     for found in all_found:
         for name, (family, _) in LEARNED:
@@ -138,7 +138,7 @@ def _aims(all_found: Sequence[Found]) -> list[str]:
     return table(["workload", "learned spares with", *texts], rows, left=2)
 
 
-def _of_workload(found: Found) -> Iterator[list[str]]:
+def _of_workload(found: WorkloadFigures) -> Iterator[list[str]]:
     name = found.workload.name
     yield [f"## {name.capitalize()} load"]
     yield [
@@ -164,7 +164,7 @@ def _of_workload(found: Found) -> Iterator[list[str]]:
     ]  # fmt: skip
 
 
-def _profits(found: Found, *, end: bool) -> list[str]:
+def _profits(found: WorkloadFigures, *, end: bool) -> list[str]:
     best = found.best_to_end if end else found.best_to_submission
     rows = [["best rule-based, EUR", *(f"{best[s].name.removeprefix('rules-')} {best[s].profit:,.0f}"
                                        for s in SCENARIOS)]]  # fmt: skip
@@ -174,7 +174,7 @@ def _profits(found: Found, *, end: bool) -> list[str]:
     return table(["", *(scenario.name for scenario in SCENARIOS)], rows)
 
 
-def _clairvoyant(found: Found) -> list[str]:
+def _clairvoyant(found: WorkloadFigures) -> list[str]:
     rows = []
     for family in DISPATCHERS:
         cells = found.cells[family, ALL_ON]
@@ -191,7 +191,7 @@ def _clairvoyant_gain(cell: Cell) -> str:
     return f"{100 * most / abs(cell.always_on):+.2f} ({most:+,.0f})"
 
 
-def _gains(found: Found) -> list[str]:
+def _gains(found: WorkloadFigures) -> list[str]:
     rows = []
     for name, key in LEARNED:
         for scenario in SCENARIOS:
@@ -207,7 +207,7 @@ def _gains(found: Found) -> list[str]:
     return table(head, rows)
 
 
-def _services(found: Found) -> list[str]:
+def _services(found: WorkloadFigures) -> list[str]:
     keys = [(f"rules-based, {name.removeprefix('rules-')}", (OPPONENTS, name)) for name in RULES]
     keys += [("EASY", (OPPONENTS, EASY))]
     keys += [
@@ -226,7 +226,7 @@ def _services(found: Found) -> list[str]:
     return table(head, rows)
 
 
-def _shifts(found: Found) -> list[str]:
+def _shifts(found: WorkloadFigures) -> list[str]:
     rows = []
     for (family, scenario), shift in found.shifts.items():
         more = shift.profit - shift.profit_before

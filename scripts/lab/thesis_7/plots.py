@@ -10,7 +10,7 @@ import numpy as np
 
 from dardis.report import chart
 from scripts.lab.kit.drawing import bar_figure, draw_legend, save
-from scripts.lab.thesis_7.figures import Found, Key, Service
+from scripts.lab.thesis_7.figures import Key, Service, WorkloadFigures
 from scripts.lab.thesis_7.page import KEYS
 from scripts.lab.thesis_7.runs import ALL_ON, EASY, LATE, OPPONENTS, SAME_NODES, SCENARIOS, SPARES
 
@@ -26,7 +26,7 @@ LOOKS = ((chart.CYCLE[0], ""), (chart.CYCLE[5], ""), (chart.CYCLE[2], ""), (char
 """Colour and hatching of each: hatched is ours, with the learned spares."""
 
 
-def draw(out: Path, all_found: Sequence[Found]) -> None:
+def draw(out: Path, all_found: Sequence[WorkloadFigures]) -> None:
     """Write every figure as PNG and SVG."""
     with chart.style():
         for end, what in ((False, "last_submission"), (True, "last_end")):
@@ -39,7 +39,7 @@ def draw(out: Path, all_found: Sequence[Found]) -> None:
 _NAMES = [scenario.name.replace(", ", "\n").replace(" ", "\n", 1) for scenario in SCENARIOS]
 
 
-def _profits(all_found: Sequence[Found], *, end: bool) -> Figure:
+def _profits(all_found: Sequence[WorkloadFigures], *, end: bool) -> Figure:
     panels = []
     for found in all_found:
         bars = [(label, [found.over_best(key, one, end=end)[1] for one in SCENARIOS]) for label, key in BARS]
@@ -47,7 +47,7 @@ def _profits(all_found: Sequence[Found], *, end: bool) -> Figure:
     return bar_figure(1.0 + 2.4 * len(all_found), panels, LOOKS, _NAMES, 3)[0]
 
 
-def _shares(all_found: Sequence[Found]) -> Figure:
+def _shares(all_found: Sequence[WorkloadFigures]) -> Figure:
     shown = (*BARS[1:3], ("throughput, ten spares", KEYS["throughput, ten spares"]), BARS[3],
              ("same nodes, learned spares", (SAME_NODES, SPARES)), BARS[5])  # fmt: skip
     looks = (LOOKS[1], LOOKS[2], (chart.CYCLE[4], ""), LOOKS[3], (chart.CYCLE[0], "//"), LOOKS[5])
@@ -62,7 +62,7 @@ def _shares(all_found: Sequence[Found]) -> Figure:
     return drawing
 
 
-def _with_opponents(found: Found) -> list[tuple[str, Key]]:
+def _with_opponents(found: WorkloadFigures) -> list[tuple[str, Key]]:
     best = found.best_to_submission[SCENARIOS[0]].name
     return [("best rule-based", (OPPONENTS, best)), ("EASY", (OPPONENTS, EASY)), *BARS]
 
@@ -70,7 +70,7 @@ def _with_opponents(found: Found) -> list[tuple[str, Key]]:
 _OPPONENT_LOOKS = ((chart.INK, ""), (chart.CYCLE[4], ""), *LOOKS)
 
 
-def _services(all_found: Sequence[Found]) -> Figure:
+def _services(all_found: Sequence[WorkloadFigures]) -> Figure:
     figures: tuple[tuple[str, Callable[[Service], float]], ...] = (
         ("mean wait, min", lambda of: of.mean_wait / 60),
         ("makespan, days", lambda of: of.makespan / 86_400),
@@ -92,7 +92,7 @@ def _services(all_found: Sequence[Found]) -> Figure:
     return drawing
 
 
-def _decisions(all_found: Sequence[Found]) -> Figure:
+def _decisions(all_found: Sequence[WorkloadFigures]) -> Figure:
     drawing, (axes,) = chart.figure(chart.FULL, 3.6)
     shown = [_with_opponents(found) for found in all_found]
     width = 0.84 / len(_OPPONENT_LOOKS)

@@ -25,18 +25,18 @@ from dardis.model.target import Switching, Target
 from dardis.registry import CENTRAL, Dispatcher, find_dispatcher
 from dardis.runs.kernel_warmup import warm
 from dardis.runs.play import play
-from offline.day.hours_before import Known
-from offline.day.idle_reserve import reactive_switching, spares_of_day, thesis_switching, thesis_target
+from offline.day.hours_before import MachineHistory
+from offline.day.idle_reserve import reactive_switching, reserve_of_day, thesis_switching, thesis_target
 from offline.day.plan_spec import Reactive
-from offline.loop.loop import joined
-from offline.loop.shift import shifted
+from offline.loop.loop import join_switching
+from offline.loop.shift import shift_jobs
 from offline.onoff.reserve_replay import demands_of
 from offline.planner.searches import rule_setups
 from offline.site.calendar import Calendar
-from offline.site.site_inputs import Site, load_site
+from offline.site.site_inputs import SiteInputs, load_site
 from offline.site.site_spec import SiteSpec
 from scripts.lab.kit import thesis
-from scripts.lab.kit.cache import arrays_of, code_version, fingerprint, kept_arrays, placements_of, read_arrays
+from scripts.lab.kit.cache import arrays_of, cached_arrays, code_version, fingerprint, placements_of, read_arrays
 from scripts.lab.kit.command import convert
 from scripts.lab.kit.thesis import FLAT_PRICE, PARTITION, SUMMER, WINTER, Season
 
@@ -136,12 +136,12 @@ def prepare(files: Files, workloads: tuple[Workload, ...]) -> None:
         convert(files.data / TRACE, files.trace(workload), "--partition", PARTITION, *workload.options)
 
 
-def site_of(files: Files, workload: Workload) -> Site:
+def site_of(files: Files, workload: Workload) -> SiteInputs:
     """The machine with a workload, in no scenario yet; its day 0 begins with its first submission."""
     return load_site(SiteSpec(history=files.trace(workload), platform=files.platform, calendar_start=SUMMER.start))
 
 
-def in_scenario(site: Site, files: Files, scenario: Scenario) -> Site:
+def in_scenario(site: SiteInputs, files: Files, scenario: Scenario) -> SiteInputs:
     """The same machine and jobs in a scenario."""
     calendar = Calendar(site.calendar.first_submit, parse_utc(scenario.season.start))
     around = Surroundings(str(files.weather(scenario)), files.prices(scenario), None, calendar.offset)
@@ -150,7 +150,7 @@ def in_scenario(site: Site, files: Files, scenario: Scenario) -> Site:
     return replace(site, calendar=calendar, around=around, cooling=cooling)
 
 
-def counted_days(site: Site) -> tuple[int, int]:
+def counted_days(site: SiteInputs) -> tuple[int, int]:
     """The days that are rolled over: all with submissions but the first, before which nothing is known."""
     return 1, site.calendar.day_of(site.jobs[-1].submit)
 
@@ -194,7 +194,7 @@ Runs = dict[tuple[str, str], Run]
 
 
 @dataclass(frozen=True)
-class Asked:
+class RunRequest:
     """One run that is asked for."""
 
     key: tuple[str, str]
@@ -217,31 +217,31 @@ def simulate(files: Files, workload: Workload, family: str) -> list[tuple[tuple[
     return list(kept)
 
 
-def _opponents(site: Site, folder: Path) -> Iterator[tuple[tuple[str, str], Path]]:
+def _opponents(site: SiteInputs, folder: Path) -> Iterator[tuple[tuple[str, str], Path]]:
     rules = {name: Dispatcher(name, setup, CENTRAL) for name, setup in rule_setups().items()}
     for name, dispatcher in (rules | {EASY: find_dispatcher(EASY)}).items():
-        yield (OPPONENTS, name), _kept(site, Asked((OPPONENTS, name), dispatcher, site.jobs), folder)
+        yield (OPPONENTS, name), _kept(site, RunRequest((OPPONENTS, name), dispatcher, site.jobs), folder)
 
 
-def _switched(files: Files, site: Site, folder: Path, family: str) -> Iterator[tuple[tuple[str, str], Path]]:
+def _switched(files: Files, site: SiteInputs, folder: Path, family: str) -> Iterator[tuple[tuple[str, str], Path]]:
     dispatcher = find_dispatcher(*DISPATCHERS[family])
-    path = _kept(site, Asked((family, ALL_ON), dispatcher, site.jobs), folder)
+    path = _kept(site, RunRequest((family, ALL_ON), dispatcher, site.jobs), folder)
     yield (family, ALL_ON), path
     past = load(path).schedule
     for name in switchings(family)[1:]:
         switching = switching_of(site, past, name)
-        asked = Asked((family, name), dispatcher, site.jobs, switching)
+        asked = RunRequest((family, name), dispatcher, site.jobs, switching)
         yield asked.key, _kept(site, asked, folder)
     if family in SHIFTED:
         for scenario in SCENARIOS:
             if not scenario.real:
                 continue
-            jobs = shifted(in_scenario(site, files, scenario), site.jobs, past, counted_days(site), SHIFT_H)
-            asked = Asked((family, f"{SPARES}, shifted, {scenario.name}"), dispatcher, jobs, switching)
+            jobs = shift_jobs(in_scenario(site, files, scenario), site.jobs, past, counted_days(site), SHIFT_H)
+            asked = RunRequest((family, f"{SPARES}, shifted, {scenario.name}"), dispatcher, jobs, switching)
             yield asked.key, _kept(site, asked, folder)
 
 
-def switching_of(site: Site, past: Schedule, name: str) -> Switching | None:
+def switching_of(site: SiteInputs, past: Schedule, name: str) -> Switching | None:
     """What is switched over the counted days, each from what was known before it; all nodes are on before."""
     first, last = counted_days(site)
     platform = site.platform
@@ -250,25 +250,25 @@ def switching_of(site: Site, past: Schedule, name: str) -> Switching | None:
     days: list[Switching | None] = []
     demands = demands_of(past, platform)
     for day in range(first, last + 1):
-        known = Known(platform, site.calendar, past, site.calendar.day(day)[0], {})
+        known = MachineHistory(platform, site.calendar, past, site.calendar.day(day)[0], {})
         if name == SPARES:
-            days.append(spares_of_day(known, day, demands).switching)
+            days.append(reserve_of_day(known, day, demands).switching)
         else:
             offset = 70 if name == OFFSET_70 else 50
             days.append(thesis_switching(thesis_target(known, day, offset, None), platform))
-    return joined(days)
+    return join_switching(days)
 
 
 _NOT_HERE = {"parts", "taken"}
 """No job of these traces has several parts or requests."""
 
 
-def _kept(site: Site, asked: Asked, folder: Path) -> Path:
+def _kept(site: SiteInputs, asked: RunRequest, folder: Path) -> Path:
     """The file of a run, which is done if it is not there."""
-    return kept_arrays(folder / f"{_fingerprint(site, asked)}.npz", lambda: _arrays(_played(site, asked)))
+    return cached_arrays(folder / f"{_fingerprint(site, asked)}.npz", lambda: _arrays(_played(site, asked)))
 
 
-def _played(site: Site, asked: Asked) -> Run:
+def _played(site: SiteInputs, asked: RunRequest) -> Run:
     warm(asked.dispatcher)
     target = Target(None, asked.switching, site.calendar.offset)
     played = play(site.platform, asked.jobs, asked.dispatcher, target, SEED)
@@ -279,7 +279,7 @@ def _played(site: Site, asked: Asked) -> Run:
     )  # fmt: skip
 
 
-def _fingerprint(site: Site, asked: Asked) -> str:
+def _fingerprint(site: SiteInputs, asked: RunRequest) -> str:
     """What a run's outcome hangs on, in a few letters."""
     rule = asked.switching
     functions = [] if rule is None else [*sorted(rule.spares.items()), *sorted(rule.floors.items())]
@@ -307,7 +307,7 @@ def load(path: Path) -> Run:
     return Run(schedule, downtime, arrays["boot_delay"], arrays["decision_ns"])
 
 
-def violations(site: Site, run: Run) -> list[str]:
+def violations(site: SiteInputs, run: Run) -> list[str]:
     """What the audit finds wrong with a run."""
     numbers = [job.number for job in site.jobs]
     found = audit(run.schedule, site.platform, expected=numbers, downtime=run.downtime)

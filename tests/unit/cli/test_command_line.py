@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from dardis.cli.derived_options import dispatchers_beginning
+from dardis.cli.derived_options import complete_dispatcher
 from dardis.cli.main import app_of, run
 
 COMMANDS = [
@@ -90,5 +90,5 @@ def told(monkeypatch, capsys):
 def test_a_tab_completes_commands_options_and_dispatchers(told, line, completed):
     words = {"COMP_WORDS": line, "COMP_CWORD": str(len(line.split()) - 1)}
     assert told(_DARDIS_COMPLETE="complete_bash", **words).split() == completed
-    assert dispatchers_beginning("easy,hcp") == ["easy,hcp19"], "the last of several"
-    assert dispatchers_beginning("easy,nobody") == []
+    assert complete_dispatcher("easy,hcp") == ["easy,hcp19"], "the last of several"
+    assert complete_dispatcher("easy,nobody") == []

@@ -52,11 +52,11 @@ def changed(folder, out, **entries):
 
 def test_what_work_costs_is_said_beside_what_was_saved_and_unequal_counts_are_named(plan, runs):
     told = review(plan, *runs)
-    ours, without = (1000 * lived.cost.sum() / lived.core_h for lived in (told.followed, told.without))
+    ours, without = (1000 * lived.cost.sum() / lived.core_h for lived in (told.with_plan, told.without_plan))
     assert f"{ours:,.2f} EUR for 1,000 core-hours instead of {without:,.2f}" in told.lines[0]
-    count = len(told.without.waits)
+    count = len(told.without_plan.waits)
     assert f"for the day's {count} jobs;" in told.lines[1]
-    fewer = replace(told, followed=replace(told.followed, waits=told.followed.waits[1:], core_h=0.0))
+    fewer = replace(told, with_plan=replace(told.with_plan, waits=told.with_plan.waits[1:], core_h=0.0))
     assert f"over the {count - 1} of the day's jobs that ran, instead of {count};" in fewer.lines[1]
     assert "1,000 core-hours instead" not in fewer.lines[0]
 

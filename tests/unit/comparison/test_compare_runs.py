@@ -11,7 +11,7 @@ from dardis.comparison import processes
 from dardis.comparison.comparison_folder import State
 from dardis.comparison.planned_runs import plan
 from dardis.comparison.processes import run_all
-from dardis.config.comparison_spec import Comparison, ComparisonOptions, Contender, TraceSpec
+from dardis.config.comparison_spec import ComparisonOptions, ComparisonRequest, Contender, TraceSpec
 from dardis.model.errors import InputError
 from dardis.model.files import InputFiles
 from dardis.runs import run_objects as request
@@ -27,7 +27,7 @@ def comparison(tmp_path):
     workload = TraceSpec(
         name="t", trace=tmp_path / "t.swf", platform=tmp_path / "p.toml", trim=(1, 2), deadlines="factor:2", strict=True
     )
-    return Comparison(
+    return ComparisonRequest(
         "here", (workload,), tuple(Contender(name, name, ("x=1",)) for name in "abc"), ComparisonOptions(seeds=(1, 2))
     )
 

@@ -4,7 +4,7 @@ import pytest
 
 from dardis.comparison.comparison_folder import write_draws
 from dardis.comparison.recorded_starts import recorded_of
-from dardis.config.comparison_spec import Comparison, ComparisonOptions, Contender, TraceSpec
+from dardis.config.comparison_spec import ComparisonOptions, ComparisonRequest, Contender, TraceSpec
 from dardis.metrics.jobs_csv import read_jobs
 from dardis.model.choices import resampling_of
 from dardis.model.errors import InputError
@@ -25,7 +25,7 @@ def recorded(tmp_path):
         ]
         (tmp_path / "t.swf").write_text("\n".join(rows))
         workload = TraceSpec(name="t", trace=tmp_path / "t.swf", platform=tmp_path / "p.toml")
-        asked = Comparison("here", (workload,), (Contender("easy", "easy"),))
+        asked = ComparisonRequest("here", (workload,), (Contender("easy", "easy"),))
         return recorded_of(asked, workload, tmp_path, InputFiles())
 
     return of
@@ -69,7 +69,7 @@ def test_other_draws_are_refused_before_those_that_are_there_are_touched(tmp_pat
 
     def write(width, *, force=False):
         options = ComparisonOptions(replicates=2, resample=resampling_of(f"shake:{width}"))
-        one = Comparison("here", (workload,), (Contender("easy", "easy"),), options)
+        one = ComparisonRequest("here", (workload,), (Contender("easy", "easy"),), options)
         found = write_draws(one, tmp_path / "o", InputFiles(), lambda: None, force=force)["t"]
         assert found.weeks == 0
         return {path.name: path.read_text() for path in (tmp_path / "o/draws/t").iterdir()}

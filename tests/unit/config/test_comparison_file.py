@@ -7,7 +7,7 @@ import pytest
 from kit.refused import line_of
 
 from dardis.config.comparison_spec import Contender, TraceSpec, contender_of, load_comparison, with_grids
-from dardis.config.cuts import Clock, cut_of, seconds_of, trim_of, trim_seconds
+from dardis.config.cuts import TraceClock, cut_of, seconds_of, trim_of, trim_seconds
 from dardis.config.option_texts import DEFAULT_SAMPLE
 from dardis.model.errors import InputError
 from dardis.registry import find_dispatcher
@@ -205,7 +205,7 @@ def test_the_documented_file_and_grid_are_such_as_run(tmp_path):
 
 UNIX_START = 1_328_227_200 - 50
 """2012-02-03 is second 50 of the trace."""
-DATED, UNDATED = Clock(Path("t.swf"), 7, UNIX_START), Clock(Path("t.swf"), 7, None)
+DATED, UNDATED = TraceClock(Path("t.swf"), 7, UNIX_START), TraceClock(Path("t.swf"), 7, None)
 
 
 def test_a_date_needs_to_know_when_the_trace_began():

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kit.refused import line_of
 
-from dardis.config.power_samples import JobWatts, read_measured
+from dardis.config.power_samples import JobWatts, read_power_samples
 
 T = 1_682_899_200
 WANTED = [(T, 0, 100.0), (T, 1, 200.5), (T + 300, 0, 110.0)]
@@ -37,7 +37,7 @@ NAMES = ["n0", "n1", "n2"]
 def read(tmp_path, text):
     path = tmp_path / "w.csv"
     path.write_text(text)
-    return read_measured(path, NAMES)
+    return read_power_samples(path, NAMES)
 
 
 def rows(found):
@@ -96,7 +96,7 @@ def test_nodes_over_time(tmp_path, text):
 def test_jobs(tmp_path, head):
     path = tmp_path / "w.csv.gz"
     path.write_bytes(gzip.compress(f"{head}\n7,0,1,300.5\n3,0,1,0\n9,0,2,\n1,0,2,1e2\n".encode()))
-    found = read_measured(path, NAMES)
+    found = read_power_samples(path, NAMES)
     assert isinstance(found, JobWatts)
     assert found.number.tolist() == [7, 1]
     assert found.watts.tolist() == [300.5, 100.0]

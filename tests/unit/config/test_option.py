@@ -63,7 +63,7 @@ def test_a_new_field_is_an_option(monkeypatch):
         made.append(MoreRun.model_construct(**options))
 
     app = typer.Typer()
-    app.command()(command_line.derived(command))
+    app.command()(command_line.derive_command(command))
     words = ["t.swf", "--platform=p.toml", "--dispatcher=easy", "--out=o"]
     assert "Time to end in." in CliRunner().invoke(app, ["--help"]).output
     assert CliRunner().invoke(app, [*words, "--grace-s=7"]).exit_code == 0

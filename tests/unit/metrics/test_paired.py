@@ -13,7 +13,7 @@ from dardis.model.choices import WEEKS
 from dardis.model.randomness import stream
 from dardis.report import chart
 from dardis.report.compare_charts import sweeps
-from dardis.report.compare_table import shown
+from dardis.report.compare_table import full_table
 from dardis.report.ratio_chart import ratios
 from dardis.workload.trace import build_trace
 from dardis.workload.transform import WEEK_S, resampled
@@ -114,14 +114,14 @@ def test_weeks_widen_what_tables_and_charts_say():
         told = "3 draws of the trace's 5 weeks" if weeks else "3 draws of the trace, shaken (they say nothing of other"
         assert told in ratio.caption
         assert told in sweep.caption
-        assert any(told in note for note in shown(lines).notes)
+        assert any(told in note for note in full_table(lines).notes)
 
 
 def test_captions_count_the_draws_that_both_ended():
     ratio, sweep = drawn(compared(failed=(2,)))
     assert "over 2 draws" in ratio.caption
     assert "over 2 draws" in sweep.caption
-    assert any(note.startswith("Failed: t, b, draw 2, seed 1: ") for note in shown(compared(failed=(2,))).notes)
+    assert any(note.startswith("Failed: t, b, draw 2, seed 1: ") for note in full_table(compared(failed=(2,))).notes)
 
 
 def test_no_lead_that_may_be_chance_is_marked_and_no_time_of_deciding_is_tested():

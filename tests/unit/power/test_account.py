@@ -11,7 +11,7 @@ from dardis.model.placements import Placements
 from dardis.model.platform import NodeGroup, NodePower, Platform
 from dardis.model.schedule import Downtime, Schedule
 from dardis.model.series import Series
-from dardis.power.account import Work, account, account_of_load, gain, work_of
+from dardis.power.account import AccountedJobs, account, account_of_load, accounted_jobs, gain
 from dardis.power.conditions import Conditions, PowerLimit, Tariff, conditions_over, cost_of_joule
 from dardis.power.cooling import AirPlant, HybridPlant, table_of
 from dardis.power.node_power import MachinePower
@@ -43,7 +43,7 @@ def cases(draw):
     jobs = draw(spans)
     start = np.array([s for s, _ in jobs], dtype=np.int64)
     size = len(jobs)
-    work = Work(
+    work = AccountedJobs(
         start=start, finish=start + np.array([d for _, d in jobs], dtype=np.int64), cores=np.arange(size) + 1,
         added_w=6.0 * (np.arange(size) + 1), income=np.linspace(0.01, 0.1, size),
     )  # fmt: skip
@@ -122,7 +122,7 @@ def hour(temp=20.0, price=0.13, hours=1):
 
 
 def test_a_grid_limit_costs_its_penalty_or_makes_a_schedule_infeasible():
-    work = Work(np.array([0]), np.array([7200]), np.array([1]), np.array([720.0]), np.array([0.0]))
+    work = AccountedJobs(np.array([0]), np.array([7200]), np.array([1]), np.array([720.0]), np.array([0.0]))
     drawn_kw = (1000 + HybridPlant().watts(20.0, 1000.0)) / 1000
 
     def told(penalty):
@@ -155,7 +155,7 @@ def test_stated_watts_go_before_the_cores_and_include_the_share_of_idle_power(wa
     """Those below that share add nothing."""
     group = NodeGroup("a", 3, {"cores": 8, "power": 400}, NodePower(idle_w=80.0, core_w=5.0))
     platform = Platform("p", (group,))
-    work = work_of(schedule(platform, [[4, watts[0]], [2, watts[1]], [1, 9]]), platform)
+    work = accounted_jobs(schedule(platform, [[4, watts[0]], [2, watts[1]], [1, 9]]), platform)
     np.testing.assert_allclose(work.added_w, added)
 
 
@@ -170,7 +170,7 @@ def told(some, down=(), tariff=FREE):
     start, long, cores = (
         (np.array(x, dtype=np.int64) for x in zip(*some, strict=True)) if some else [np.zeros(0, int)] * 3
     )
-    work = Work(start, start + long, cores, 6.0 * cores, np.full(len(cores), 0.1))
+    work = AccountedJobs(start, start + long, cores, 6.0 * cores, np.full(len(cores), 0.1))
     node, at, up = (np.array(x, dtype=np.int64) for x in (zip(*down, strict=True) if down else ([], [], [])))
     return account(work, Downtime(node, at, up), TWO, DAY, AirPlant(1000.0), tariff)
 

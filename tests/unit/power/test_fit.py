@@ -30,10 +30,10 @@ def samples(seed, truth, count=3000, days=6, noise=3.0, wrong=0.0, gpus=4):
 @examples(0.3)
 def test_what_made_the_watts_is_found(seed, truth, wrong):
     fit = fit_figures(samples(seed, truth, wrong=wrong), NONE, NONE)
-    assert fit.left == {}
+    assert fit.unfitted == {}
     assert fit.figures == pytest.approx(truth, rel=0.03, abs=1.5)
     assert (fit.spread < 2).all()
-    assert fit.unseen.median_w < 4 < fit.before.median_w
+    assert fit.held_out_errors.median_w < 4 < fit.original_errors.median_w
 
 
 def test_whole_nodes_leave_idle_as_it_was_and_cores_have_the_rest():
@@ -41,7 +41,7 @@ def test_whole_nodes_leave_idle_as_it_was_and_cores_have_the_rest():
     made.busy[:, 0] = 32
     made.watts[:] = 260 + np.tile([-3.0, 3.0], 1500)
     fit = fit_figures(made, np.array([1.0, 7.0, 90.0]), NONE)
-    assert fit.left == {1: "none was ever busy", 2: "it can't be told apart from core_w, which has the rest"}
+    assert fit.unfitted == {1: "none was ever busy", 2: "it can't be told apart from core_w, which has the rest"}
     assert fit.figures == pytest.approx([(260 - 90) / 32, 7.0, 90.0], rel=0.01)
 
 
@@ -49,14 +49,14 @@ def test_devices_in_step_with_cores_stay_as_they_were():
     made = samples(2, (5.0, 0.0, 100.0))
     made.busy[:, 1] = made.busy[:, 0] / 8
     fit = fit_figures(made, np.array([1.0, 16.0, 90.0]), NONE)
-    assert list(fit.left) == [1]
+    assert list(fit.unfitted) == [1]
     assert fit.figures == pytest.approx([3.0, 16.0, 100.0], rel=0.01)
 
 
 def test_a_figure_below_its_least_stays_as_it_was():
     fit = fit_figures(samples(3, (8.0, 100.0, 20.0)), np.array([1.0, 1.0, 70.0]), np.array([0.0, 0.0, 60.0]))
-    assert list(fit.left) == [2]
-    assert "at least 60 W" in fit.left[2]
+    assert list(fit.unfitted) == [2]
+    assert "at least 60 W" in fit.unfitted[2]
     assert fit.figures[2] == 70.0
 
 
@@ -70,18 +70,18 @@ def test_what_days_do_not_agree_on_stays_as_it_was():
     made.day[:3] = [0, 2, 4]
     fit = fit_figures(made, np.array([1.0, 33.0, 90.0]), NONE)
     assert fit.figures[1] == 33.0
-    assert "the days do not agree" in fit.left[1]
+    assert "the days do not agree" in fit.unfitted[1]
 
 
 def test_a_figure_of_next_to_nothing_is_told_where_days_agree_on_that():
     fit = fit_figures(samples(8, (0.01, 50.0, 100.0), days=10), np.array([9.455, 0.0, 0.0]), NONE)
-    assert fit.left == {}
+    assert fit.unfitted == {}
     assert fit.figures[0] == pytest.approx(0, abs=0.05)
 
 
 def test_one_day_has_nothing_to_try_figures_on():
     fit = fit_figures(samples(5, (5.0, 50.0, 100.0), days=1), NONE, NONE)
-    assert fit.unseen is None
+    assert fit.held_out_errors is None
     assert np.isnan(fit.spread).all()
     assert fit.figures == pytest.approx([5, 50, 100], rel=0.02)
 
@@ -89,6 +89,6 @@ def test_one_day_has_nothing_to_try_figures_on():
 def test_nothing_at_all_is_told_of_what_is_below_all_bounds():
     made = samples(7, (5.0, 0.0, 10.0))
     fit = fit_figures(made, np.array([1.0, 2.0, 3.0]), np.full(3, 1e6))
-    assert sorted(fit.left) == [0, 1, 2]
+    assert sorted(fit.unfitted) == [0, 1, 2]
     assert fit.figures.tolist() == [1.0, 2.0, 3.0]
-    assert fit.unseen is None
+    assert fit.held_out_errors is None

@@ -9,7 +9,7 @@ from dardis.cli.main import run
 from dardis.model.errors import InputError
 from dardis.model.out_folder import RUN_FOLDER
 from dardis.report import chart
-from dardis.report.chart import Form, named
+from dardis.report.chart import ChartFormat, charts_by_name
 
 
 def drawn(title):
@@ -20,8 +20,8 @@ def drawn(title):
 def test_files_are_named_by_group_and_title():
     charts = {"": [drawn("Who pays, by width"), drawn("Waits"), drawn("Waits")], "HPC2N-2002": [drawn("Waits")]}
     names = ["who-pays-by-width.pdf", "waits.pdf", "waits-2.pdf", "hpc2n-2002-waits.pdf"]
-    assert list(named(charts, Form.PDF)) == names
-    assert list(named({"..": [drawn("/")]}, Form.SVG)) == ["chart.svg"]
+    assert list(charts_by_name(charts, ChartFormat.PDF)) == names
+    assert list(charts_by_name({"..": [drawn("/")]}, ChartFormat.SVG)) == ["chart.svg"]
 
 
 def test_every_chart_of_a_run_is_a_file_the_same_bytes_each_time(tmp_path, capsys):

@@ -113,7 +113,7 @@ def test_changes_are_of_means_over_cases(found):
 
 
 def test_what_is_kept_comes_of_a_run_as_it_is_today(tmp_path):
-    (one,) = (run for case, label, seed, run in cases.asked_runs({"5": [1]}, 4, tmp_path)
+    (one,) = (run for case, label, seed, run in cases.requested_runs({"5": [1]}, 4, tmp_path)
               if (case.name, label) == ("I.1", cases.EASY))  # fmt: skip
     kept = figures.read_kept()[one.name]
     metrics = one.metrics(tmp_path)

@@ -37,7 +37,7 @@ def batch(trace):
 
 def done_of(starts, batch):
     start = np.array(starts)
-    return figures.Done(start, start + batch.trace.runtime, {})
+    return figures.BatchResult(start, start + batch.trace.runtime, {})
 
 
 def test_a_batch_has_who_ran_who_waited_and_who_came(batch):
@@ -77,7 +77,7 @@ def test_queue_times_are_means_of_all_and_their_parts(batch):
 
 def test_a_page_shows_what_there_is(batch):
     metrics = dict(zip(page.SOLVER, (9, 5, 3, 2, 0.125, 1.25), strict=True))
-    at_once = figures.Done(batch.trace.submit, batch.trace.submit + 60, metrics)
+    at_once = figures.BatchResult(batch.trace.submit, batch.trace.submit + 60, metrics)
     outcome = page.Outcome(batch, {paper.PBS: figures.recorded(batch), paper.BEST: at_once})
     text = page.page([outcome], 1500)
     # Waits of 1,000, 3,000 and 0 s.

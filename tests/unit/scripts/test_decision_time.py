@@ -69,12 +69,12 @@ def test_every_job_is_decided_for_once_and_then_by_what_ends():
     case = workloads.Case("six", PLATFORM, desired(), some_jobs(6))
     for label in (contenders.DARDIS, contenders.EASY):
         ledger = contenders.CONTENDERS[label].run(case)
-        came = [one for one in ledger.decisions if one.why is contenders.Why.SUBMIT]
+        came = [one for one in ledger.decisions if one.cause is contenders.DecisionCause.SUBMIT]
         assert all(one.dispatching > 0 for one in came)
         if label == contenders.DARDIS:
             assert len(came) == len(case.jobs)
             assert all(one.scheduling > 0 for one in came)
-            assert sum(one.why is contenders.Why.END for one in ledger.decisions) == len(case.jobs)
+            assert sum(one.cause is contenders.DecisionCause.END for one in ledger.decisions) == len(case.jobs)
 
 
 def test_a_larger_machine_has_as_much_of_everything():
@@ -86,7 +86,7 @@ def test_a_larger_machine_has_as_much_of_everything():
     ]
     base = workloads.Case("base", platform, DesiredProfile(platform), jobs)
     since, span = 3 * HOUR_S, HOUR_S
-    running, waiting = workloads.left_at(base, since)
+    running, waiting = workloads.jobs_at(base, since)
     assert sum(job.units for job in running) <= 1200
     assert all(0 < job.runtime < HOUR_S and job.walltime - job.runtime == HOUR_S for job in running)
     arriving = [job for job in jobs if since <= job.submit < since + span]
@@ -96,9 +96,9 @@ def test_a_larger_machine_has_as_much_of_everything():
     assert case.counted == len(counted) == 2.5 * len(arriving)
     assert max(job.submit for job in counted) < since + span
     assert {job.earliest - job.submit for job in case.jobs} == {0}
-    assert len(before) == len(running) + len(workloads.copies(waiting, 2.5))
+    assert len(before) == len(running) + len(workloads.copy_jobs(waiting, 2.5))
     held = sum(job.units for job in before[: len(running)])
-    assert held == sum(job.units * count for job, count in workloads.dealt(running, 2.5))
+    assert held == sum(job.units * count for job, count in workloads.copy_counts(running, 2.5))
     assert case.jobs == sorted(case.jobs, key=lambda job: (job.submit, job.number))
 
 

@@ -11,8 +11,8 @@ import typer.main
 
 from dardis.cli.main import app_of
 from scripts.docs_site.commands import page_of_commands
-from scripts.docs_site.links import for_the_site, from_other_hosts
-from scripts.docs_site.plain_words import DOCS, over
+from scripts.docs_site.links import external_resources, rewrite_links
+from scripts.docs_site.plain_words import DOCS, limit_excesses
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -29,7 +29,7 @@ ROOT = Path(__file__).resolve().parents[3]
     ],
 )
 def test_links_lead_to_pages_of_the_site_or_stay(page, written, at_site):
-    assert for_the_site(f"x {written} y", page, ROOT) == f"x {at_site} y"
+    assert rewrite_links(f"x {written} y", page, ROOT) == f"x {at_site} y"
 
 
 @pytest.mark.parametrize(
@@ -42,7 +42,7 @@ def test_links_lead_to_pages_of_the_site_or_stay(page, written, at_site):
     ],
 )
 def test_what_a_page_loads_from_another_host_is_found(html, foreign):
-    assert from_other_hosts(html) == foreign
+    assert external_resources(html) == foreign
 
 
 DRAWN = """
@@ -78,4 +78,4 @@ def test_the_page_of_commands_has_every_option(monkeypatch):
 
 
 def test_docs_over_a_limit_are_told():
-    assert len([*over("docs", "They see those that it was. " * 5_000, DOCS)]) == 2  # words and vague pronouns
+    assert len([*limit_excesses("docs", "They see those that it was. " * 5_000, DOCS)]) == 2  # words and vague pronouns

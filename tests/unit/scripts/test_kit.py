@@ -15,8 +15,8 @@ from scripts.lab.kit import cache
 def test_what_is_there_is_not_made_again(tmp_path):
     path = tmp_path / "runs" / "one.npz"
     made = {"start": np.arange(3), "queue": np.array(["", "a"])}
-    assert cache.kept_arrays(path, lambda: made) == path
-    assert cache.kept_arrays(path, lambda: pytest.fail("made twice")) == path
+    assert cache.cached_arrays(path, lambda: made) == path
+    assert cache.cached_arrays(path, lambda: pytest.fail("made twice")) == path
     found = cache.read_arrays(path)
     assert found["start"].tolist() == [0, 1, 2]
     assert found["queue"].tolist() == ["", "a"]
@@ -28,9 +28,9 @@ def test_a_run_that_was_interrupted_is_not_there(tmp_path):
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        cache.kept_arrays(tmp_path / "one.npz", interrupted)
+        cache.cached_arrays(tmp_path / "one.npz", interrupted)
     (tmp_path / "one.part.npz").write_bytes(b"half")
-    path = cache.kept_arrays(tmp_path / "one.npz", lambda: {"start": np.ones(1)})
+    path = cache.cached_arrays(tmp_path / "one.npz", lambda: {"start": np.ones(1)})
     assert cache.read_arrays(path)["start"].tolist() == [1.0]
 
 

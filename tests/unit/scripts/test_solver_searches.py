@@ -13,9 +13,9 @@ from dardis.model.placements import Placements, offsets_of
 from dardis.model.platform import NodeGroup, NodePower, Platform
 from dardis.power.conditions import Conditions, Tariff
 from dardis.power.cooling import PueTable
-from offline.planner.budget import Effort, Watch
+from offline.planner.budget import SearchBudget, Watch
 from offline.planner.cp import model
-from offline.planner.day_problem import Plan, PlanJobs, Problem, Running, StoppedBy
+from offline.planner.day_problem import DayProblem, Plan, PlanJobs, RunningJobs, StoppedBy
 from offline.planner.money import account_of, rank_of
 from offline.planner.searches import multi_search
 from scripts.lab.thesis_6.searches import delay_search
@@ -26,14 +26,14 @@ HOUR = 60
 SHARE = HOUR / 3600
 
 
-def day(prices, jobs, *, nodes=1, cores=2, horizon=None, temps=None) -> Problem:
+def day(prices, jobs, *, nodes=1, cores=2, horizon=None, temps=None) -> DayProblem:
     """Hours of given prices; jobs are (earliest, duration, units, cores a unit). Cooling is a fifth of IT."""
     hours = len(prices)
     earliest, duration, units, request = (np.array(column, dtype=np.int64) for column in zip(*jobs, strict=True))
     count = len(jobs)
     nothing = np.zeros(0, dtype=np.int64)
     table = PueTable(np.array([0.0, 40.0]), np.array([20_000.0]), np.full((2, 1), 1.2))
-    return Problem(
+    return DayProblem(
         Platform("tiny", (NodeGroup("n", nodes, {"cores": cores}, NodePower(0.0, 500.0)),)),
         Conditions(HOUR * np.arange(hours + 1), np.array(temps or [20.0] * hours), np.array(prices), np.zeros(hours)),
         table,
@@ -42,7 +42,7 @@ def day(prices, jobs, *, nodes=1, cores=2, horizon=None, temps=None) -> Problem:
             np.arange(count), earliest, earliest, np.full(count, NO_TIME), duration, units, request[:, None],
             np.ones(count, dtype=np.int64), np.full(count, 500.0), np.full(count, 1.0),
         ),
-        Running(
+        RunningJobs(
             nothing, nothing, nothing, nothing, np.zeros((0, 1), dtype=np.int64), np.zeros(0), np.zeros(0),
             Placements.none(0),
         ),
@@ -72,7 +72,7 @@ def test_units_are_placed_on_nodes_not_in_sums():
     assert second.tolist() == [int(units == 0) for units in first]
 
 
-def plan(problem: Problem, start, nodes) -> Plan:
+def plan(problem: DayProblem, start, nodes) -> Plan:
     """Each job's units on the given nodes, one on each."""
     flat = np.array([node for of in nodes for node in of])
     placed = Placements(offsets_of([len(of) for of in nodes]), flat, np.ones(len(flat), dtype=np.int64))
@@ -105,9 +105,9 @@ def test_hours_alike_are_one_segment():
 @examples(0.4)
 def test_delay_search_is_no_worse_than_multi_search_and_the_same_twice(problem):
     multi, _ = multi_search(problem, Watch())
-    delayed = delay_search(problem, Effort(5), Watch())
+    delayed = delay_search(problem, SearchBudget(5), Watch())
     assert legal(problem, delayed)
     assert rank_of(problem, multi.start)[0] <= rank_of(problem, delayed.start)[0]
     assert delayed.stopped_by is StoppedBy.DONE
     assert delayed.profit == account_of(problem, delayed.start).profit
-    assert same(delayed, delay_search(problem, Effort(5), Watch()))
+    assert same(delayed, delay_search(problem, SearchBudget(5), Watch()))

@@ -6,20 +6,20 @@ from pathlib import Path
 
 import pytest
 
-from dardis.config.slurm.state_table import BASE_STATES, FLAGS, MEANINGS, Meaning, state_of
+from dardis.config.slurm.state_table import BASE_STATES, FLAGS, MEANINGS, StateMeaning, state_of
 
 DOCS = Path(__file__).parents[4] / "docs" / "formats.md"
-POWER = (Meaning.OFF, Meaning.SHUTTING_DOWN, Meaning.BOOTING)
+POWER = (StateMeaning.OFF, StateMeaning.SHUTTING_DOWN, StateMeaning.BOOTING)
 
 
 @pytest.mark.parametrize("flag", FLAGS)
 @pytest.mark.parametrize("base", BASE_STATES)
 def test_each_pair_of_base_state_and_flag(base: str, flag: str) -> None:
     state, meaning = state_of(f"{base}+{flag}"), FLAGS[flag]
-    closing = [base] if BASE_STATES[base] is Meaning.CLOSED else []
-    closing += [flag] if meaning in {Meaning.CLOSED, Meaning.SILENT} else []
+    closing = [base] if BASE_STATES[base] is StateMeaning.CLOSED else []
+    closing += [flag] if meaning in {StateMeaning.CLOSED, StateMeaning.UNRESPONSIVE} else []
     assert state.closing == tuple(closing)
-    assert state.is_busy == (Meaning.BUSY in {BASE_STATES[base], meaning})
+    assert state.is_busy == (StateMeaning.BUSY in {BASE_STATES[base], meaning})
     assert state.power == (meaning if meaning in POWER else "on")
     assert state.unknown == ()
     assert state_of(f"{flag}+{base}".lower())._replace(words=state.words) == state

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from kit.effort import examples
 
 from offline.apply import redfish_client
-from offline.apply.applier import Applier, World
-from offline.apply.apply_steps import NO_LIMIT, Deed, Seen, Wishes, may_draw, most_drawn
+from offline.apply.applier import Applier, ApplyEnvironment
+from offline.apply.apply_steps import NO_LIMIT, DesiredStates, NodeState, RequestKind, most_node_w, most_total_w
 from offline.apply.redfish_client import METRICS, POWER, Controller, ControllerError, Controllers
 
 NODES = [f"n{i}" for i in range(5)]
@@ -26,7 +26,7 @@ BEGIN, END = 1_000, 1_000 + 24 * 3_600
 class Machine:
     """Controllers that are as they are; each deed of a node fails as often as is told, and may be done all the same."""
 
-    state: dict[str, Seen]
+    state: dict[str, NodeState]
     failures: dict[tuple[str, str], int] = field(default_factory=dict)
     done_all_the_same: bool = False
     busy_until: dict[str, int] = field(default_factory=dict)
@@ -35,7 +35,7 @@ class Machine:
     asked: list[tuple[str, str, float | None]] = field(default_factory=list)
     watch: list = field(default_factory=list)
 
-    def see(self, node: str) -> Seen:
+    def read_state(self, node: str) -> NodeState:
         self._done(node, "see")
         return self.state[node]
 
@@ -43,9 +43,9 @@ class Machine:
         self.asked.append((node, "limit", limit_w))
         self._done(node, "limit", limit_w=limit_w)
 
-    def reset(self, node: str, deed: Deed) -> None:
+    def reset(self, node: str, deed: RequestKind) -> None:
         self.asked.append((node, deed, None))
-        self._done(node, deed, on=deed is Deed.POWER_ON)
+        self._done(node, deed, on=deed is RequestKind.POWER_ON)
 
     def _done(self, node: str, what: str, **change: object) -> None:
         left = self.failures.get((node, what), 0)
@@ -58,13 +58,13 @@ class Machine:
             raise ControllerError("no answer")
 
     def drawn(self) -> float:
-        return sum(may_draw(node, seen, MOST_W) for node, seen in self.state.items())
+        return sum(most_node_w(node, seen, MOST_W) for node, seen in self.state.items())
 
     def sleep(self, seconds: float) -> None:
         self.now += max(seconds, 1e-3)
 
     def applier(self) -> Applier:
-        world = World(
+        world = ApplyEnvironment(
             lambda: self.now, self.sleep, self, lambda node: self.busy_until.get(node, 0) <= self.now,
             lambda *_: None, self.told.append,
         )  # fmt: skip
@@ -72,7 +72,7 @@ class Machine:
 
 
 @st.composite
-def wishes(draw, *, switches: bool = True) -> Wishes:
+def wishes(draw, *, switches: bool = True) -> DesiredStates:
     """Limits by hour that end with the plan, and nodes that go off and come back."""
     limits, switched = {}, {}
     for node in draw(st.sets(st.sampled_from(NODES), min_size=1)):
@@ -83,15 +83,15 @@ def wishes(draw, *, switches: bool = True) -> Wishes:
         hours = sorted(draw(st.sets(st.integers(0, 24), min_size=1, max_size=4)))
         on = draw(st.booleans())
         switched[node] = [(BEGIN + 3_600 * hour, on ^ bool(place % 2)) for place, hour in enumerate(hours)]
-    return Wishes(BEGIN, END, MOST_W, limits, switched)
+    return DesiredStates(BEGIN, END, MOST_W, limits, switched)
 
 
-def machines(draw) -> dict[str, Seen]:
+def machines(draw) -> dict[str, NodeState]:
     limit = st.sampled_from([NO_LIMIT, 150.0, 399.0])
-    return {node: Seen(draw(limit), draw(st.sampled_from([True, True, False]))) for node in NODES}
+    return {node: NodeState(draw(limit), draw(st.sampled_from([True, True, False]))) for node in NODES}
 
 
-def as_wished(machine: Machine, asked: Wishes) -> bool:
+def as_wished(machine: Machine, asked: DesiredStates) -> bool:
     return all(machine.state[node].fulfils(wish) for node, wish in asked.at(END).items())
 
 
@@ -103,7 +103,7 @@ def test_all_comes_about_also_begun_late_and_nothing_is_asked_twice(asked, late,
     applier = machine.applier()
     assert applier.run(asked, 600) == []
     assert as_wished(machine, asked)
-    assert applier.found == {node: before[node] for node in asked.nodes}
+    assert applier.first_states == {node: before[node] for node in asked.nodes}
     count = len(machine.asked)
     assert applier.run(asked, 600) == []
     assert len(machine.asked) == count
@@ -113,14 +113,14 @@ def test_all_comes_about_also_begun_late_and_nothing_is_asked_twice(asked, late,
         assert machine.state[node].limit_w == later.state[node].limit_w
         assert machine.state[node].on == later.state[node].on or not asked.switched.get(node)
     again = machine.applier()
-    again.found, again.shut_down = dict(applier.found), set(applier.shut_down)
+    again.first_states, again.shut_down = dict(applier.first_states), set(applier.shut_down)
     assert again.roll_back(600) == []
     for node in asked.nodes:
         assert machine.state[node].limit_w == before[node].limit_w
         assert machine.state[node].on or not before[node].on
 
 
-@given(wishes(), st.dictionaries(st.tuples(st.sampled_from(NODES), st.sampled_from(["see", "limit", *Deed])),
+@given(wishes(), st.dictionaries(st.tuples(st.sampled_from(NODES), st.sampled_from(["see", "limit", *RequestKind])),
                                  st.integers(1, 6), max_size=6), st.booleans(), st.data())  # fmt: skip
 @examples(2)
 def test_what_may_be_drawn_never_rises_above_what_is_wished(asked, failures, all_the_same, data):
@@ -132,7 +132,7 @@ def test_what_may_be_drawn_never_rises_above_what_is_wished(asked, failures, all
     assert left == []  # no controller fails for ever here
     drawn = start
     for at, watts in machine.watch:
-        wished = most_drawn(asked.at(int(at)), MOST_W)
+        wished = most_total_w(asked.at(int(at)), MOST_W)
         assert watts <= max(drawn, wished) + 1e-6
         drawn = watts
 
@@ -140,7 +140,7 @@ def test_what_may_be_drawn_never_rises_above_what_is_wished(asked, failures, all
 @given(wishes(switches=False), st.sampled_from(NODES))
 @examples(0.5)
 def test_one_that_never_answers_is_named_and_hinders_nobody_below(asked, dead):
-    machine = Machine(dict.fromkeys(NODES, Seen(NO_LIMIT, on=True)), {(dead, "see"): 10**6})
+    machine = Machine(dict.fromkeys(NODES, NodeState(NO_LIMIT, on=True)), {(dead, "see"): 10**6})
     left = machine.applier().run(asked, 600)
     assert left == ([dead] if dead in asked.nodes else [])
     assert dead not in {node for node, _, _ in machine.asked}
@@ -150,23 +150,26 @@ def test_one_that_never_answers_is_named_and_hinders_nobody_below(asked, dead):
 def test_a_busy_node_is_shut_down_once_it_is_idle_or_never():
     steps = {"n0": [(BEGIN, False)], "n1": [(BEGIN, False), (BEGIN + 7_200, True)], "n2": [(BEGIN, False)]}
     machine = Machine(
-        {node: Seen(NO_LIMIT, on=True) for node in NODES}, busy_until={"n0": BEGIN + 1_000, "n1": BEGIN + 9_999}
+        {node: NodeState(NO_LIMIT, on=True) for node in NODES}, busy_until={"n0": BEGIN + 1_000, "n1": BEGIN + 9_999}
     )
-    machine.applier().run(Wishes(BEGIN, END, MOST_W, {}, steps), 0)
-    assert [(node, deed) for node, deed, _ in machine.asked] == [("n2", Deed.SHUT_DOWN), ("n0", Deed.SHUT_DOWN)]
+    machine.applier().run(DesiredStates(BEGIN, END, MOST_W, {}, steps), 0)
+    assert [(node, deed) for node, deed, _ in machine.asked] == [
+        ("n2", RequestKind.SHUT_DOWN),
+        ("n0", RequestKind.SHUT_DOWN),
+    ]
     assert sum("busy" in line for line in machine.told) == 2
     assert machine.state["n1"].on
 
 
 def test_a_limit_that_does_not_fall_keeps_others_from_rising_as_far_as_it_must():
     """Two of 300 W: one is to fall to 200, the others to rise by 60 and 100; what did not fall leaves room for none."""
-    start = {"n0": Seen(300.0, on=True), "n1": Seen(200.0, on=True), "n2": Seen(200.0, on=True)}
+    start = {"n0": NodeState(300.0, on=True), "n1": NodeState(200.0, on=True), "n2": NodeState(200.0, on=True)}
     most = dict.fromkeys(start, 400.0)
     limits = {"n0": [(BEGIN, 150.0)], "n1": [(BEGIN, 260.0)], "n2": [(BEGIN, 290.0)]}
     machine = Machine(dict(start), {("n0", "limit"): 3})
     applier = machine.applier()
     applier.most_w = most
-    applier.run(Wishes(BEGIN, BEGIN + 3_600, most, limits, {}), 3_600)
+    applier.run(DesiredStates(BEGIN, BEGIN + 3_600, most, limits, {}), 3_600)
     rises = [(node, watts) for node, _, watts in machine.asked if node != "n0"]
     assert rises == [("n1", 260.0), ("n2", 290.0)]
     first_rise = next(place for place, (node, _, _) in enumerate(machine.asked) if node != "n0")
@@ -202,9 +205,9 @@ def asking(transport: Answering, limits: str | None = None) -> Controllers:
 def test_any_answer_is_a_limit_or_told(body, status, resource):
     asked = asking(Answering(status, json.dumps(body).encode()), resource)
     for call in (
-        lambda: asked.see("n0"),
+        lambda: asked.read_state("n0"),
         lambda: asked.set_limit("n0", 300.0),
-        lambda: asked.reset("n0", Deed.POWER_ON),
+        lambda: asked.reset("n0", RequestKind.POWER_ON),
     ):
         with suppress(ControllerError):
             seen = call()

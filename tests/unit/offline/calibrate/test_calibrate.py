@@ -10,7 +10,7 @@ from kit.measured_site import DAY_S, MAY, SLOT_S, measured_site
 
 from dardis.config.platform_file import load_platform
 from dardis.model.errors import InputError
-from offline.calibrate.calibrate import calibrate, told
+from offline.calibrate.calibrate import calibrate, report_lines
 
 
 def calibrated(folder, site, power=None, history=None, start=None, platform=None):
@@ -94,7 +94,7 @@ def test_gpus_that_never_work_keep_their_figure(tmp_path):
     assert fat.stated_before == {"core_w": 9.455, "gpu": 70.0, "idle_w": 0.0}
     assert fat.changed["idle_w"] == pytest.approx(site.truth["g"][0] - 2 * 4, rel=0.02)
     assert found.changed[1].keys() == {("core_w",), ("idle_w",)}
-    assert "gpu (busy)     70 W, left as it was: none was ever busy" in "\n".join(told(found))
+    assert "gpu (busy)     70 W, left as it was: none was ever busy" in "\n".join(report_lines(found))
 
 
 def test_nodes_that_are_off_are_no_idle_ones(tmp_path):

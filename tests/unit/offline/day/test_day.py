@@ -18,18 +18,18 @@ from dardis.model.resources import CORES
 from dardis.model.step_function import ZERO, StepFunction
 from dardis.model.target import Split, Switching, Target
 from dardis.power.conditions import PowerLimit, Tariff
-from offline.day.day import desired_of, planned_downtime
+from offline.day.day import desired_profile_of, planned_downtime
 from offline.day.day_targets import hourly_target
 from offline.day.idle_reserve import reactive_switching
 from offline.day.plan_spec import Reactive
-from offline.day.power_headroom import Settled, fill_room
-from offline.onoff.planned_switching import Limits, refuse_many_switches
+from offline.day.power_headroom import EvaluatedPlans, use_headroom
+from offline.onoff.planned_switching import SwitchingLimits, check_switch_count
 from offline.planner.budget import Watch
 from offline.planner.day_planner import Plans, schedule_of
 from offline.planner.day_problem import StoppedBy
 from offline.planner.machine_use import cores_used, node_spans
 from offline.planner.money import account_of
-from offline.planner.power_limits import closed_to_limits
+from offline.planner.power_limits import close_nodes_to_limits
 from offline.planner.searches import heuristic, multi_search
 
 HOUR = 3600
@@ -72,7 +72,7 @@ def test_no_node_is_down_while_a_job_is_on_it_and_what_is_to_stay_on_does(data, 
     down = planned_downtime(problem, plan, account_of(problem, plan.start), wished)
     schedule, cores = schedule_of(problem, plan), cores_used(problem, plan.start)
     assert audit(schedule, problem.platform, downtime=down) == []
-    refuse_many_switches(down, problem.platform, Limits().most_switches)
+    check_switch_count(down, problem.platform, SwitchingLimits().most_switches)
     assert (down.down >= begin).all()
     assert (down.down < end).all()
     if spares is None and floors is None:
@@ -123,7 +123,7 @@ def days(draw, most):
 def test_a_target_says_what_the_days_aim_at_and_all_cores_around_them(tmp_path_factory, data):
     platform = data.draw(platforms())
     told = data.draw(days(platform.cores))
-    desired = desired_of(platform, told)
+    desired = desired_profile_of(platform, told)
     path = tmp_path_factory.mktemp("target") / "target.json"
     write_target(path, Target(desired, None, 7), platform)
     read = read_profile(path, platform, Split.PROPORTIONAL)
@@ -158,11 +158,11 @@ class Settling:
 
     def __call__(self, tariff):
         self.asked.append(tariff)
-        plan, _ = multi_search(closed_to_limits(replace(self.problem, tariff=tariff)), Watch())
+        plan, _ = multi_search(close_nodes_to_limits(replace(self.problem, tariff=tariff)), Watch())
         plan = replace(plan, stopped_by=self.stopped_by)
         all_on = account_of(self.problem, plan.start)
         down = planned_downtime(self.problem, plan, all_on, SPARES)
-        return Settled(Plans(plan, plan, plan), all_on, down, account_of(self.problem, plan.start, down))
+        return EvaluatedPlans(Plans(plan, plan, plan), all_on, down, account_of(self.problem, plan.start, down))
 
 
 def limited_day(seed, load, most_kw):
@@ -176,7 +176,7 @@ def test_what_is_made_of_room_keeps_the_limit_and_brings_no_less(seed, load, mos
     problem = limited_day(seed, load, most_kw)
     settle = Settling(problem)
     first = settle(problem.tariff)
-    best = fill_room(problem, first, settle)
+    best = use_headroom(problem, first, settle)
     assert best.account.profit >= first.account.profit
     assert best.account.feasible or not first.account.feasible
     (limit,) = problem.tariff.limits

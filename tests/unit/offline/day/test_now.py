@@ -28,13 +28,13 @@ from dardis.model.schedule import Schedule
 from offline.day import hindsight
 from offline.day.figures import first_lines
 from offline.day.hindsight import Hindsight
-from offline.day.hours_before import known_at
+from offline.day.hours_before import history_at
 from offline.day.plan_files import nodes_on_of
 from offline.day.plan_spec import DaySpec
 from offline.loop.loop import LoopOptions, run_loop
 from offline.loop.loop_files import day_rows
-from offline.planner.budget import tell_nobody
-from offline.site.history import replayed
+from offline.planner.budget import ignore_progress
+from offline.site.history import replay_easy
 
 
 def as_written(rows: list[Row], schedule: Schedule, now: int) -> list[Row]:
@@ -77,7 +77,7 @@ def test_a_history_as_the_site_has_it_gives_the_plan_of_hindsight_and_of_the_loo
     folder, rows = crowded
     search_less(monkeypatch)
     site, now = loaded(folder), 8 * DAY_S - lead_s
-    loop = run_loop(site, LoopOptions((8, 8), DaySpec(time_limit=600), lead_s=lead_s), tell_nobody)
+    loop = run_loop(site, LoopOptions((8, 8), DaySpec(time_limit=600), lead_s=lead_s), ignore_progress)
     mine, schedule = loop.plans[0], loop.always_on.schedule
     runs = ((schedule.start < now) & (schedule.finish > now)).sum()
     waits = ((schedule.submit < now) & (schedule.start >= now)).sum()
@@ -121,7 +121,7 @@ def test_days_of_which_nothing_could_be_foretold_teach_nothing(tmp_path, monkeyp
     first, *others = made_up_rows()
     (folder / "trace.swf").write_text(swf([first, *(replace(row, submit=row.submit + 2 * DAY_S) for row in others)]))
     site = loaded(folder, calendar_start="2023-07-03T06:00Z")
-    past = replayed(site.jobs, site.platform)
-    known, _ = known_at(site, past, 9, site.calendar.day(9)[0])
+    past = replay_easy(site.jobs, site.platform)
+    known, _ = history_at(site, past, 9, site.calendar.day(9)[0])
     tree, _ = Hindsight(site, past).target(known, 9, 1)
     assert tree is not None

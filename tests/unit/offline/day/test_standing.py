@@ -22,13 +22,13 @@ from dardis.model.job import FOREVER
 from dardis.model.schedule import Downtime
 from dardis.model.step_function import StepFunction
 from dardis.model.target import Switching
-from dardis.power.account import Work, account
+from dardis.power.account import AccountedJobs, account
 from dardis.power.conditions import Conditions, Tariff
 from dardis.power.cooling import AirPlant
 from dardis.power.node_power import MachinePower
 from offline.day.day import planned_downtime
 from offline.day.hindsight import switched_day
-from offline.day.initial_nodes import Standing, as_said, left_by
+from offline.day.initial_nodes import InitialNodes, downtime_after_plan, initial_nodes_of
 from offline.folder.plan_folder import write_plan
 from offline.folder.tables import OnOffTable
 from offline.onoff.reserve_replay import PastDemand, demands_of
@@ -39,7 +39,7 @@ from offline.planner.searches import heuristic
 
 
 @st.composite
-def standings(draw, nodes: int, start: int) -> Standing:
+def standings(draw, nodes: int, start: int) -> InitialNodes:
     """Anything that may be said of so many nodes."""
     word = st.sampled_from(("on", "busy", "closed", "off", "off", "booting", "closed+off"))
     words, down = draw(st.lists(word, min_size=nodes, max_size=nodes)), []
@@ -50,7 +50,7 @@ def standings(draw, nodes: int, start: int) -> Standing:
             up = start + draw(st.integers(1, 239))
             down.append((node, up - 270 - draw(st.integers(0, 400)), up))
     busy, closed = (np.array([sign in word for word in words], dtype=np.bool_) for sign in ("busy", "closed"))
-    return Standing(busy, closed, Downtime.of(down))
+    return InitialNodes(busy, closed, Downtime.of(down))
 
 
 @given(plan_problems(maintenance=False), st.data())
@@ -115,21 +115,21 @@ def test_what_is_said_a_while_before_holds_until_the_day_begins():
     nodes = PLATFORM.node_count
     off, booting, closed = (np.isin(np.arange(nodes), some) for some in ((0, 1), (2,), (9,)))
     states = NodeStates(np.zeros(nodes, dtype=bool), closed, off, np.zeros(nodes, dtype=bool), booting, 0)
-    at_once = as_said(states, PLATFORM, 5_000, 5_000)
+    at_once = initial_nodes_of(states, PLATFORM, 5_000, 5_000)
     assert [*at_once.down.rows] == [(0, 4_970, FOREVER), (1, 4_970, FOREVER), (2, 4_970, 5_240)]
-    assert at_once.may_be_booted(PLATFORM, 5_000) == {0: 5_240, 1: 5_240}
-    assert [*as_said(states, PLATFORM, 4_000, 5_000).down.rows] == [(0, 3_970, FOREVER), (1, 3_970, FOREVER)]
+    assert at_once.bootable_nodes(PLATFORM, 5_000) == {0: 5_240, 1: 5_240}
+    assert [*initial_nodes_of(states, PLATFORM, 4_000, 5_000).down.rows] == [(0, 3_970, FOREVER), (1, 3_970, FOREVER)]
     assert [*at_once.notes()] == [
         "of 10 nodes 2 are off and 1 booting when the day begins",
         "1 nodes take no jobs (drained, down, reserved): the plan leaves them alone all day",
     ]
 
-    standing = Standing(np.isin(np.arange(nodes), range(6)), np.zeros(nodes, dtype=bool), Downtime.none())
+    standing = InitialNodes(np.isin(np.arange(nodes), range(6)), np.zeros(nodes, dtype=bool), Downtime.none())
     assert [len([*standing.notes(held=held)]) for held in (0, 2, 3, 6, 12, 13)] == [1, 1, 0, 0, 0, 1]
     assert [*standing.notes(held=0)] == [
         "6 nodes hold jobs by --state, 0 by the history: one of the two may be old or not whole"
     ]
-    assert [*Standing.all_on(nodes).notes(held=9)] == []
+    assert [*InitialNodes.all_on(nodes).notes(held=9)] == []
 
 
 def test_a_plan_leaves_nodes_off_as_its_actions_say(tmp_path: Path):
@@ -139,7 +139,7 @@ def test_a_plan_leaves_nodes_off_as_its_actions_say(tmp_path: Path):
     write_plan(tmp_path, replace(made, onoff=late))
     # Two days later on a clock of its own.
     start = 100
-    found = left_by(tmp_path, PLATFORM, start, OFFSET + end - start)
+    found = downtime_after_plan(tmp_path, PLATFORM, start, OFFSET + end - start)
     assert [*found.rows] == [(0, start - 200, FOREVER), (7, 6_800 - end + start, start - 100 + 240)]
 
 
@@ -148,11 +148,11 @@ def test_a_plan_of_another_machine_or_day_is_refused(tmp_path: Path):
     write_plan(tmp_path, made)
     other = replace(PLATFORM, groups=PLATFORM.groups[:1], name="other")
     with pytest.raises(InputError, match="has other nodes than platform other; expected a plan for it"):
-        left_by(tmp_path, other, made.profile.end, OFFSET)
+        downtime_after_plan(tmp_path, other, made.profile.end, OFFSET)
     with pytest.raises(InputError, match="the plan ends at 2023-07-03T04:00:00Z; expected 2023-07-03T05:00:00Z"):
-        left_by(tmp_path, PLATFORM, made.profile.end + 3_600, OFFSET)
+        downtime_after_plan(tmp_path, PLATFORM, made.profile.end + 3_600, OFFSET)
     warmer = replace(PLATFORM, groups=tuple(replace(group, power=None) for group in PLATFORM.groups))
-    left_by(tmp_path, warmer, made.profile.end, OFFSET)  # other figures of power: the same machine
+    downtime_after_plan(tmp_path, warmer, made.profile.end, OFFSET)  # other figures of power: the same machine
 
 
 COUNT, START, END = 6, -3600, 7200
@@ -163,7 +163,7 @@ def energy_j(downtime):
     edges = np.arange(START, END + 1, 3600)
     flat = np.ones(len(edges) - 1)
     none = np.zeros(0, dtype=np.int64)
-    work = Work(none, none, none, np.zeros(0), np.zeros(0))
+    work = AccountedJobs(none, none, none, np.zeros(0), np.zeros(0))
     power = MachinePower.of_platform(machine(COUNT))
     return account(work, downtime, power, Conditions(edges, flat, flat, flat), AirPlant(), Tariff()).energy_kwh * 3.6e6
 

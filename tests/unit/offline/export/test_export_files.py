@@ -19,7 +19,7 @@ from kit.plan_folder import ACTIONS, OFFSET, PLATFORM, actions, onoff, plan, sam
 from dardis.cli.main import run
 from dardis.model.errors import InputError
 from dardis.model.hostlist import hostlist
-from offline.export.exporter import absences, first_on
+from offline.export.exporter import absences, initially_on
 from offline.export.json_plan import export_csv, export_json, export_openmetrics, read_json_plan
 from offline.folder.plan_folder import write_plan
 
@@ -35,7 +35,7 @@ def rows(actions=None):
 
 
 def test_switching_replayed_from_the_table_is_the_plan():
-    on = first_on(onoff(), 10)
+    on = initially_on(onoff(), 10)
     for row in rows():
         time = int(row["start_unix_s"]) - OFFSET
         off, booted = ([n for t, n, boots in ACTIONS if t == time and boots == wanted] for wanted in (False, True))

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from kit.effort import examples
 from kit.plan_folder import OFFSET, PLATFORM, actions, plan
 
-from offline.export.exporter import first_on
+from offline.export.exporter import initially_on
 from offline.export.redfish_export import NO_LIMIT, export_redfish, node_limits
 
 NAMES = [PLATFORM.node_name(node) for node in range(PLATFORM.node_count)]
@@ -45,7 +45,7 @@ def test_what_is_on_and_off_stays_under_the_cap_whatever_is_switched(found, caps
     example = plan(actions=tuple((start + 14 * time, node, on) for time, node, on in found))
     cap_w = np.array([np.nan if cap is None else cap for cap in caps], dtype=np.float64)
     example = replace(example, profile=replace(example.profile, power_cap_w=cap_w))
-    on = dict(zip(NAMES, first_on(example.onoff, 10).tolist(), strict=True))
+    on = dict(zip(NAMES, initially_on(example.onoff, 10).tolist(), strict=True))
     on |= {NAMES[node]: boots for time, node, boots in found if time < 0}
     held = dict.fromkeys(NAMES)
     requests = json.loads(export_redfish(example, NAMES).text)["requests"]

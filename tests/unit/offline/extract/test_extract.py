@@ -13,8 +13,8 @@ from kit.node_schedules import DEFAULTS, machine, schedule_of
 from dardis.model.platform import NodeGroup, Platform
 from dardis.model.series import Series
 from dardis.model.step_function import StepFunction
-from offline.extract.spares import learn_spares
-from offline.extract.target_tree import desired_cores, learn_target, switching
+from offline.extract.spares import learn_reserve
+from offline.extract.target_tree import desired_cores, floor_switching, learn_target
 from offline.extract.trees import HourTable, Shape, hour_table, rules_of
 from offline.onoff.reserve_replay import PastDemand, demands_of
 
@@ -55,7 +55,7 @@ def test_nodes_stay_on_in_proportion_and_those_always_on_have_no_floor() -> None
     )  # fmt: skip
     platform = Platform("two", groups)
     cores = desired_cores(used(0.4), 1000, DAY, 0.7)
-    floors = switching(cores, platform, idle_s=337).floors
+    floors = floor_switching(cores, platform, idle_s=337).floors
     assert {group: int(floor.at(DAY)) for group, floor in floors.items()} == {0: 9, 1: 5}
 
 
@@ -134,7 +134,7 @@ def known(days: int) -> HourTable:
 
 def learn(days: int, jobs=None, platform=None):
     platform = platform or machine(COUNT, DEFAULTS)
-    return learn_spares(demands_of(schedule_of(jobs or bursts(days)), platform), known(days), platform)
+    return learn_reserve(demands_of(schedule_of(jobs or bursts(days)), platform), known(days), platform)
 
 
 def test_spares_are_kept_in_the_hour_that_needs_them() -> None:
@@ -156,8 +156,8 @@ def test_the_same_past_gives_the_same_rule_whatever_comes_after_it() -> None:
 def test_demand_before_a_time_is_all_that_a_rule_of_that_time_needs() -> None:
     demand = demands_of(schedule_of(bursts(8)), machine(COUNT, DEFAULTS))[0]
     platform = machine(COUNT, DEFAULTS)
-    cut = learn_spares({0: demand.before(6 * DAY)}, known(6), platform)
-    assert cut.rules() == learn_spares({0: demand}, known(6), platform).rules()
+    cut = learn_reserve({0: demand.before(6 * DAY)}, known(6), platform)
+    assert cut.rules() == learn_reserve({0: demand}, known(6), platform).rules()
 
 
 def test_a_price_of_waits_takes_the_place_of_the_aims() -> None:
@@ -171,7 +171,7 @@ def test_a_price_of_waits_takes_the_place_of_the_aims() -> None:
             replay = past.replay(spares)
             return float(past.replay(0).saved_j.sum() - replay.saved_j.sum() + wait_j * replay.delay.sum())
 
-        rule = learn_spares(demands, table, machine(COUNT, DEFAULTS), wait_j=wait_j)
+        rule = learn_reserve(demands, table, machine(COUNT, DEFAULTS), wait_j=wait_j)
         learned = rule.predict(table)[0].at(table.edges[:-1])
         assert paid(learned) <= 1.05 * min(paid(number) for number in range(COUNT + 1))
         kept.append(learned.sum())

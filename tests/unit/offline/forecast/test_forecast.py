@@ -11,9 +11,9 @@ from kit.past_jobs import DAY, HOUR, trace_of, traces
 
 from dardis.model.errors import InputError
 from offline.forecast.backtest import backtest
-from offline.forecast.forecast import Forecast, forecast, on_its_weekday, range_of
+from offline.forecast.forecast import Forecast, adjust_to_weekday, forecast, range_of
 from offline.forecast.scenarios import METHODS, WEEK, credibility, hour_strength, weekday_strength
-from offline.forecast.submission_history import by_hour, in_use, look_back
+from offline.forecast.submission_history import by_hour, history_before, in_use
 from offline.site.calendar import Calendar
 
 CALENDAR = Calendar(0, 0)
@@ -41,7 +41,7 @@ def test_a_forecast_keeps_its_promises(trace, day, method, hours, seed):
     assert ((jobs.submit >= made.edges[0]) & (jobs.submit < made.edges[-1])).all()
     assert len(set(jobs.number.tolist())) == len(jobs)
     assert not set(jobs.number.tolist()) & set(trace.number[trace.submit < day * DAY].tolist())
-    past = look_back(trace, day * DAY, hours).jobs
+    past = history_before(trace, day * DAY, hours).jobs
     shapes = set(zip(past.procs, past.walltime, past.runtime, past.user, past.submit % HOUR, strict=True))
     assert set(zip(jobs.procs, jobs.walltime, jobs.runtime, jobs.user, jobs.submit % HOUR, strict=True)) <= shapes
     again = made_by(trace, day, hours, method, seed)
@@ -53,7 +53,7 @@ def test_a_forecast_keeps_its_promises(trace, day, method, hours, seed):
 @given(traces(), st.integers(1, 8), st.sampled_from([24, 48]))
 def test_the_previous_day_comes_again_as_it_was(trace, day, hours):
     made = made_by(trace, day, hours, "previous-day")
-    past = look_back(trace, day * DAY, hours).jobs
+    past = history_before(trace, day * DAY, hours).jobs
     last = past.take(past.submit >= (day - 1) * DAY)
     for ahead in range(hours // 24):
         start = (day + ahead) * DAY
@@ -123,6 +123,6 @@ def test_three_weeks_tell_weekdays_apart(weeks: int, ahead: int) -> None:
     for first in [*range(WEEK)] * 5:
         came = rng.poisson(mean[(first + weekday) % WEEK]).astype(float)
         coming = mean[(first + ahead) % WEEK]
-        found = range_of(on_its_weekday(came, ahead), np.ones(len(came)))
+        found = range_of(adjust_to_weekday(came, ahead), np.ones(len(came)))
         assert 0.7 * coming < found.low < 1.1 * coming
         assert 0.9 * coming < found.high < 1.4 * coming

@@ -21,7 +21,7 @@ from dardis.workload.trace_reader import read_trace
 from offline.forecast.backtest import backtest
 from offline.forecast.forecast import forecast
 from offline.forecast.scenarios import METHODS
-from offline.forecast.submission_history import known_jobs, look_back
+from offline.forecast.submission_history import history_before, known_jobs
 from offline.site.calendar import Calendar
 
 CALENDAR = Calendar(0, 0)
@@ -89,11 +89,11 @@ def test_what_has_ended_is_known_and_what_has_not_is_expected_to_run_on(trace, d
 
 def test_less_than_a_day_or_one_long_ago_or_other_hours_are_refused():
     trace = trace_of([HOUR, 2 * HOUR], [60, 60], [1, 1])
-    assert look_back(trace, DAY + HOUR, 24).days == 1
+    assert history_before(trace, DAY + HOUR, 24).days == 1
     with pytest.raises(InputError, match=r"2 jobs in the 23\.0 h before that day; expected jobs of one whole day"):
-        look_back(trace, DAY, 24)
+        history_before(trace, DAY, 24)
     with pytest.raises(InputError, match="no job in the 56 days"):
-        look_back(trace, 100 * DAY, 24)
+        history_before(trace, 100 * DAY, 24)
     with pytest.raises(InputError, match="24 or 48"):
         forecast(trace, CALENDAR, 2, 36)
 

@@ -14,7 +14,7 @@ from dardis.model.errors import InputError
 from dardis.model.target import Switching
 from offline.export.formats import load_plan
 from offline.export.slurm_export import Mode
-from offline.loop.export_check import ALL_ON, Check, Outcome, check_export
+from offline.loop.export_check import ALL_ON, Check, RuleOutcome, check_export
 
 
 @pytest.fixture(scope="module")
@@ -22,7 +22,7 @@ def found(small_plan) -> Check:
     return check_export(load_plan(small_plan), None)
 
 
-def of(check: Check, name: str) -> Outcome:
+def of(check: Check, name: str) -> RuleOutcome:
     return next(outcome for outcome in check.outcomes if outcome.name == name)
 
 
@@ -82,9 +82,9 @@ def test_a_plan_without_spares_has_windows_only(small_plan):
     assert [outcome.name for outcome in check_export(plan, None).outcomes][2:] == ["windows"]
 
 
-def outcome(name: str, mode: Mode | None, *profit: float) -> Outcome:
+def outcome(name: str, mode: Mode | None, *profit: float) -> RuleOutcome:
     nothing = np.zeros(len(profit))
-    return Outcome(name, nothing, nothing, nothing, nothing, nothing, np.array(profit), nothing, mode)
+    return RuleOutcome(name, nothing, nothing, nothing, nothing, nothing, np.array(profit), nothing, mode)
 
 
 def test_the_price_of_waits_decides_between_modes():

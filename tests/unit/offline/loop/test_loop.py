@@ -17,10 +17,10 @@ from dardis.model.platform import NodeGroup, NodePower, Platform
 from dardis.model.step_function import StepFunction
 from dardis.model.target import Switching
 from dardis.power.conditions import Tariff
-from offline.loop.loop import joined
+from offline.loop.loop import join_switching
 from offline.loop.past_day import PlayedDay, arrivals_of, play_day
-from offline.loop.shift import shifted
-from offline.site.history import Past, predictor_of, replayed
+from offline.loop.shift import shift_jobs
+from offline.site.history import PastSchedule, predictor_of, replay_easy
 
 DAYS = (7, 8)
 
@@ -37,7 +37,7 @@ def test_each_day_is_as_its_own_switching_says(data, count, name):
     days = [
         Switching(**{name: {group: functions(data.draw, day) for group in (0, 2)}}, idle_s=600) for day in range(count)
     ]
-    whole = joined(days)
+    whole = join_switching(days)
     assert whole.idle_s == 600
     for group in (0, 2):
         together = getattr(whole, name)[group]
@@ -56,12 +56,12 @@ def site(small_site):
 
 @pytest.fixture(scope="module")
 def past(site):
-    return replayed(site.jobs, site.platform)
+    return replay_easy(site.jobs, site.platform)
 
 
 @pytest.mark.parametrize("hours", [0.5, 48])
 def test_held_jobs_start_never_earlier_and_never_later_than_allowed(site, past, hours):
-    held = shifted(site, site.jobs, past, DAYS, hours)
+    held = shift_jobs(site, site.jobs, past, DAYS, hours)
     start, end = DAYS[0] * DAY_S, (DAYS[1] + 1) * DAY_S
     assert [job.number for job in held] == [job.number for job in site.jobs]
     moved = 0
@@ -87,8 +87,10 @@ def clean_by_noon(site, tmp_path_factory):
 @pytest.mark.parametrize("charged", ["price_per_kwh", "gco2_per_kwh"])
 def test_a_job_is_held_where_that_is_cheapest_of_all(site, clean_by_noon, past, charged):
     here = site if charged == "price_per_kwh" else clean_by_noon
-    held = shifted(here, site.jobs, past, DAYS, 24)
-    assert shifted(replace(clean_by_noon, tariff=Tariff()), site.jobs, past, DAYS, 24) == site.jobs, "CO2 has no price"
+    held = shift_jobs(here, site.jobs, past, DAYS, 24)
+    assert shift_jobs(replace(clean_by_noon, tariff=Tariff()), site.jobs, past, DAYS, 24) == site.jobs, (
+        "CO2 has no price"
+    )
     predictor = predictor_of(past)
     conditions = here.conditions(7, 3)
     moved = 0
@@ -112,7 +114,7 @@ HOUR = 3_600
 
 
 @st.composite
-def pasts(draw) -> Past:
+def pasts(draw) -> PastSchedule:
     """Two and a half days of jobs on whole nodes or on shares of them, with walltimes near or far above runtimes."""
     rows = draw(
         st.lists(
@@ -127,12 +129,12 @@ def pasts(draw) -> Past:
                runtime=runtime)
         for n, (submit, runtime, more, units, cores, groups) in enumerate(sorted(rows), 1)
     ]  # fmt: skip
-    return Past(replayed(jobs, PLATFORM), jobs, "")
+    return PastSchedule(replay_easy(jobs, PLATFORM), jobs, "")
 
 
 def legal(day: PlayedDay, *, switched: bool = False) -> None:
     schedule = day.schedule
-    numbers = [job.number for job in day.left.jobs]
+    numbers = [job.number for job in day.past.jobs]
     downtime = day.downtime if switched else None
     assert audit(schedule, day.machine, expected=numbers, downtime=downtime) == []
     assert schedule.ran.all()
@@ -142,7 +144,7 @@ def running(known: dict[int, tuple[int, int]], now: int) -> set[int]:
     return {number for number, (begun, ended) in known.items() if begun < now < ended}
 
 
-def moments(past: Past) -> dict[int, tuple[int, int]]:
+def moments(past: PastSchedule) -> dict[int, tuple[int, int]]:
     schedule = past.schedule
     times = zip(schedule.number.tolist(), schedule.start.tolist(), schedule.finish.tolist(), strict=True)
     return {number: (start, finish) for number, start, finish in times}
@@ -157,33 +159,33 @@ def test_days_in_turn_go_on_from_each_other(past):
         start += DAY_S
         day = play_day(before, arrivals_of(past, start), PLATFORM, start)
         legal(day)
-        told, known = moments(day.left), moments(before)
+        told, known = moments(day.past), moments(before)
         arrived = {job.number for job in arrivals_of(past, start)}
         assert {n: told[n][1] for n in running(known, start)} == {n: known[n][1] for n in running(known, start)}
         waiting = {number for number, (begun, _) in known.items() if begun >= start}
         assert arrived <= set(told) <= arrived | waiting | running(known, start)
-        assert set(np.flatnonzero(day.of_day).tolist()) == {
-            place for place, job in enumerate(day.left.jobs) if job.number in arrived
+        assert set(np.flatnonzero(day.is_of_day).tolist()) == {
+            place for place, job in enumerate(day.past.jobs) if job.number in arrived
         }
         assert (day.schedule.start >= start).all()
-        before = day.left
+        before = day.past
 
 
 def test_a_walltime_that_reaches_a_window_is_no_hindrance():
     """Two jobs share a node over midnight: one runs through the window, the other ends before it."""
     lengths = {1: 2 * DAY_S, 2: DAY_S + 60}
     jobs = [actual(number, 0, 0, None, 2 * DAY_S, 1, (1,), 2, runtime=length) for number, length in lengths.items()]
-    past = Past(replayed(jobs, PLATFORM), jobs, "")
+    past = PastSchedule(replay_easy(jobs, PLATFORM), jobs, "")
     (node,) = {past.schedule.placed.of(place)[0].tolist()[0] for place in range(2)}
     day = play_day(past, [], PLATFORM, DAY_S, closed=[(DAY_S + HOUR, DAY_S + 2 * HOUR, node)])
     legal(day)
-    assert moments(day.left) == {number: (DAY_S, length) for number, length in lengths.items()}
+    assert moments(day.past) == {number: (DAY_S, length) for number, length in lengths.items()}
 
 
 def test_jobs_are_held_for_as_long_as_they_are_expected_to_run_whatever_walltime_is_stated(site, past):
     predictor = predictor_of(past)
     longer = [asking(job, walltime=4 * job.walltime) for job in site.jobs]
-    one, two = (shifted(site, jobs, past, DAYS, 12) for jobs in (site.jobs, longer))
+    one, two = (shift_jobs(site, jobs, past, DAYS, 12) for jobs in (site.jobs, longer))
     moved = 0
     for stated, job, now, other in zip(site.jobs, longer, one, two, strict=True):
         first, second = (predictor.runtime(each.user, each.walltime, each.submit) for each in (stated, job))

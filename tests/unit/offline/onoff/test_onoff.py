@@ -18,12 +18,12 @@ from dardis.model.platform import NodePower
 from dardis.model.schedule import Downtime
 from dardis.model.series import Series
 from dardis.model.step_function import StepFunction
-from dardis.power.account import account, work_of
+from dardis.power.account import account, accounted_jobs
 from dardis.power.conditions import Conditions, Tariff
 from dardis.power.node_power import MachinePower
-from offline.onoff.planned_switching import Limits, Reserve, nodes_on, plan_switching, refuse_many_switches
+from offline.onoff.planned_switching import Reserve, SwitchingLimits, check_switch_count, nodes_on, plan_switching
 from offline.onoff.reserve_replay import PastDemand, demands_of
-from offline.onoff.spans import busy_spans_of, clairvoyant, idle_gaps
+from offline.onoff.spans import busy_spans_of, clairvoyant_downtime, idle_gaps
 
 END = 60
 JOBS = st.lists(st.tuples(st.integers(0, 50), st.integers(1, 9), st.sets(st.integers(0, 3), min_size=1)), max_size=8)
@@ -70,7 +70,7 @@ def profit(jobs, platform, downtime, end: int) -> float:
     edges = np.array([0, end // 2, end])
     conditions = Conditions(edges, np.full(2, 20.0), np.full(2, 0.13), np.zeros(2))
     power = MachinePower.of_platform(platform)
-    return account(work_of(jobs, platform), downtime, power, conditions, Proportional(), Tariff()).profit
+    return account(accounted_jobs(jobs, platform), downtime, power, conditions, Proportional(), Tariff()).profit
 
 
 @given(st.integers(0, 100_000), st.integers(20, 130), st.sampled_from([130, 700]))
@@ -79,7 +79,7 @@ def test_no_other_switching_of_a_schedule_has_more_profit(seed: int, end: int, b
     rng = np.random.default_rng(seed)
     platform = machine(3, replace(QUICK, boot_w=boot_w))
     jobs = schedule_of(random_jobs(rng, 8, 3, 100))
-    bound = profit(jobs, platform, clairvoyant(jobs, platform, 0, end), end)
+    bound = profit(jobs, platform, clairvoyant_downtime(jobs, platform, 0, end), end)
     gaps = idle_gaps(busy_spans_of(jobs), 3, 0, end)
     for _ in range(10):
         rows = []
@@ -121,7 +121,7 @@ def test_no_other_numbers_within_the_limits_cost_less(count, steps, before, most
     need = np.array([min(n, count) for n, _ in steps])
     joule_cost = np.array([w for _, w in steps])
     before = min(before, count)
-    limits = Limits(off_per_min=most_off / 15, on_per_min=most_on / 15)
+    limits = SwitchingLimits(off_per_min=most_off / 15, on_per_min=most_on / 15)
     edges = STEP * np.arange(len(steps) + 1)
 
     def legal(on: tuple[int, ...]) -> bool:
@@ -140,7 +140,11 @@ def test_no_other_numbers_within_the_limits_cost_less(count, steps, before, most
 
 @pytest.mark.parametrize(
     ("need", "limits", "told"),
-    [(9, Limits(), "9 nodes needed of 8"), (1, Limits(min_on_s=1000), "1000 s"), (1, Limits(min_off_s=1000), "1000 s")],
+    [
+        (9, SwitchingLimits(), "9 nodes needed of 8"),
+        (1, SwitchingLimits(min_on_s=1000), "1000 s"),
+        (1, SwitchingLimits(min_off_s=1000), "1000 s"),
+    ],
 )
 def test_more_than_there_is_and_steps_that_would_cut_a_stay_short_are_refused(need, limits, told) -> None:
     with pytest.raises((InputError, ValueError), match=told):
@@ -175,7 +179,7 @@ def test_a_plan_keeps_every_promise(
     """Of jobs anywhere, and of such that begin and end with the steps of the plan or halfway; some nodes begin off."""
     count, soonest = 6, {node: 240 + 10 * (node % 3) for node in off}
     if off:  # the promises of who is off are those without stays and ramps
-        share, stay_s, per_min = 0.0, 0, Limits().on_per_min
+        share, stay_s, per_min = 0.0, 0, SwitchingLimits().on_per_min
     platform = machine(count, DEFAULTS)
     rows = [
         (start // grain_s * grain_s, finish // grain_s * grain_s, nodes)
@@ -183,7 +187,9 @@ def test_a_plan_keeps_every_promise(
     ]
     rows = [row for row in rows if row[0] < row[1] and all(row[0] >= soonest.get(node, 0) for node in row[2])]
     busy = busy_spans_of(schedule_of(rows))
-    limits = Limits(min_on_s=stay_s, min_off_s=stay_s, off_per_min=per_min, on_per_min=per_min, most_switches=99)
+    limits = SwitchingLimits(
+        min_on_s=stay_s, min_off_s=stay_s, off_per_min=per_min, on_per_min=per_min, most_switches=99
+    )
     found = plan_switching(busy, platform, {0: spares(kept, share)}, FLAT, limits, soonest)
 
     first = {node: up for node, down, up in found.rows if down == 0 and node in off}
@@ -210,20 +216,20 @@ def test_a_plan_keeps_every_promise(
 def test_nodes_that_are_always_on_or_idle_for_nothing_or_have_no_reserve_stay_on() -> None:
     jobs, always = schedule_of([(1000, 1100, (0,))]), machine(3, DEFAULTS, always_on=True)
     for platform in (always, machine(3, NodePower())):
-        assert len(clairvoyant(jobs, platform, 0, 5000).node) == 0
+        assert len(clairvoyant_downtime(jobs, platform, 0, 5000).node) == 0
     for platform, reserves in ((always, {0: spares(0)}), (machine(3, DEFAULTS), {})):
-        assert len(plan_switching(busy_spans_of(jobs), platform, reserves, FLAT, Limits()).node) == 0
+        assert len(plan_switching(busy_spans_of(jobs), platform, reserves, FLAT, SwitchingLimits()).node) == 0
 
 
 def test_too_many_switches_are_refused_with_the_node_and_the_time() -> None:
     platform = machine(1, DEFAULTS)
     downtime = Downtime(np.zeros(3, dtype=np.int64), np.array([0, 20_000, 86_000]), np.array([10_000, 30_000, FOREVER]))
-    refuse_many_switches(downtime, platform, 5)
+    check_switch_count(downtime, platform, 5)
     with pytest.raises(InputError, match="n0 would be switched more than 4 times in the day from 0 s on"):
-        refuse_many_switches(downtime, platform, 4)
+        check_switch_count(downtime, platform, 4)
     busy = busy_spans_of(schedule_of([(start, start + 1000, (0,)) for start in range(5000, 80_000, 10_000)]))
     with pytest.raises(InputError, match="more than 2 times"):
-        plan_switching(busy, platform, {0: spares(0)}, FLAT, Limits(most_switches=2))
+        plan_switching(busy, platform, {0: spares(0)}, FLAT, SwitchingLimits(most_switches=2))
 
 
 IDLE_S = 7

@@ -16,16 +16,16 @@ from dardis.model.placements import Placements
 from dardis.model.pue_table import PueTable
 from dardis.power.conditions import Conditions
 from dardis.solver.result import Budget
-from offline.planner.budget import Effort, Watch
-from offline.planner.cp.bound import bound, cheapest, exact_bound, idle_prices
-from offline.planner.cp.capacity_model import Taken, rows
+from offline.planner.budget import SearchBudget, Watch
+from offline.planner.cp.bound import bound, exact_bound, idle_prices, lowest_bound
+from offline.planner.cp.capacity_model import OccupiedSpans, rows
 from offline.planner.cp.market import Market, Prices, fluid_prices
-from offline.planner.cp.polish import polish, value
-from offline.planner.day_problem import Problem, Running, StoppedBy
+from offline.planner.cp.polish import penalised_profit, polish
+from offline.planner.day_problem import DayProblem, RunningJobs, StoppedBy
 from offline.planner.money import account_of
 
 
-def free_by_second(problem: Problem, until: int) -> np.ndarray:
+def free_by_second(problem: DayProblem, until: int) -> np.ndarray:
     """What each node has of each kind at each second, (nodes, kinds, seconds), beside what runs and maintenance."""
     platform, running = problem.platform, problem.running
     free = np.repeat(platform.capacity[:, :, None], until, axis=2)
@@ -38,7 +38,7 @@ def free_by_second(problem: Problem, until: int) -> np.ndarray:
     return free
 
 
-def placed(problem: Problem, order, wishes) -> np.ndarray:
+def placed(problem: DayProblem, order, wishes) -> np.ndarray:
     """A legal plan: jobs in an order, each at the first of its wishes that fits real nodes, else after the day."""
     jobs, group = problem.jobs, problem.platform.group_of_node
     free = free_by_second(problem, problem.horizon + 400)
@@ -64,7 +64,7 @@ def placed(problem: Problem, order, wishes) -> np.ndarray:
 def test_no_plan_on_real_nodes_brings_more(problem, seed):
     market = Market.of_problem(problem)
     prices = [idle_prices(market), fluid_prices(market, Budget(1.0)) or idle_prices(market)]
-    bounds = [market.bound(each) for each in prices] + [cheapest(market, prices[1], 15)]
+    bounds = [market.bound(each) for each in prices] + [lowest_bound(market, prices[1], 15)]
     rng = np.random.default_rng(seed)
     count, edges = len(problem.jobs.number), problem.conditions.edges
     for _ in range(12):
@@ -111,8 +111,10 @@ def measured_days(draw):
         duration=np.array([draw(st.integers(600, 7200)) for _ in earliest]), income=np.full(len(earliest), 0.05),
     )  # fmt: skip
     table = PueTable(np.array([20.0]), columns, np.array([pue]))
-    columns = {name: getattr(problem.running, name)[:0] for name in Running.__dataclass_fields__ if name != "placed"}
-    nobody = Running(**columns, placed=Placements.none(0))
+    columns = {
+        name: getattr(problem.running, name)[:0] for name in RunningJobs.__dataclass_fields__ if name != "placed"
+    }
+    nobody = RunningJobs(**columns, placed=Placements.none(0))
     return replace(problem, conditions=day, cooling=table, jobs=jobs, running=nobody)
 
 
@@ -140,13 +142,13 @@ def test_no_start_gains_more_than_the_best_of_a_job(problem, seed):
     surplus, _ = market.best_starts(block, prices)
     for start in range(problem.conditions.start, problem.conditions.end + 1):
         overlap = market.overlaps(block, np.maximum(start, jobs.earliest[block]))
-        gain = market.earned[block] * overlap.sum(axis=1) - market.watts[block] * (overlap @ prices.power)
-        for row, price in zip(market.rows, prices.room, strict=True):
+        gain = market.income_rate[block] * overlap.sum(axis=1) - market.watts[block] * (overlap @ prices.power)
+        for row, price in zip(market.rows, prices.capacity, strict=True):
             gain -= row.demand[block] * (overlap @ price)
         assert (gain <= surplus + 1e-12).all()
 
 
-def one_by_one(problem: Problem) -> np.ndarray:
+def one_by_one(problem: DayProblem) -> np.ndarray:
     """Starts that keep all rows: each job as early as those before it allow, on a grid of a minute."""
     begin, step = problem.conditions.start, 60
     cells = np.arange(begin, problem.horizon + 86_400, step)
@@ -164,7 +166,7 @@ def one_by_one(problem: Problem) -> np.ndarray:
     return start
 
 
-def overfull(problem: Problem, start) -> bool:
+def overfull(problem: DayProblem, start) -> bool:
     """Whether some row is broken at some start, where use can only have grown."""
     finish = start + problem.jobs.duration
     for row in rows(problem):
@@ -182,16 +184,20 @@ def test_a_plan_gets_better_and_stays_legal(load, prices):
     before = one_by_one(problem)
     told = []
     watch = Watch(progress=lambda _doing, best, _bound: told.append(best))
-    after = polish(problem, before, Effort(3), watch)
+    after = polish(problem, before, SearchBudget(3), watch)
     assert not overfull(problem, before)
     assert not overfull(problem, after)
     assert (after >= problem.jobs.earliest).all()
-    assert value(problem, before) <= value(problem, after) <= bound(problem, steps=0, deterministic_s=0.1)
+    assert (
+        penalised_profit(problem, before)
+        <= penalised_profit(problem, after)
+        <= bound(problem, steps=0, deterministic_s=0.1)
+    )
     assert told == sorted(told)
     assert len(told) == 3
-    assert told[-1] == value(problem, after)
+    assert told[-1] == penalised_profit(problem, after)
     if prices == "tou":
-        assert value(problem, after) > value(problem, before)
+        assert penalised_profit(problem, after) > penalised_profit(problem, before)
 
 
 def test_what_real_nodes_make_of_it_is_judged_and_it_stops_when_told():
@@ -204,10 +210,10 @@ def test_what_real_nodes_make_of_it_is_judged_and_it_stops_when_told():
         asked.append(wished.copy())
         return before, account_of(problem, before).profit
 
-    assert polish(problem, before, Effort(2), Watch(), judge).tolist() == before.tolist()
+    assert polish(problem, before, SearchBudget(2), Watch(), judge).tolist() == before.tolist()
     assert len(asked) > 1
     watch = Watch(stop=lambda: True)
-    assert polish(problem, before, Effort(5), watch).tolist() == before.tolist()
+    assert polish(problem, before, SearchBudget(5), watch).tolist() == before.tolist()
     assert watch.stopped_by is StoppedBy.USER
 
 
@@ -215,7 +221,7 @@ def test_a_latest_start_is_kept_whatever_a_later_one_would_bring():
     problem = day_problem(80, 8, 0.6, 5, prices="tou")
     before = one_by_one(problem)
     problem = replace(problem, jobs=replace(problem.jobs, latest=before + 1200))
-    after = polish(problem, before, Effort(4), Watch())
+    after = polish(problem, before, SearchBudget(4), Watch())
     assert (after != before).any()
     assert (after <= problem.jobs.latest).all()
 
@@ -225,12 +231,12 @@ def test_a_node_that_two_jobs_fill_by_halves_is_taken_once():
     problem = day_problem(1, 1, 0.9, 0, cores=4)
     begin = problem.conditions.start
     finish = begin + np.array([600, 900, 1800])
-    running = Running(
+    running = RunningJobs(
         np.arange(3), *(np.array([begin - 60, begin - 60, begin + 900]),) * 2, finish, np.array([[2], [2], [3]]),
         np.zeros(3), np.zeros(3), Placements(np.arange(4), np.zeros(3, dtype=np.int64), np.ones(3, dtype=np.int64)),
     )  # fmt: skip
-    taken = Taken.of_problem(replace(problem, running=running))
-    _, start, end, amount = taken.whole(0, 2, problem.platform.capacity[:, 0])
+    taken = OccupiedSpans.of_problem(replace(problem, running=running))
+    _, start, end, amount = taken.blocked_spans(0, 2, problem.platform.capacity[:, 0])
     moments = begin + np.arange(0, 1800, 300)[:, None]
     counted = ((start <= moments) & (moments < end)) @ amount
     assert (counted <= 1).all()

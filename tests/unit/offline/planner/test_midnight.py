@@ -14,10 +14,10 @@ from kit.machine import jobs, platforms
 from dardis.metrics.audit import audit
 from dardis.model.job import NO_TIME, Actual, Job
 from dardis.model.platform import NodeGroup, NodePower, Platform
-from dardis.power.account import work_of
-from offline.planner.day_problem import Expected
+from dardis.power.account import accounted_jobs
+from offline.planner.day_problem import ExpectedJob
 from offline.planner.packing import plan_jobs, state_at
-from offline.site.history import predictor_of, recorded, replayed
+from offline.site.history import predictor_of, recorded_schedule, replay_easy
 
 
 @st.composite
@@ -36,16 +36,16 @@ def asked_of(many: list[Actual]) -> list[Job]:
 @given(days())
 def test_every_job_of_the_past_has_ended_or_runs_or_waits_and_the_future_does_not_count(day):
     platform, many, now = day
-    schedule = replayed(many, platform)
+    schedule = replay_easy(many, platform)
     state = state_at(schedule, asked_of(many), platform, now, predictor_of(schedule))
     past = {job.number for job in many if job.submit < now}
     ended = set(schedule.number[~schedule.ran | ((schedule.finish <= now) & (schedule.finish != NO_TIME))].tolist())
-    assert set(state.running.number.tolist()) | {job.asked.number for job in state.waiting} == past - ended
+    assert set(state.running.number.tolist()) | {job.job.number for job in state.waiting} == past - ended
     assert (state.running.start < now).all()
     assert (state.running.finish > now).all()
     longer = [job if job.submit < now else replace(asking(job, walltime=1), runtime=1) for job in many]
     told = [replace(job, runtime=job.walltime) if job.number in past - ended else job for job in longer]
-    again = replayed(told, platform)
+    again = replay_easy(told, platform)
     other = state_at(again, asked_of(told), platform, now, predictor_of(again))
     assert other.running.number.tolist() == state.running.number.tolist()
     assert other.running.finish.tolist() == state.running.finish.tolist()
@@ -73,11 +73,11 @@ def test_what_runs_draws_what_the_account_says(day, stated, data):
         asked = [request | {place: data.draw(st.sampled_from((0, 1, 70)))} for request in requests]
         places = range(len(powered.kinds))
         many = [asking(job, request=tuple(map(one.get, places))) for job, one in zip(many, asked, strict=True)]
-    schedule = replayed(many, powered)
+    schedule = replay_easy(many, powered)
     running = state_at(schedule, asked_of(many), powered, now, predictor_of(schedule)).running
     units = running.placed.units_of_jobs
     cores = units * running.request[:, powered.kinds.index("cores")]
-    work = work_of(schedule, powered)
+    work = accounted_jobs(schedule, powered)
     of_number = dict(zip(schedule.number[schedule.ran].tolist(), work.added_w.tolist(), strict=True))
     expected = [of_number[number] for number in running.number.tolist()]
     assert (cores * running.core_w).tolist() == pytest.approx(expected)
@@ -89,7 +89,7 @@ def test_a_job_that_waits_draws_the_watts_that_it_states_or_those_of_its_devices
     request = {"cores": 2, "power": 30}
     requests = [(number, request | {"power": watts}) for number, watts in ((1, 30), (2, 0), (3, 6))]
     asks = [
-        Expected(Job(number, 0, 0, None, 1, 1, tuple(each[kind] for kind in platform.kinds), 1), 1)
+        ExpectedJob(Job(number, 0, 0, None, 1, 1, tuple(each[kind] for kind in platform.kinds), 1), 1)
         for number, each in requests
     ]
     # Two cores' share of idle power is 10 W; what a job states less than that adds nothing.
@@ -97,7 +97,7 @@ def test_a_job_that_waits_draws_the_watts_that_it_states_or_those_of_its_devices
     devices = Platform(
         "gpus", (NodeGroup("n", 2, {"cores": 4, "gpu": 2}, NodePower(core_w=9.0, device_w={"gpu": 30})),)
     )
-    ask = Expected(Job(1, 0, 0, None, 1, 1, (2, 1), 1), 1)
+    ask = ExpectedJob(Job(1, 0, 0, None, 1, 1, (2, 1), 1), 1)
     assert plan_jobs([ask], devices, 0).core_w.tolist() == [24.0], "a core has its part of what devices draw"
 
 
@@ -114,10 +114,10 @@ def records(draw):
 @given(records())
 def test_a_record_of_this_machine_comes_back_at_its_own_starts(record):
     platform, many, now = record
-    schedule = replayed(many, platform)
+    schedule = replay_easy(many, platform)
     ran = [job for job, there in zip(many, schedule.ran, strict=True) if there]
     waits = dict(zip(schedule.number.tolist(), (schedule.start - schedule.submit).tolist(), strict=True))
-    found = recorded(ran, waits, platform, now)
+    found = recorded_schedule(ran, waits, platform, now)
     if found is None:
         return  # best-fit may need other nodes than EASY had; then the record doesn't fit
     past, ordered = found

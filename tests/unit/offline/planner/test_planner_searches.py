@@ -14,12 +14,12 @@ from kit.effort import examples
 from kit.plan_problems import day_problem, legal, plan_problems, same
 
 from dardis.power.conditions import PowerLimit, Tariff
-from offline.planner.budget import Effort, Watch
-from offline.planner.day_problem import Problem, StoppedBy
+from offline.planner.budget import SearchBudget, Watch
+from offline.planner.day_problem import DayProblem, StoppedBy
 from offline.planner.improve import improve
 from offline.planner.money import account_of, profit_of, rank_of
 from offline.planner.packing import Packing
-from offline.planner.searches import heuristic, in_order, multi_search, order_of, plan_of
+from offline.planner.searches import heuristic, multi_search, order_of, place_in_order, plan_of
 
 
 @given(plan_problems())
@@ -27,7 +27,7 @@ from offline.planner.searches import heuristic, in_order, multi_search, order_of
 def test_ours_is_no_worse_than_multi_search_and_that_no_worse_than_the_heuristic(problem):
     first = heuristic(problem)
     multi, _ = multi_search(problem, Watch())
-    ours = improve(problem, multi, Effort(20), Watch())
+    ours = improve(problem, multi, SearchBudget(20), Watch())
     plans = (first, multi, ours)
     assert all(legal(problem, plan) for plan in plans)
     ranks = [rank_of(problem, plan.start)[0] for plan in plans]
@@ -40,7 +40,7 @@ def test_ours_is_no_worse_than_multi_search_and_that_no_worse_than_the_heuristic
 def test_ours_beats_multi_search_on_made_up_days(load, prices):
     problem = day_problem(300, 30, load, seed=4, prices=prices)
     multi, _ = multi_search(problem, Watch())
-    ours = improve(problem, multi, Effort(200), Watch())
+    ours = improve(problem, multi, SearchBudget(200), Watch())
     assert legal(problem, multi)
     assert legal(problem, ours)
     assert ours.profit > multi.profit
@@ -49,7 +49,7 @@ def test_ours_beats_multi_search_on_made_up_days(load, prices):
 def test_a_demand_charge_lowers_no_profit():
     problem = replace(day_problem(200, 10, 0.4, seed=8, prices="tou"), tariff=Tariff(demand_per_kw=2.0))
     first = heuristic(problem)
-    assert improve(problem, first, Effort(50), Watch()).profit > first.profit
+    assert improve(problem, first, SearchBudget(50), Watch()).profit > first.profit
 
 
 def test_whoever_ends_a_search_has_the_best_so_far():
@@ -67,7 +67,7 @@ def test_whoever_ends_a_search_has_the_best_so_far():
         ({"progress": interrupt}, StoppedBy.USER),
     ):
         multi, _ = multi_search(problem, Watch(**how))
-        ours = improve(problem, multi, Effort(1000), Watch(**how))
+        ours = improve(problem, multi, SearchBudget(1000), Watch(**how))
         for plan in (multi, ours):
             assert plan.stopped_by is reason
             assert legal(problem, plan)
@@ -84,7 +84,7 @@ class SmoothPlant:
 
 
 @st.composite
-def cases(draw) -> Problem:
+def cases(draw) -> DayProblem:
     """A problem under any tariff but a demand charge, which the kernels know in part only."""
     problem = draw(plan_problems())
     day = problem.conditions
@@ -105,7 +105,7 @@ def cases(draw) -> Problem:
 def test_the_gains_of_rebuilding_are_those_of_the_account(problem, random):
     jobs = list(range(len(problem.jobs.number)))
     random.shuffle(jobs)
-    board = in_order(problem, np.array(jobs, dtype=np.int64))
+    board = place_in_order(problem, np.array(jobs, dtype=np.int64))
     before = rank_of(problem, board.start)[0]
     profit = profit_of(problem, board.start)
     groups = [np.array(jobs[low : low + size], dtype=np.int64) for size in (1, 3) for low in range(0, len(jobs), size)]
@@ -124,7 +124,7 @@ def test_every_job_starts_as_soon_as_the_nodes_allow_after_those_before_it(probl
     jobs, running = problem.jobs, problem.running
     order = list(range(len(jobs.number)))
     random.shuffle(order)
-    plan = plan_of(problem, in_order(problem, np.array(order, dtype=np.int64)), "test")
+    plan = plan_of(problem, place_in_order(problem, np.array(order, dtype=np.int64)), "test")
     assert legal(problem, plan)
     until = problem.horizon + int(jobs.duration.sum()) + 200
     nodes = dense_nodes(problem.platform, None, until)
@@ -146,7 +146,7 @@ def test_what_no_node_holds_is_refused():
     problem = day_problem(3, 2, 0.1, seed=1, cores=4)
     problem.jobs.request[1] = 5
     with pytest.raises(ValueError, match="job 2 is too large"):
-        in_order(problem, np.arange(3))
+        place_in_order(problem, np.arange(3))
 
 
 def test_ties_are_decided_by_duration_one_way_whichever_way_the_order_goes():
@@ -167,6 +167,6 @@ def test_a_plan_can_be_put_on_an_empty_machine_again(problem, later):
         assert packing.put(job, later) >= max(int(soonest[job]), later)
     plan = plan_of(problem, packing, "test")
     again = Packing(problem)
-    again.keep_all(plan, range(len(plan.start)))
+    again.place_as_planned(plan, range(len(plan.start)))
     assert again.start.tolist() == plan.start.tolist()
     assert same(plan_of(problem, again, "test"), plan)

@@ -53,7 +53,7 @@ def test_the_platform_says_what_the_command_does_not(folder, request_of):
     assert (day.temp_c == 12.5).all()
     assert (day.gco2_per_kwh == 400).all()
     assert (day.price_per_kwh == load_site(request_of).conditions(8).price_per_kwh).all()
-    found, notes = site.known_ahead(3, 8)
+    found, notes = site.series_ahead(3, 8)
     assert set(found) == {"price"}
     assert notes == ()
     assert load_site(request_of.model_copy(update={"platform": folder / "small.toml"})).conditions(8).temp_c.std() > 1
@@ -61,13 +61,13 @@ def test_the_platform_says_what_the_command_does_not(folder, request_of):
 
 def test_what_is_known_ahead_covers_the_days_on_the_trace_s_clock(request_of):
     site = load_site(request_of)
-    found, notes = site.known_ahead(2, 8)
+    found, notes = site.series_ahead(2, 8)
     assert notes == ()
     for series in found.values():
         assert series.start <= 2 * DAY_S
         assert series.end >= 9 * DAY_S
     assert found["temperature"].at(8 * DAY_S + 3 * 3600) == 13.0  # coldest at three
-    _, notes = site.known_ahead(-3, 8)
+    _, notes = site.series_ahead(-3, 8)
     assert [note.split(",")[0] for note in notes] == [
         "rules do not look at the temperature", "rules do not look at the price"
     ]  # fmt: skip
