@@ -15,12 +15,12 @@ from dardis.api.keyword_options import stated_options, with_keywords_of
 from dardis.api.plain import copy_file, setting_texts, settings_of, within
 from dardis.api.platforms import Platform, as_platform
 from dardis.api.traces import Trace, as_trace
-from dardis.comparison.comparison_run import Done, Shown
+from dardis.comparison.comparison_run import ComparisonCallbacks, ComparisonOutcome
 from dardis.comparison.comparison_run import compare as compare_all
 from dardis.comparison.planned_runs import comparison_of, pair_of
 from dardis.config.comparison_spec import CompareSpec
 from dardis.config.run_spec import ReplaySpec
-from dardis.metrics.comparison_rows import lines_of
+from dardis.metrics.comparison_rows import result_rows
 from dardis.metrics.comparison_tables import tables_of
 from dardis.metrics.job_classes import classes_table
 from dardis.metrics.jobs_csv import job_frame, read_jobs
@@ -41,7 +41,7 @@ _Traces = Trace | str | PathLike[str]
 class Comparison:
     """Results of a comparison. A temporary folder is removed with this object."""
 
-    def __init__(self, folder: Path, done: Done, drawn: ComparisonCharts) -> None:
+    def __init__(self, folder: Path, done: ComparisonOutcome, drawn: ComparisonCharts) -> None:
         self.folder = folder
         """Tables, report.html, and the runs under `runs`."""
         self.failed: tuple[str, ...] = tuple(one.failure for one in done.failed)
@@ -95,7 +95,7 @@ class Comparison:
         from dardis.report.compare_table import brief_table
         from dardis.report.compare_table import plain as as_text
 
-        return as_text(brief_table(lines_of(self._done.compared.results)))
+        return as_text(brief_table(result_rows(self._done.compared.results)))
 
     def _table(self, name: str) -> DataFrame:
         for one in tables_of(self._done.compared):
@@ -159,7 +159,9 @@ def compare(
         files = [_trace_file(one, Path(made) / str(place)) for place, one in enumerate(several)]
 
         lines: list[str] = []
-        shown = Shown(lambda _: None, lines.append, lambda _: nullcontext(lambda *_: None), lambda _: nullcontext())
+        shown = ComparisonCallbacks(
+            lambda _: None, lines.append, lambda _: nullcontext(lambda *_: None), lambda _: nullcontext()
+        )
 
         def of_folder(folder: Path) -> Comparison:
             return Comparison(folder, *run_comparison(files, stated | {"out": folder}, shown))
@@ -172,7 +174,9 @@ def compare(
                 warnings.warn(line, DardisWarning, stacklevel=2)
 
 
-def run_comparison(what: Sequence[Path], options: Mapping[str, Any], shown: Shown) -> tuple[Done, ComparisonCharts]:
+def run_comparison(
+    what: Sequence[Path], options: Mapping[str, Any], shown: ComparisonCallbacks
+) -> tuple[ComparisonOutcome, ComparisonCharts]:
     """Run and draw a comparison from a file, or from traces and options by field. Raises InputError."""
     from dardis.report.compare_page import write_comparison
 

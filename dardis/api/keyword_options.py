@@ -20,8 +20,8 @@ from dardis.config.option import OptionField, option_fields, read_options, spec_
 from dardis.config.run_spec import RunSpec
 from dardis.config.settings import known_settings
 from dardis.model.choices import ProfileRule
-from dardis.model.errors import InputError, meant
-from dardis.registry import Dispatcher, at_hand, find_dispatcher
+from dardis.model.errors import InputError, suggestion
+from dardis.registry import Dispatcher, find_dispatcher, resolve_dispatcher
 from dardis.runs.run_objects import Objects
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def stated_options(
     keywords = {name: one for model in models for name, one in keywords_of(model, omit).items()}
     for name in more:
         if name not in keywords:
-            raise InputError(name, f"is no keyword here{meant(name, keywords)}", f"one of {', '.join(keywords)}")
+            raise InputError(name, f"is no keyword here{suggestion(name, keywords)}", f"one of {', '.join(keywords)}")
     stated = {keywords[name].name: plain_value(value) for name, value in more.items() if value is not None}
     for one in keywords.values():
         if one.kind is str and isinstance(texts := stated.get(one.name), list):
@@ -98,7 +98,7 @@ def run_request(
     options = read_options(RunSpec, {name: value for name, value in stated.items() if value is not None})
     settings = {**settings, **{name: value for name, value in more.items() if name not in keywords}}
     chosen = setting_texts(settings)
-    who = None if isinstance(dispatcher, str) else at_hand(dispatcher)
+    who = None if isinstance(dispatcher, str) else resolve_dispatcher(dispatcher)
     _check_settings(who or find_dispatcher(str(dispatcher)), settings, keywords)
     _check_profile(stated.get("profile"))
     jobs = Path(trace) if isinstance(trace, str | PathLike) else as_trace(trace, strict=options.get("strict", False))

@@ -23,7 +23,7 @@ from dardis.model.files import InputFiles
 from dardis.model.out_folder import RUN_FOLDER
 from dardis.registry import Dispatcher
 from dardis.runs.results import Results
-from dardis.runs.run import simulated, write
+from dardis.runs.run import simulate_in_process, write
 from dardis.runs.run_objects import Objects
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ class Run:
 
         A violation has `text`, and `job`, `node`, `time` (s) or None. `str` gives one line.
         """
-        return self._results.audited()
+        return self._results.violations()
 
     def report(self, path: str | PathLike[str]) -> Path:
         """Draw the report (self-contained HTML), replacing any file at `path`; return the path."""
@@ -103,7 +103,7 @@ class Run:
         Raises `InputError` if the folder is not empty. `force` replaces another run.
         """
         out = Path(out)
-        with RUN_FOLDER.held(out, force=force):
+        with RUN_FOLDER.lock(out, force=force):
             write(self._results, out, None if no_report else _draw)
         return out
 
@@ -142,14 +142,16 @@ def simulate(
     request, objects = run_request(trace, platform, dispatcher, settings_of(settings), more)
     if request.out is NOWHERE:
         return Run(_simulation_results(request, objects))
-    with RUN_FOLDER.held(request.out, force=request.force):
+    with RUN_FOLDER.lock(request.out, force=request.force):
         results = _simulation_results(request, objects)
         write(results, request.out, None if request.no_report else _draw)
     return Run(results)
 
 
 def _simulation_results(request: RunSpec, objects: Objects) -> Results:
-    results = simulated(request, InputFiles(), objects, lambda line: warnings.warn(line, DardisWarning, stacklevel=6))
+    results = simulate_in_process(
+        request, InputFiles(), objects, lambda line: warnings.warn(line, DardisWarning, stacklevel=6)
+    )
     for line in results.later_warnings:
         warnings.warn(line, DardisWarning, stacklevel=3)
     return results

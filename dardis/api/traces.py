@@ -20,7 +20,7 @@ from dardis.model.job import NO_TIME
 from dardis.workload import trace as model
 from dardis.workload.csv_trace import parse_table, table_of
 from dardis.workload.swf import keeps_names, parse_swf, write_swf
-from dardis.workload.trace_reader import of_those_that_ended
+from dardis.workload.trace_reader import drop_unended_jobs
 from dardis.workload.trace_reader import read_trace as read
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ class Trace:
         found = _of_processors(name, columns, strict=strict) if swf else parse_table(place, self._table, strict=strict)
         header = tuple(map(str, getattr(jobs, "attrs", {}).get(_HEADER, ())))
         self.history = replace(found, comments=header or found.comments)
-        self.jobs = of_those_that_ended(place, self.history)
+        self.jobs = drop_unended_jobs(place, self.history)
         self.place, self.file = place, None
         self.digest = None
 

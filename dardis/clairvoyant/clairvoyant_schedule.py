@@ -18,7 +18,7 @@ from dardis.kernels.profile import DONE, NodeProfiles
 from dardis.model.arrays import Floats, Ints
 from dardis.model.choices import NodeChoice
 from dardis.model.errors import ProtocolError
-from dardis.model.job import FOREVER, NO_TIME, Actual
+from dardis.model.job import FOREVER, NO_TIME, ActualJob
 from dardis.model.offer_rows import NODE_CHOICES
 from dardis.model.placements import Placements, offsets_of
 from dardis.model.platform import Platform
@@ -39,15 +39,15 @@ Where = tuple[Ints, Ints]
 class ImprovingSchedule:
     """Legal schedule of jobs with known durations."""
 
-    def __init__(self, jobs: Sequence[Actual], platform: Platform, start: Ints, placed: Placements) -> None:
+    def __init__(self, jobs: Sequence[ActualJob], platform: Platform, start: Ints, placed: Placements) -> None:
         """Start from a schedule; ProtocolError if illegal."""
         self._earliest = np.array([job.earliest for job in jobs], dtype=np.int64)
         self._span = np.array([job.duration for job in jobs], dtype=np.int64)
-        self._area = self._span * np.array([job.asked.units * max(job.asked.request) for job in jobs])
+        self._area = self._span * np.array([job.job.units * max(job.job.request) for job in jobs])
         self.start = np.zeros(len(jobs), dtype=np.int64)
         kinds = len(platform.kinds)
         self._table = JobTable(platform.sets)
-        self._slots = [self._table.add(job.asked, job.duration) for job in jobs]
+        self._slots = [self._table.add(job.job, job.duration) for job in jobs]
         self._table.queue.table[self._slots, HELD] = 0
         rules = Rules(False, False, 0, UNBOUND, False, False, NODE_CHOICES[NodeChoice.BEST_FIT], 0)
         self._placer = Placer(NodeProfiles(platform, 0, platform.node_count, None), rules, kinds)
@@ -172,14 +172,14 @@ class SharedDemand:
     free: list[Ints]
 
     @classmethod
-    def of_jobs(cls, jobs: Sequence[Actual], platform: Platform) -> SharedDemand:
+    def of_jobs(cls, jobs: Sequence[ActualJob], platform: Platform) -> SharedDemand:
         """Create from jobs that all fit the machine."""
         begin = min(job.earliest for job in jobs)
         rows = NodeProfiles(platform, 0, platform.node_count, None).profiles
         spans = [slice(head, head + size) for head, size in zip(rows.head.tolist(), rows.size.tolist(), strict=True)]
-        bits = [job.asked.groups & platform.all_groups for job in jobs]
-        amounts = np.array([job.asked.request for job in jobs], dtype=np.int64)
-        amounts *= np.array([job.asked.units for job in jobs])[:, None]
+        bits = [job.job.groups & platform.all_groups for job in jobs]
+        amounts = np.array([job.job.request for job in jobs], dtype=np.int64)
+        amounts *= np.array([job.job.units for job in jobs])[:, None]
         need, time, free = [], [], []
         for some, kind in product(sorted({*bits}), range(len(platform.kinds))):
             asks = np.where([one & ~some == 0 for one in bits], amounts[:, kind], 0)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from dardis.config.json_records import RunRecord
     from dardis.metrics.audit import Audit
     from dardis.metrics.job_rules import Violation
-    from dardis.metrics.requested_jobs import AskedJobs, Changed
+    from dardis.metrics.requested_jobs import ChangedJob, RequestedJobs
     from dardis.model.platform import Platform
     from dardis.runs.instances import Solution
 
@@ -75,11 +75,11 @@ def _violations(
     from dardis.cli.progress import bar
 
     with bar("reading", "MB") as tell:
-        yield from judge.file(path, tell, by_core=by_core)
+        yield from judge.check_file(path, tell, by_core=by_core)
     if metrics is not None:
         yield from judge.miscounts(metrics, trim)
     with bar("sweeping", "nodes") as tell:
-        yield from judge.rest(tell=tell)
+        yield from judge.check_remaining(tell=tell)
 
 
 def _file_identity(path: Path) -> tuple[int, int] | None:
@@ -106,15 +106,15 @@ def _machine(path: Path, record: RunRecord | None, file: Path | None) -> Platfor
     if record is None:
         from dardis.model.out_folder import COMPARISON_FOLDER, RUN_FOLDER
 
-        if (path.parent / COMPARISON_FOLDER.seal).exists():
+        if (path.parent / COMPARISON_FOLDER.last_file).exists():
             raise InputError(path.parent, "is a comparison", f"one of its runs, a folder in {path.parent / 'runs'}")
         RUN_FOLDER.check_finished(path.parent, ", or --platform P.toml to judge jobs.csv alone")
         raise InputError(path, "does not exist", "a run's folder, or --platform P.toml")
     return record.machine(path)
 
 
-def _requested_jobs(path: Path, record: RunRecord | None) -> tuple[AskedJobs | None, str]:
-    from dardis.metrics.requested_jobs import AskedJobs
+def _requested_jobs(path: Path, record: RunRecord | None) -> tuple[RequestedJobs | None, str]:
+    from dardis.metrics.requested_jobs import RequestedJobs
     from dardis.model.files import sha256_of
 
     if record is None:
@@ -126,18 +126,20 @@ def _requested_jobs(path: Path, record: RunRecord | None) -> tuple[AskedJobs | N
     if digest != record.trace_sha256:
         why = "has changed since the run" if digest else "can't be read" if trace.exists() else "is not there"
         return None, f"{trace} {why}"
-    from dardis.runs.run_workload import Part, asked_jobs
+    from dardis.runs.run_workload import TraceSelection, read_selected_jobs
 
     machine = record.machine(path)
-    part = Part(record.from_s, record.to_s, record)
-    found = asked_jobs(trace, machine, record.unit_cores, part, think_times=record.think_times, strict=record.strict)
-    return AskedJobs.of(found.jobs, machine.kinds).changed(_changed_requests(record)), ""
+    part = TraceSelection(record.from_s, record.to_s, record)
+    found = read_selected_jobs(
+        trace, machine, record.unit_cores, part, think_times=record.think_times, strict=record.strict
+    )
+    return RequestedJobs.of(found.jobs, machine.kinds).apply_changes(_changed_requests(record)), ""
 
 
-def _changed_requests(record: RunRecord) -> list[Changed]:
-    from dardis.metrics.requested_jobs import Changed
+def _changed_requests(record: RunRecord) -> list[ChangedJob]:
+    from dardis.metrics.requested_jobs import ChangedJob
 
-    return [Changed(one.job, one.walltime_s, one.queue, one.ran_s) for one in record.changed]
+    return [ChangedJob(one.job, one.walltime_s, one.queue, one.ran_s) for one in record.changed]
 
 
 def solve(
@@ -159,17 +161,17 @@ def solve(
     from dardis.engine.clock import cpu_timed
     from dardis.registry import find_dispatcher
     from dardis.runs.instances import Solution, check_table, read_instances, setup_of, write_solutions
-    from dardis.runs.kernel_warmup import warm
+    from dardis.runs.kernel_warmup import warm_kernels
 
     if out is not None:
         check_table(out)
     setup = setup_of(dispatcher, settings or ())
     problems, model = read_instances(instances, setup), setup.model()
-    warm(find_dispatcher(dispatcher, settings or ()))
+    warm_kernels(find_dispatcher(dispatcher, settings or ()))
     solved = []
     typer.echo(_line("instance", "waiting", "starting", "status", "objective", "bound", "variables", "CPU s"))
     for path, problem in problems:
-        answer, cpu_s = cpu_timed(partial(model.answer, problem, seed))
+        answer, cpu_s = cpu_timed(partial(model.decide, problem, seed))
         one = Solution(path, problem, answer, cpu_s)
         solved.append(one)
         told = one.told

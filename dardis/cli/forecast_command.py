@@ -101,7 +101,7 @@ def _check(out: Path | None, day: int | None, method: str | None, days: str | No
 @contextmanager
 def _lock_files(out: Path, *, force: bool) -> Iterator[tuple[Path, Path]]:
     from dardis.model.files import plain_name
-    from dardis.model.out_folder import LOCK_FILE, locked
+    from dardis.model.out_folder import LOCK_FILE, lock_folder
     from offline.forecast.forecast_files import DEMAND_FILE, JOBS_FILE
 
     a_table = plain_name(out).endswith(".csv") and not out.is_dir()
@@ -114,7 +114,7 @@ def _lock_files(out: Path, *, force: bool) -> Iterator[tuple[Path, Path]]:
         try:
             if not a_table:
                 out.mkdir(parents=True, exist_ok=True)
-            held.enter_context(locked(files[0].parent, f"--out {out}", lock))
+            held.enter_context(lock_folder(files[0].parent, f"--out {out}", lock))
         except OSError as error:
             raise InputError(f"--out {out}", error.strerror or "can't be written", "a place to write to") from None
         for file in files:

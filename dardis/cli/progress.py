@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from rich.progress import TaskID
 
     from dardis.comparison.planned_runs import PlannedRun
-    from dardis.comparison.processes import Onlooker, UnderWay
+    from dardis.comparison.processes import ProgressWatcher, RunInProgress
     from dardis.sim.simulation import Progress
 
 PERIOD_S = 0.2
@@ -49,7 +49,7 @@ def bar(doing: str = "scheduling", what: str = "jobs") -> Iterator[Progress | No
 
 
 @contextmanager
-def run_progress(total: int) -> Iterator[Onlooker]:
+def run_progress(total: int) -> Iterator[ProgressWatcher]:
     """Yield the onlooker of `run_all` for `total` runs."""
     if not sys.stdout.isatty() or not total:
         yield _ignore_progress
@@ -67,13 +67,13 @@ def run_progress(total: int) -> Iterator[Onlooker]:
         overall = bars.add_task("[bold]runs", total=total)
         shown: dict[str, TaskID] = {}
 
-        def watch(under_way: Sequence[UnderWay], ended: PlannedRun | None, error: str) -> None:
+        def watch(under_way: Sequence[RunInProgress], ended: PlannedRun | None, error: str) -> None:
             for one in under_way:
                 key = one.run.key
                 if key not in shown:
                     shown[key] = bars.add_task(escape(key), total=None)
-                if one.done is not None:
-                    settled, jobs = one.done
+                if one.job_counts is not None:
+                    settled, jobs = one.job_counts
                     bars.update(shown[key], completed=settled, total=jobs)
             if ended is not None:
                 bars.advance(overall)
@@ -84,5 +84,5 @@ def run_progress(total: int) -> Iterator[Onlooker]:
         yield watch
 
 
-def _ignore_progress(_under_way: Sequence[UnderWay], _ended: PlannedRun | None, _error: str) -> None:
+def _ignore_progress(_under_way: Sequence[RunInProgress], _ended: PlannedRun | None, _error: str) -> None:
     """Do nothing."""

@@ -40,7 +40,7 @@ def report(
 ) -> None:
     """Draw DIR/report.html from the other files in DIR: one file, readable offline."""
     from dardis.model.errors import InputError
-    from dardis.model.out_folder import locked
+    from dardis.model.out_folder import lock_folder
     from dardis.report.batsim_files import write_batsim_files
     from dardis.report.chart import ChartFormat
     from dardis.report.run_page import draw_report
@@ -48,10 +48,10 @@ def report(
     form, span = None if charts is None else ChartFormat(charts), None if gantt is None else _span(gantt)
     what, draw = _kind_of(run_dir)
     if span is not None and what is not RUN_FOLDER:
-        raise InputError("--gantt", f"{run_dir} is the folder of {what.what}", "the folder of a run")
+        raise InputError("--gantt", f"{run_dir} is the folder of {what.description}", "the folder of a run")
     if batsim is not None and what is not RUN_FOLDER:
-        raise InputError("--batsim", f"{run_dir} is the folder of {what.what}", "the folder of a run")
-    with locked(run_dir, run_dir) if run_dir.is_dir() else nullcontext():
+        raise InputError("--batsim", f"{run_dir} is the folder of {what.description}", "the folder of a run")
+    with lock_folder(run_dir, run_dir) if run_dir.is_dir() else nullcontext():
         what.check_finished(run_dir)
         path = draw(run_dir, form=form) if draw is not None else draw_report(run_dir, form=form, span=span)
         written = () if batsim is None else write_batsim_files(run_dir, batsim)
@@ -128,10 +128,10 @@ def pue(
 
     from dardis.metrics.power import find_cooling
     from dardis.model.errors import InputError
-    from dardis.power.cooling import Rows, beyond_calibration, pue_of
+    from dardis.power.cooling import RowChoice, beyond_calibration, pue_of
 
-    if rows not in tuple(Rows):
-        raise InputError("--rows", repr(rows), " or ".join(Rows))
+    if rows not in tuple(RowChoice):
+        raise InputError("--rows", repr(rows), " or ".join(RowChoice))
     if not (isfinite(it_w) and it_w > 0):
         raise InputError("--it-w", f"{it_w:g}", "more than 0 W")
     if not -90 <= temperature <= 60:

@@ -12,8 +12,8 @@ import typer
 from dardis.cli.derived_options import options_of
 
 if TYPE_CHECKING:
-    from dardis.comparison.comparison_run import Done, Shown
-    from dardis.runs.run import Outcome
+    from dardis.comparison.comparison_run import ComparisonCallbacks, ComparisonOutcome
+    from dardis.runs.run import RunOutcome
     from dardis.sim.simulation import Progress
 
 
@@ -42,7 +42,7 @@ def simulate(options: dict[str, Any]) -> None:
         _exit_without_jobs(outcome)
 
 
-def _exit_without_jobs(outcome: Outcome) -> None:
+def _exit_without_jobs(outcome: RunOutcome) -> None:
     typer.echo(f"dardis: no job ran: all {outcome.metrics['jobs']:,} were rejected, why is said above", err=True)
     raise typer.Exit(1)
 
@@ -63,7 +63,7 @@ def _progress(*, shown: bool) -> AbstractContextManager[Progress | None]:
     return bar()
 
 
-def _show(outcome: Outcome) -> None:
+def _show(outcome: RunOutcome) -> None:
     metrics = outcome.metrics
     rows = [
         ("jobs", f"{metrics['jobs']} ({metrics['killed']} killed, {metrics['rejected']} rejected)"),
@@ -88,7 +88,7 @@ def _show(outcome: Outcome) -> None:
     typer.echo(f"  {'results':<22} {outcome.out}")
 
 
-def _expectation_rows(outcome: Outcome) -> list[tuple[str, str]]:
+def _expectation_rows(outcome: RunOutcome) -> list[tuple[str, str]]:
     metrics, rules = outcome.metrics, outcome.rules
     if not rules:
         return []
@@ -128,12 +128,12 @@ def compare(
         raise typer.Exit(1)
 
 
-def _print_traces_without_runs(done: Done) -> bool:
-    from dardis.metrics.comparison_rows import by_trace, lines_of
+def _print_traces_without_runs(done: ComparisonOutcome) -> bool:
+    from dardis.metrics.comparison_rows import by_trace, result_rows
 
     found = False
-    for trace, group in by_trace(lines_of(done.compared.results)).items():
-        metrics = [run.metrics or {} for line in group for run in line.done if not run.recorded]
+    for trace, group in by_trace(result_rows(done.compared.results)).items():
+        metrics = [run.metrics or {} for line in group for run in line.done if not run.is_recorded]
         if metrics and all(one["jobs"] == one["rejected"] for one in metrics):
             _print_message(
                 f"{trace}: no job ran: all {metrics[0]['jobs']:,} were rejected, the run.json of each run says why"
@@ -142,27 +142,27 @@ def _print_traces_without_runs(done: Done) -> bool:
     return found
 
 
-def _print_comparison(done: Done, out: Path) -> None:
+def _print_comparison(done: ComparisonOutcome, out: Path) -> None:
     from dardis.comparison.planned_runs import RUNS
-    from dardis.metrics.comparison_rows import lines_of
+    from dardis.metrics.comparison_rows import result_rows
     from dardis.report.compare_table import brief_table, plain
 
-    typer.echo(plain(brief_table(lines_of(done.compared.results))) + "\n")
-    for note in (*(one.told for one in done.compared.known if one.told), *done.compared.notes):
+    typer.echo(plain(brief_table(result_rows(done.compared.results))) + "\n")
+    for note in (*(one.summary for one in done.compared.known if one.summary), *done.compared.notes):
         typer.echo(f"  {note}")
-    counts = [f"{done.now} now", f"{done.runs - done.now} kept", f"{len(done.failed)} failed"]
-    if done.others:
-        counts.append(f"{done.others} not asked for now (they stay in {RUNS}/, and out of the tables)")
+    counts = [f"{done.new_runs} now", f"{done.runs - done.new_runs} kept", f"{len(done.failed)} failed"]
+    if done.other_runs:
+        counts.append(f"{done.other_runs} not asked for now (they stay in {RUNS}/, and out of the tables)")
     typer.echo(f"  {done.runs} runs: {', '.join(counts)}")
     typer.echo(f"  tables   {out / 'table.md'} (also .csv, .tex; each run in compare.csv, classes in who_pays.csv)")
     typer.echo(f"  report   {out / 'report.html'}")
 
 
-def _console_output() -> Shown:
+def _console_output() -> ComparisonCallbacks:
     from dardis.cli.progress import bar, run_progress
-    from dardis.comparison.comparison_run import Shown
+    from dardis.comparison.comparison_run import ComparisonCallbacks
 
-    return Shown(
+    return ComparisonCallbacks(
         _print_message,
         lambda line: _print_message(f"warning: {line}"),
         run_progress,

@@ -187,7 +187,7 @@ def generate(
 ) -> None:
     """Generate a synthetic trace for the 64-node Eurora, a similar machine of another size, or an AUCSCHED machine."""
     from dardis.config.clocks import parse_utc
-    from dardis.workload.generate import AUCTION, Auction, generate_auction
+    from dardis.workload.generate import AUCTION, AuctionParameters, generate_auction
     from dardis.workload.generate import generate as make
 
     _check_out(out, force)
@@ -200,7 +200,7 @@ def generate(
     if kind == AUCTION:
         if not _ends_in(out, ".csv"):
             raise InputError(out, "SWF cannot state the types of these jobs", "a job table (.csv or .csv.gz)")
-        made = generate_auction(Auction(**auction), seed)
+        made = generate_auction(AuctionParameters(**auction), seed)
     else:
         midnight = None if begin is None else parse_utc(begin, "--begin")
         made = make(kind, seed=seed, **{"jobs": 1000, **usual, "begin": midnight})

@@ -43,14 +43,14 @@ def _write_inputs(folder: Path) -> tuple[Path, Path]:
 
 def _warm_dispatchers(*names: str) -> None:
     from dardis.registry import find_dispatcher
-    from dardis.runs.kernel_warmup import warm
+    from dardis.runs.kernel_warmup import warm_kernels
 
     for name in names:
         dispatcher, *settings = name.split(":")
         found = find_dispatcher(dispatcher, settings)
         for wished in (False, True):
             for hosts in (1, 2):
-                warm(found, wished=wished, hosts=hosts)
+                warm_kernels(found, wished=wished, hosts=hosts)
 
 
 def _warm_reach() -> None:
@@ -74,7 +74,7 @@ def _warm_planner() -> None:
 
 
 def _warm_clairvoyance() -> None:
-    from dardis.comparison.clairvoyant_gap import known_of
+    from dardis.comparison.clairvoyant_gap import clairvoyant_result
     from dardis.config.comparison_spec import ComparisonOptions, ComparisonRequest, TraceSpec
     from dardis.model.files import InputFiles
 
@@ -82,7 +82,7 @@ def _warm_clairvoyance() -> None:
         trace, machine = _write_inputs(Path(folder))
         workload = TraceSpec(name="tiny", trace=trace, platform=machine)
         comparison = ComparisonRequest("tiny", (workload,), (), ComparisonOptions())
-        known_of(comparison, workload, (), Path(folder), InputFiles(), None)
+        clairvoyant_result(comparison, workload, (), Path(folder), InputFiles(), None)
 
 
 ROOTS: Final[Mapping[str, Callable[[], None]]] = {

@@ -16,13 +16,13 @@ from dardis.config.json_records import ClairvoyantRecord
 from dardis.config.platform_file import load_platform
 from dardis.config.toml_file import read_json
 from dardis.metrics.audit import audit
-from dardis.metrics.comparison_rows import Known, RunResult
+from dardis.metrics.comparison_rows import ClairvoyantResult, RunResult
 from dardis.metrics.jobs_csv import read_jobs, write_jobs
 from dardis.metrics.system import counted_jobs
 from dardis.model.arrays import Floats, Ints
 from dardis.model.errors import InputError, ProtocolError
 from dardis.model.files import InputFiles, write_json
-from dardis.model.job import Actual
+from dardis.model.job import ActualJob
 from dardis.model.placements import Placements, offsets_of
 from dardis.model.platform import Platform
 from dardis.model.schedule import Schedule
@@ -31,11 +31,11 @@ from dardis.runs.inputs import load_inputs
 from dardis.runs.play import play
 from dardis.runs.run_objects import record_of
 from dardis.sim.recorder import Recorder
-from dardis.workload.trace_reader import of_equal_units, read_trace
+from dardis.workload.trace_reader import read_trace, require_equal_units
 
 FOLDER: Final = "clairvoyant"
 _FILE: Final = "clairvoyant.json"
-_OURS: Final = tuple(
+_CANDIDATES: Final = tuple(
     Contender(f"replan {weights}", "replan", ("expected=real", f"weights={weights}")) for weights in ("aged", "short")
 )
 
@@ -56,7 +56,7 @@ def check(comparison: ComparisonRequest, files: InputFiles) -> None:
             trace = files.once(
                 read_trace, workload.trace, strict=workload.strict, flop_per_s=platform.flop_per_s
             )  # fmt: skip
-            of_equal_units(workload.trace, trace, not_ended=False)
+            require_equal_units(workload.trace, trace, not_ended=False)
         except InputError as error:
             raise InputError("--clairvoyant", str(error)) from None
     if len(units := {*map(_unit_cores, _known_contenders(comparison))}) > 1:
@@ -75,19 +75,19 @@ def _unit_cores(contender: Contender) -> int:
 
 
 @dataclass(frozen=True)
-class _Case:
+class _ClairvoyantCase:
     workload: TraceSpec
     platform: Platform
-    jobs: list[Actual]
+    jobs: list[ActualJob]
     fits: list[bool]
     seed: int
     trim: tuple[int, int] | None
 
 
-def known_of(
+def clairvoyant_result(
     comparison: ComparisonRequest, workload: TraceSpec, results: Sequence[RunResult], out: Path, files: InputFiles,
     progress: Progress | None,
-) -> Known:  # fmt: skip
+) -> ClairvoyantResult:  # fmt: skip
     """Return bound and best schedule of a trace after its runs; reuse results in `out`.
 
     Writes `out/clairvoyant/TRACE/jobs.csv`.
@@ -97,12 +97,12 @@ def known_of(
     settings = (f"unit_cores={units}",) if units else ()
     asked = [
         PlannedRun(workload, Contender(one.label, one.dispatcher, (*one.settings, *settings)), seed, out).request()
-        for one in _OURS
+        for one in _CANDIDATES
     ]
     digests = sorted(str((result.metrics or {}).get("schedule_digest")) for result in results)
     key = {"requests": [record_of(one, files) for one in asked], "schedules": digests}
     folder = out / FOLDER / workload.name
-    if (kept := _kept(folder, key)) is not None:
+    if (kept := _stored_result(folder, key)) is not None:
         return kept
     folder.mkdir(parents=True, exist_ok=True)
     inputs = load_inputs(asked[0], files)
@@ -110,17 +110,17 @@ def known_of(
     for one in asked:
         dispatcher = find_dispatcher(one.dispatcher, one.settings)
         candidates.append(play(inputs.platform, inputs.jobs, dispatcher, inputs.target, seed).schedule)
-    case = _Case(workload, inputs.platform, inputs.jobs, candidates[-1].ran.tolist(), seed, inputs.trim)
+    case = _ClairvoyantCase(workload, inputs.platform, inputs.jobs, candidates[-1].ran.tolist(), seed, inputs.trim)
     alike = [one for one in candidates if one.ran.tolist() == case.fits]
     # If only some jobs count, the search may have improved others at their expense.
-    best = min((_improved(case, alike, progress), *alike), key=lambda one: _waited(case, one))
-    known = _judged(case, best, progress)
+    best = min((_improve_schedule(case, alike, progress), *alike), key=lambda one: _total_wait(case, one))
+    known = _evaluate_bound(case, best, progress)
     write_jobs(best, folder / "jobs.csv", workload.trace.name)
     write_json(folder / _FILE, {"key": key, "known": asdict(known)})
     return known
 
 
-def _kept(folder: Path, key: dict[str, Any]) -> Known | None:
+def _stored_result(folder: Path, key: dict[str, Any]) -> ClairvoyantResult | None:
     path = folder / _FILE
     if not path.exists() or not (folder / "jobs.csv").exists():
         return None
@@ -128,10 +128,10 @@ def _kept(folder: Path, key: dict[str, Any]) -> Known | None:
         record = read_json(path, ClairvoyantRecord)
     except InputError:
         return None  # compute again
-    return Known(**record.known.model_dump()) if record.key == key else None
+    return ClairvoyantResult(**record.known.model_dump()) if record.key == key else None
 
 
-def _improved(case: _Case, candidates: Sequence[Schedule], progress: Progress | None) -> Schedule:
+def _improve_schedule(case: _ClairvoyantCase, candidates: Sequence[Schedule], progress: Progress | None) -> Schedule:
     jobs = [job for job, fits in zip(case.jobs, case.fits, strict=True) if fits]
     if not jobs:
         return candidates[-1]
@@ -141,10 +141,10 @@ def _improved(case: _Case, candidates: Sequence[Schedule], progress: Progress | 
     placed = Placements(offsets_of(counts[begin.ran]), begin.placed.nodes, begin.placed.units)
     improving = ImprovingSchedule(jobs, case.platform, begin.start[begin.ran], placed)
     improving.improve(tries_for(len(jobs), case.platform.node_count), case.seed, progress)
-    return _recorded(case, improving.start, improving.placed)
+    return _build_schedule(case, improving.start, improving.placed)
 
 
-def _recorded(case: _Case, start: Ints, placed: Placements) -> Schedule:
+def _build_schedule(case: _ClairvoyantCase, start: Ints, placed: Placements) -> Schedule:
     recorder, next_one = Recorder(len(case.jobs)), 0
     for place, (job, fits) in enumerate(zip(case.jobs, case.fits, strict=True)):
         if not fits:
@@ -164,28 +164,30 @@ def _recorded(case: _Case, start: Ints, placed: Placements) -> Schedule:
     return schedule
 
 
-def _counted(case: _Case, schedule: Schedule) -> Floats:
+def _counted(case: _ClairvoyantCase, schedule: Schedule) -> Floats:
     counts = np.zeros(len(schedule.number))
     counts[counted_jobs(schedule.submit, case.trim)[0]] = 1.0
     return counts[schedule.ran]
 
 
-def _waited(case: _Case, schedule: Schedule) -> float:
+def _total_wait(case: _ClairvoyantCase, schedule: Schedule) -> float:
     return float((_counted(case, schedule) * (schedule.start - schedule.submit)[schedule.ran]).sum())
 
 
-def _judged(case: _Case, best: Schedule, progress: Progress | None) -> Known:
+def _evaluate_bound(case: _ClairvoyantCase, best: Schedule, progress: Progress | None) -> ClairvoyantResult:
     ran, jobs = best.ran, [job for job, fits in zip(case.jobs, case.fits, strict=True) if fits]
     weight = _counted(case, best)
     number = int(weight.sum())
     if not number:
-        return Known(case.workload.name, 0, None, None)
+        return ClairvoyantResult(case.workload.name, 0, None, None)
     demand = SharedDemand.of_jobs(jobs, case.platform)
     earliest = best.earliest[ran]
     before = float((weight * (earliest - best.submit[ran])).sum())
-    reached = _waited(case, best) - before
+    reached = _total_wait(case, best) - before
     until = int((best.finish[ran]).max()) - demand.begin
     bound = least_wait(demand, weight, reached, until, progress=progress)
     if bound > reached + 1e-6 * max(1.0, reached):
         raise ProtocolError(f"{case.workload.name}: a schedule waits {reached} s in all, and none less than {bound} s")
-    return Known(case.workload.name, number, (min(bound, reached) + before) / number, (reached + before) / number)
+    return ClairvoyantResult(
+        case.workload.name, number, (min(bound, reached) + before) / number, (reached + before) / number
+    )

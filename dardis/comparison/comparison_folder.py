@@ -14,7 +14,7 @@ from dardis.config.comparison_spec import ComparisonRequest, TraceSpec
 from dardis.config.json_records import RunRecord, read_metrics
 from dardis.config.toml_file import read_json
 from dardis.metrics.comparison_rows import RunResult
-from dardis.model.choices import WEEKS, How, Resampling
+from dardis.model.choices import WEEKS, Resampling, ResamplingMethod
 from dardis.model.errors import InputError
 from dardis.model.files import InputFiles, write_json
 from dardis.registry import is_local
@@ -39,7 +39,7 @@ _WORDS: Final = {
 }  # fmt: skip
 
 
-class State:
+class ComparisonState:
     """State of a comparison's runs, in STATE_FILE (written atomically)."""
 
     def __init__(self, out: Path, files: InputFiles) -> None:
@@ -72,7 +72,7 @@ class State:
         False for local dispatchers: two versions of a class look equal. Raises InputError for a run of another request,
         unless `force`.
         """
-        found = _read_back(run.out)
+        found = _read_stored_run(run.out)
         if found is None:
             return False
         changed = found.changed(record_of(run.request(), self.files))
@@ -83,7 +83,7 @@ class State:
             self._runs[run.key] = {"status": DONE, "error": ""}
         return not changed and not is_local(run.contender.dispatcher)
 
-    def others(self, runs: Sequence[PlannedRun]) -> int:
+    def count_other_runs(self, runs: Sequence[PlannedRun]) -> int:
         """Return the number of other finished runs."""
         asked = {run.key for run in runs}
         return sum(entry["status"] == DONE and key not in asked for key, entry in self._runs.items())
@@ -95,13 +95,13 @@ class State:
 
     def settle(self, run: PlannedRun, error: str = "") -> str:
         """Record a run's end; return its error, if any."""
-        error = error or self._why_not(run)
+        error = error or self._failure_reason(run)
         self._runs[run.key] = {"status": FAILED if error else DONE, "error": error}
         self._write()
         return error
 
-    def _why_not(self, run: PlannedRun) -> str:
-        found = _read_back(run.out)
+    def _failure_reason(self, run: PlannedRun) -> str:
+        found = _read_stored_run(run.out)
         if found is None:
             return UNREADABLE
         try:
@@ -113,7 +113,7 @@ class State:
     def result(self, run: PlannedRun) -> RunResult:
         """Return the result of a finished run."""
         known, contender, asked = self._runs[run.key], run.contender, run.request()
-        found = None if known["status"] == FAILED else _read_back(run.out)
+        found = None if known["status"] == FAILED else _read_stored_run(run.out)
         metrics, deadlines, error = None, "", known["error"] or UNREADABLE
         if found is not None:
             metrics, deadlines, error = found.metrics, found.deadlines, ""
@@ -134,7 +134,7 @@ def _is_entry(entry: object) -> bool:
 
 
 @dataclass(frozen=True)
-class _Found:
+class _StoredRun:
     metrics: dict[str, Any]
     deadlines: str
     record: dict[str, Any]
@@ -147,7 +147,7 @@ class _Found:
         return sorted(_WORDS.get(name, name.replace("_", " ")) for name in names)
 
 
-def _read_back(folder: Path) -> _Found | None:
+def _read_stored_run(folder: Path) -> _StoredRun | None:
     try:
         if not all((folder / name).exists() for name in _NEEDED):
             return None
@@ -155,18 +155,18 @@ def _read_back(folder: Path) -> _Found | None:
         run = read_json(folder / RUN_FILE, RunRecord)
     except (InputError, OSError):
         return None
-    return None if run.deadlines is None else _Found(metrics, run.deadlines, run.request)
+    return None if run.deadlines is None else _StoredRun(metrics, run.deadlines, run.request)
 
 
 FOLDER: Final = "draws"
 
 
-class _Part(NamedTuple):
+class _DrawSource(NamedTuple):
     workload: TraceSpec
     inputs: Inputs
     trace: Trace
     weeks: int
-    by: Resampling
+    resampling: Resampling
 
 
 def write_draws(
@@ -179,27 +179,27 @@ def write_draws(
     """
     if not comparison.options.replicates:
         return {}
-    parts = [_part(comparison, workload, files) for workload in comparison.workloads]
+    parts = [_draw_source(comparison, workload, files) for workload in comparison.workloads]
     begin()
-    return {part.workload.name: _drawn(comparison, part, out, force=force) for part in parts}
+    return {part.workload.name: _draw_trace(comparison, part, out, force=force) for part in parts}
 
 
-def _part(comparison: ComparisonRequest, workload: TraceSpec, files: InputFiles) -> _Part:
+def _draw_source(comparison: ComparisonRequest, workload: TraceSpec, files: InputFiles) -> _DrawSource:
     request = PlannedRun(workload, comparison.contenders[0], comparison.options.seeds[0], Path()).request()
     inputs = load_inputs(request, files)
     # Walltime options apply when the draw is run.
-    trace = inputs.part.as_stated().of(inputs.given.trace)
+    trace = inputs.selection.as_stated().select_from(inputs.sources.trace)
     by = comparison.options.resample or WEEKS
-    return _Part(workload, inputs, trace, whole_weeks(trace) if by.how is How.WEEKS else 0, by)
+    return _DrawSource(workload, inputs, trace, whole_weeks(trace) if by.method is ResamplingMethod.WEEKS else 0, by)
 
 
-def _drawn(comparison: ComparisonRequest, part: _Part, out: Path, *, force: bool) -> Draws:
+def _draw_trace(comparison: ComparisonRequest, part: _DrawSource, out: Path, *, force: bool) -> Draws:
     folder = out / FOLDER / part.workload.name
     folder.mkdir(parents=True, exist_ok=True)
     workload, made = part.workload, []
     for draw in range(1, (comparison.options.replicates or 0) + 1):
-        drawn = resampled(part.trace, part.by, comparison.options.seeds[0], workload.name, draw)
-        new = _written(drawn, part.inputs, folder / f"new-{draw}")
+        drawn = resampled(part.trace, part.resampling, comparison.options.seeds[0], workload.name, draw)
+        new = _write_trace(drawn, part.inputs, folder / f"new-{draw}")
         trace = new.with_name(new.name.removeprefix("new-"))
         if trace.exists() and not force and trace.read_bytes() != new.read_bytes():
             new.unlink()
@@ -211,7 +211,7 @@ def _drawn(comparison: ComparisonRequest, part: _Part, out: Path, *, force: bool
     return Draws(made, part.weeks)
 
 
-def _written(drawn: Trace, inputs: Inputs, path: Path) -> Path:
+def _write_trace(drawn: Trace, inputs: Inputs, path: Path) -> Path:
     if drawn.counts_processors and keeps_names(drawn):
         path = path.with_name(path.name + ".swf")
         write_swf(drawn, path)

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-from dardis.comparison.comparison_folder import State, write_draws
+from dardis.comparison.comparison_folder import ComparisonState, write_draws
 from dardis.comparison.planned_runs import PlannedRun, check, plan
-from dardis.comparison.processes import Onlooker, run_all
-from dardis.comparison.recorded_starts import recorded_of
+from dardis.comparison.processes import ProgressWatcher, run_all
+from dardis.comparison.recorded_starts import recorded_result
 from dardis.config.comparison_spec import ComparisonRequest
-from dardis.metrics.comparison_rows import Compared, Known, RunResult
+from dardis.metrics.comparison_rows import ClairvoyantResult, ComparisonData, RunResult
 from dardis.model.errors import InputError
 from dardis.model.files import InputFiles
 from dardis.model.out_folder import COMPARISON_FOLDER
@@ -24,30 +24,30 @@ from dardis.transport.launcher import launched_by_mpi
 if TYPE_CHECKING:
     from dardis.clairvoyant.clairvoyant_schedule import Progress
 
-Draw: TypeAlias = Callable[[Path, Compared, Path], object]
+Draw: TypeAlias = Callable[[Path, ComparisonData, Path], object]
 """Called with output folder, results, and comparison folder."""
 
 
 @dataclass(frozen=True)
-class Shown:
+class ComparisonCallbacks:
     """Callbacks during a comparison."""
 
     tell: Callable[[str], None]
     warn: Callable[[str], None]
-    runs: Callable[[int], AbstractContextManager[Onlooker]]
+    runs: Callable[[int], AbstractContextManager[ProgressWatcher]]
     """Number of runs."""
     search: Callable[[str], AbstractContextManager[Progress | None]]
     """Clairvoyant search of a trace."""
 
 
 @dataclass(frozen=True)
-class Done:
-    """Outcome: all runs, new runs (`now`), and `others` in the folder."""
+class ComparisonOutcome:
+    """Outcome: all runs, new runs (`new_runs`), and `other_runs` in the folder."""
 
-    compared: Compared
+    compared: ComparisonData
     runs: int
-    now: int
-    others: int
+    new_runs: int
+    other_runs: int
 
     @property
     def failed(self) -> list[RunResult]:
@@ -56,9 +56,9 @@ class Done:
 
 
 def compare(
-    comparison: ComparisonRequest, out: Path, pair: tuple[str, str], draw: Draw, shown: Shown, *,
+    comparison: ComparisonRequest, out: Path, pair: tuple[str, str], draw: Draw, shown: ComparisonCallbacks, *,
     processes: int | None = None, clairvoyant: bool = False, force: bool = False,
-) -> Done:  # fmt: skip
+) -> ComparisonOutcome:  # fmt: skip
     """Do the missing runs, at most `processes` at once (None: one per core). Draw tables and report.
 
     `pair`: labels of the dispatchers drawn over time. Raises InputError.
@@ -72,8 +72,8 @@ def compare(
         from dardis.comparison.clairvoyant_gap import check as check_known
 
         check_known(comparison, files)
-    with COMPARISON_FOLDER.held(out, force=True):
-        state = State(out, files)
+    with COMPARISON_FOLDER.lock(out, force=True):
+        state = ComparisonState(out, files)
         runs = plan(comparison, out, write_draws(comparison, out, files, state.begin, force=force))
         if not state.is_new:
             _read_first(runs, files)
@@ -83,15 +83,17 @@ def compare(
         for result in results:
             if result.metrics is None:
                 shown.tell(result.failure)
-        known = _known(comparison, results, out, files, shown) if clairvoyant else ()
+        known = _clairvoyant_results(comparison, results, out, files, shown) if clairvoyant else ()
         recorded, notes = _recorded(comparison, out, files)
-        compared = Compared(_with(recorded, results), pair, known, (*_once(comparison, runs), *notes))
+        compared = ComparisonData(
+            _add_recorded(recorded, results), pair, known, (*_seed_notes(comparison, runs), *notes)
+        )
         try:
-            with COMPARISON_FOLDER.written_together(out) as part:
+            with COMPARISON_FOLDER.replace_files(out) as part:
                 draw(part, compared, out)
         except InputError as error:
             raise InputError(error, "remove that file, and the same command does its run again") from None
-        return Done(compared, len(runs), len(todo), state.others(runs))
+        return ComparisonOutcome(compared, len(runs), len(todo), state.count_other_runs(runs))
 
 
 def _read_first(runs: list[PlannedRun], files: InputFiles) -> None:
@@ -101,7 +103,8 @@ def _read_first(runs: list[PlannedRun], files: InputFiles) -> None:
 
 
 def _run(
-    comparison: ComparisonRequest, todo: list[PlannedRun], state: State, processes: int | None, shown: Shown
+    comparison: ComparisonRequest, todo: list[PlannedRun], state: ComparisonState, processes: int | None,
+    shown: ComparisonCallbacks
 ) -> None:  # fmt: skip
     for warning in check(comparison, todo, state.files):
         shown.warn(warning)
@@ -114,7 +117,7 @@ def _run(
         raise
 
 
-def _once(comparison: ComparisonRequest, runs: list[PlannedRun]) -> list[str]:
+def _seed_notes(comparison: ComparisonRequest, runs: list[PlannedRun]) -> list[str]:
     once = list(dict.fromkeys(run.contender.label for run in runs if not run.seeded))
     if not once or len(comparison.options.seeds) < 2:
         return []
@@ -122,18 +125,18 @@ def _once(comparison: ComparisonRequest, runs: list[PlannedRun]) -> list[str]:
     return [f"{of_each}, as nothing is drawn by the seed: {', '.join(once)}."]
 
 
-def _known(
-    comparison: ComparisonRequest, results: list[RunResult], out: Path, files: InputFiles, shown: Shown
-) -> tuple[Known, ...]:  # fmt: skip
+def _clairvoyant_results(
+    comparison: ComparisonRequest, results: list[RunResult], out: Path, files: InputFiles, shown: ComparisonCallbacks
+) -> tuple[ClairvoyantResult, ...]:  # fmt: skip
     from dardis.comparison.clairvoyant_gap import (
-        known_of,  # the search needs kernels; other runs here do not
+        clairvoyant_result,  # the search needs kernels; other runs here do not
     )
 
     known = []
     for workload in comparison.workloads:
         with shown.search(workload.name) as progress:
             runs = [result for result in results if result.trace == workload.name]
-            known.append(known_of(comparison, workload, runs, out, files, progress))
+            known.append(clairvoyant_result(comparison, workload, runs, out, files, progress))
     return tuple(known)
 
 
@@ -142,11 +145,11 @@ def _recorded(
 ) -> tuple[dict[str, RunResult], tuple[str, ...]]:  # fmt: skip
     if not comparison.options.recorded or comparison.options.replicates:
         return {}, ()
-    found = [one for workload in comparison.workloads if (one := recorded_of(comparison, workload, out, files))]
+    found = [one for workload in comparison.workloads if (one := recorded_result(comparison, workload, out, files))]
     return {one.result.trace: one.result for one in found}, tuple(one.note for one in found)
 
 
-def _with(recorded: dict[str, RunResult], results: list[RunResult]) -> tuple[RunResult, ...]:
+def _add_recorded(recorded: dict[str, RunResult], results: list[RunResult]) -> tuple[RunResult, ...]:
     traces = dict.fromkeys(result.trace for result in results)
     return tuple(
         result

@@ -26,7 +26,7 @@ from dardis.config.settings import AnySetUp, known_settings
 from dardis.model.errors import InputError
 from dardis.model.files import InputFiles
 from dardis.registry import find_dispatcher
-from dardis.runs.inputs import check_reach, load_inputs, see_failures, see_shapes
+from dardis.runs.inputs import check_failures, check_reach, check_shapes, load_inputs
 
 
 class Draws(NamedTuple):
@@ -130,19 +130,19 @@ def check(comparison: ComparisonRequest, runs: list[PlannedRun], files: InputFil
             warnings += check_reach(asked, find_dispatcher(asked.dispatcher, asked.settings).setup)
         except InputError as error:
             raise InputError(f"dispatcher {contender.label}", str(error)) from None
-    _see_values_differ(comparison.contenders)
+    _check_values_differ(comparison.contenders)
     first = {run.workload.name: run for run in reversed(runs)}
     for run in reversed(first.values()):
         inputs = load_inputs(run.request(), files)
         warnings += inputs.warnings
         for contender in comparison.contenders:
             setup = find_dispatcher(contender.dispatcher, contender.settings).setup
-            see_shapes(run.workload.trace, inputs.jobs, contender.dispatcher, setup, inputs.target)
-            see_failures(run.workload.events, inputs.events, contender.dispatcher, setup)
+            check_shapes(run.workload.trace, inputs.jobs, contender.dispatcher, setup, inputs.target)
+            check_failures(run.workload.events, inputs.events, contender.dispatcher, setup)
     return list(dict.fromkeys(warnings))
 
 
-def _see_values_differ(contenders: Sequence[Contender]) -> None:
+def _check_values_differ(contenders: Sequence[Contender]) -> None:
     known: dict[object, Contender] = {}
     for one in contenders:
         if one.grid:
@@ -152,7 +152,7 @@ def _see_values_differ(contenders: Sequence[Contender]) -> None:
                 raise InputError("grid", f"{other.label!r} and {one.label!r} are the same", "values that differ")
 
 
-_BESIDE_A_FILE: Final = frozenset({"out", "gantt", "clairvoyant", "processes", "force"})
+_ALLOWED_WITH_FILE: Final = frozenset({"out", "gantt", "clairvoyant", "processes", "force"})
 
 
 def comparison_of(what: Sequence[Path], options: Mapping[str, Any]) -> tuple[ComparisonRequest, CompareSpec]:
@@ -169,7 +169,7 @@ def comparison_of(what: Sequence[Path], options: Mapping[str, Any]) -> tuple[Com
 
 def _of_file(path: Path, options: Mapping[str, Any]) -> ComparisonRequest:
     for one in (*option_fields(ReplaySpec), *option_fields(CompareSpec)):
-        if one.name in options and one.name not in _BESIDE_A_FILE:
+        if one.name in options and one.name not in _ALLOWED_WITH_FILE:
             raise InputError(one.option, f"is for traces, and {path} says all itself", "it in that file")
     return load_comparison(path)
 

@@ -13,7 +13,7 @@ from io import StringIO
 from pathlib import Path
 from typing import Final
 
-from dardis.comparison.comparison_folder import State
+from dardis.comparison.comparison_folder import ComparisonState
 from dardis.comparison.planned_runs import PlannedRun
 from dardis.comparison.workers import Task, Workers
 from dardis.config.run_spec import RunSpec
@@ -27,7 +27,7 @@ TICK_S: Final = 0.1
 
 
 @dataclass(frozen=True)
-class UnderWay:
+class RunInProgress:
     """A run in progress."""
 
     run: PlannedRun
@@ -35,36 +35,36 @@ class UnderWay:
     progress: Path
 
     @property
-    def done(self) -> tuple[int, int] | None:
+    def job_counts(self) -> tuple[int, int] | None:
         """Settled and total jobs, or None."""
-        return progress_file.read(self.progress)
+        return progress_file.read_progress(self.progress)
 
 
-Onlooker = Callable[[Sequence[UnderWay], PlannedRun | None, str], None]
+ProgressWatcher = Callable[[Sequence[RunInProgress], PlannedRun | None, str], None]
 """Called several times per second with runs in progress, and once per finished run with its error."""
 
 
-def run_all(runs: Sequence[PlannedRun], state: State, processes: int, watch: Onlooker) -> None:
+def run_all(runs: Sequence[PlannedRun], state: ComparisonState, processes: int, watch: ProgressWatcher) -> None:
     """Do the runs, at most `processes` at once, and settle each in `state`.
 
     Runs of local dispatchers come first, in this process. A run of an external dispatcher has its own process, because
     the dispatcher may leave state behind. An interrupt (or SIGTERM, SIGHUP) ends all processes and is raised.
     """
     waiting = deque(run for run in runs if not is_local(run.contender.dispatcher))
-    under_way: list[UnderWay] = []
-    with tempfile.TemporaryDirectory(prefix="dardis-") as folder, _stopped_by_signals(), closing(Workers()) as workers:
+    under_way: list[RunInProgress] = []
+    with tempfile.TemporaryDirectory(prefix="dardis-") as folder, _raise_on_signals(), closing(Workers()) as workers:
 
         def begin(run: PlannedRun) -> None:
             waiting.remove(run)
             progress = Path(folder) / str(len(waiting))
             state.begin(run)
             alone = bool(dispatcher_origin(run.contender.dispatcher))
-            under_way.append(UnderWay(run, workers.submit(do_run, run.request(), progress, alone=alone), progress))
+            under_way.append(RunInProgress(run, workers.submit(do_run, run.request(), progress, alone=alone), progress))
 
         for run in runs:
             if is_local(run.contender.dispatcher):
                 state.begin(run)
-                watch((), run, state.settle(run, _run_here(run, state.files)))
+                watch((), run, state.settle(run, _run_in_process(run, state.files)))
         while waiting or under_way:
             while waiting and len(under_way) < processes:
                 begin(waiting[0])
@@ -74,7 +74,7 @@ def run_all(runs: Sequence[PlannedRun], state: State, processes: int, watch: Onl
                 one.progress.unlink(missing_ok=True)
                 error = state.settle(one.run, one.task.failure or "")
                 if waiting:
-                    begin(_following(waiting, one.run))
+                    begin(_next_run(waiting, one.run))
                 watch(under_way, one.run, error)
             watch(under_way, None, "")
 
@@ -83,16 +83,16 @@ def do_run(request: RunSpec, progress: Path) -> None:
     """Do a run and write its progress to a file."""
     from dardis.runs.run import run
 
-    run(request, progress_file.teller(progress))
+    run(request, progress_file.progress_writer(progress))
 
 
-def _run_here(run: PlannedRun, files: InputFiles) -> str:
-    from dardis.runs.run import simulated, write
-    from dardis.runs.run_objects import NOTHING
+def _run_in_process(run: PlannedRun, files: InputFiles) -> str:
+    from dardis.runs.run import simulate_in_process, write
+    from dardis.runs.run_objects import NO_OBJECTS
 
     try:
-        with redirect_stdout(StringIO()), redirect_stderr(StringIO()), RUN_FOLDER.held(run.out, force=True):
-            write(simulated(run.request(), files, NOTHING, lambda _: None), run.out, None)
+        with redirect_stdout(StringIO()), redirect_stderr(StringIO()), RUN_FOLDER.lock(run.out, force=True):
+            write(simulate_in_process(run.request(), files, NO_OBJECTS, lambda _: None), run.out, None)
     except (DardisError, OSError, MemoryError) as error:
         return failure_line(error)
     except Exception as error:  # noqa: BLE001 (one that fails does not take the others with it)
@@ -100,13 +100,13 @@ def _run_here(run: PlannedRun, files: InputFiles) -> str:
     return ""
 
 
-def _following(waiting: Sequence[PlannedRun], last: PlannedRun) -> PlannedRun:
+def _next_run(waiting: Sequence[PlannedRun], last: PlannedRun) -> PlannedRun:
     alike = (run for run in waiting if run.contender.dispatcher == last.contender.dispatcher)
     return next(alike, waiting[0])
 
 
 @contextmanager
-def _stopped_by_signals() -> Iterator[None]:
+def _raise_on_signals() -> Iterator[None]:
     """Turn SIGTERM and SIGHUP into interrupts, so that child processes end too.
 
     Not for ignored signals, C handlers, or other threads than the main one.

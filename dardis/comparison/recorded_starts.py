@@ -23,7 +23,7 @@ from dardis.metrics.system import core_utilisation, trimmed
 from dardis.model.arrays import Ints
 from dardis.model.capacity import could_hold
 from dardis.model.files import InputFiles
-from dardis.model.job import NO_TIME, Actual, Status
+from dardis.model.job import NO_TIME, ActualJob, Status
 from dardis.model.node_sets import units_in
 from dardis.model.placements import Placements, offsets_of
 from dardis.model.platform import Platform
@@ -42,21 +42,23 @@ _MOST_WITHOUT: Final = 0.01
 
 
 @dataclass(frozen=True)
-class Recorded:
+class RecordedResult:
     """A result row and a note on its validity."""
 
     result: RunResult
     note: str
 
 
-def recorded_of(comparison: ComparisonRequest, workload: TraceSpec, out: Path, files: InputFiles) -> Recorded | None:
+def recorded_result(
+    comparison: ComparisonRequest, workload: TraceSpec, out: Path, files: InputFiles
+) -> RecordedResult | None:
     """Return the recorded starts; None if too many fitting jobs lack a wait.
 
     Writes `out/recorded/TRACE/jobs.csv`.
     """
     who = comparison.contenders[0]  # any contender: the jobs are equal
     inputs = load_inputs(PlannedRun(workload, who, comparison.options.seeds[0], out).request(), files)
-    part = inputs.part.of(inputs.given.trace)
+    part = inputs.selection.select_from(inputs.sources.trace)
     waits = dict(zip(part.number.tolist(), part.wait.tolist(), strict=True))
     runtimes = dict(zip(part.number.tolist(), part.runtime.tolist(), strict=True))
     machine = inputs.platform
@@ -66,7 +68,7 @@ def recorded_of(comparison: ComparisonRequest, workload: TraceSpec, out: Path, f
         return None
     start = np.array([job.submit + waits[job.number] for job in jobs], dtype=np.int64)
     run = np.array([runtimes[job.number] for job in jobs], dtype=np.int64)
-    placed, without = _placed(jobs, start, start + run, machine)
+    placed, without = _place_jobs(jobs, start, start + run, machine)
     schedule = _schedule(jobs, start, run, placed, machine)
     counted, window = trimmed(schedule, inputs.trim)
     metrics = {key: value for key, value in job_metrics(schedule, counted).items() if key in _FIGURES}
@@ -78,18 +80,18 @@ def recorded_of(comparison: ComparisonRequest, workload: TraceSpec, out: Path, f
     folder.mkdir(parents=True, exist_ok=True)
     write_jobs(schedule, folder / "jobs.csv", workload.trace.name)
     result = RunResult(workload.name, RECORDED, RECORDED, (), 0, folder, metrics, central=True, seeded=False)
-    verdict = _too_many(workload, schedule, cores, machine) or _verdict(workload, schedule, without, machine)
-    return Recorded(result, f"{verdict}{_beside(inputs, jobs, run)}.")
+    verdict = _overload_text(workload, schedule, cores, machine) or _verdict(workload, schedule, without, machine)
+    return RecordedResult(result, f"{verdict}{_deviation_note(inputs, jobs, run)}.")
 
 
-def _fits(job: Actual, machine: Platform) -> bool:
+def _fits(job: ActualJob, machine: Platform) -> bool:
     """Return whether the empty machine holds a job; False for unequal units."""
-    if job.asked.requests:
+    if job.job.requests:
         return False
-    return could_hold(job.asked, machine.sets, distinct=False) >= job.units
+    return could_hold(job.job, machine.sets, distinct=False) >= job.units
 
 
-def _placed(jobs: list[Actual], start: Ints, end: Ints, machine: Platform) -> tuple[Placements, list[int]]:
+def _place_jobs(jobs: list[ActualJob], start: Ints, end: Ints, machine: Platform) -> tuple[Placements, list[int]]:
     free = machine.capacity.copy()
     running: list[tuple[int, int, Ints, Ints]] = []
     found: list[tuple[Ints, Ints]] = [(np.empty(0, dtype=np.int64),) * 2] * len(jobs)
@@ -118,7 +120,7 @@ def _placed(jobs: list[Actual], start: Ints, end: Ints, machine: Platform) -> tu
     return Placements(offsets, nodes, units), without
 
 
-def _schedule(jobs: list[Actual], start: Ints, run: Ints, placed: Placements, machine: Platform) -> Schedule:
+def _schedule(jobs: list[ActualJob], start: Ints, run: Ints, placed: Placements, machine: Platform) -> Schedule:
     """Return the recorded schedule. Walltimes are raised to runtimes."""
     submit = np.array([job.submit for job in jobs], dtype=np.int64)
     return Schedule(
@@ -135,12 +137,12 @@ def _schedule(jobs: list[Actual], start: Ints, run: Ints, placed: Placements, ma
         finish=start + run,
         attempts=np.ones(len(jobs), dtype=np.int64),
         placed=placed,
-        queue=[job.asked.queue for job in jobs],
-        user=[job.asked.user for job in jobs],
+        queue=[job.job.queue for job in jobs],
+        user=[job.job.user for job in jobs],
     )
 
 
-def _too_many(workload: TraceSpec, schedule: Schedule, cores: Ints, machine: Platform) -> str:
+def _overload_text(workload: TraceSpec, schedule: Schedule, cores: Ints, machine: Platform) -> str:
     ran = schedule.finish > schedule.start
     times = np.concatenate([schedule.start[ran], schedule.finish[ran]])
     steps = np.concatenate([cores[ran], -cores[ran]])
@@ -169,7 +171,7 @@ def _verdict(workload: TraceSpec, schedule: Schedule, without: list[int], machin
     return f"{who}, put on nodes by best fit, pass the audit on this platform"
 
 
-def _beside(inputs: Inputs, jobs: list[Actual], run: Ints) -> str:
+def _deviation_note(inputs: Inputs, jobs: list[ActualJob], run: Ints) -> str:
     left = len(inputs.jobs) - len(jobs)
     longer = int(np.count_nonzero(run > np.array([job.walltime for job in jobs])))
     told = []
@@ -177,8 +179,8 @@ def _beside(inputs: Inputs, jobs: list[Actual], run: Ints) -> str:
         told.append(f"{_jobs(left)} that this machine can't hold, or whose waits are unknown, left out")
     if longer:
         told.append(f"{_jobs(longer)} that dispatchers kill at their walltimes ran on")
-    if inputs.rounded.cores:
-        told.append(f"units are equal by {inputs.rounded.cores:,} more cores than were asked for, not counted in use")
+    if inputs.rounding.cores:
+        told.append(f"units are equal by {inputs.rounding.cores:,} more cores than were asked for, not counted in use")
     return f" ({'; '.join(told)})" if told else ""
 
 

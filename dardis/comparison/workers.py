@@ -52,12 +52,12 @@ class _Worker:
         self._said = said
         self._heard = 0
         deadline = monotonic_s() + _RETRY_S
-        while not self._starts():
+        while not self._try_start():
             if monotonic_s() >= deadline:
                 raise DardisError("no process for runs: the one that starts them has ended")
             time.sleep(0.05)
 
-    def _starts(self) -> bool:
+    def _try_start(self) -> bool:
         self.pipe, theirs = _CONTEXT.Pipe()
         arguments = theirs, self._said, dict(os.environ)
         self.process: ForkServerProcess = _CONTEXT.Process(target=_do_tasks, args=arguments)
@@ -79,33 +79,33 @@ class _Worker:
             self.task = None
         return self.task is task
 
-    def see(self) -> None:
+    def update_task(self) -> None:
         task = self.task
         if task is None:
             return
-        told = self._told()
+        told = self._received_result()
         if told is not None:
             task.result, task.failure = told
         elif not self.process.is_alive():
-            task.failure = self._why_dead()
+            task.failure = self._failure_reason()
         if task.failure is not None:
             self.task = None
             self.idle_since_s = monotonic_s()
             self._heard = self._said.stat().st_size
 
-    def _told(self) -> tuple[object, str] | None:
+    def _received_result(self) -> tuple[object, str] | None:
         with suppress(EOFError, ConnectionResetError):
             if self.pipe.poll():
                 told: tuple[object, str] = self.pipe.recv()
                 return told
         return None
 
-    def _why_dead(self) -> str:
+    def _failure_reason(self) -> str:
         status = self.process.exitcode or 0
         with self._said.open("rb") as file:
             file.seek(self._heard)
             lines = file.read().decode("utf-8", errors="replace").strip().splitlines()
-        return lines[-1].removeprefix("dardis: ") if lines and status >= 0 else _ended_by(status)
+        return lines[-1].removeprefix("dardis: ") if lines and status >= 0 else _exit_text(status)
 
 
 class Workers:
@@ -141,7 +141,7 @@ class Workers:
         busy = [worker for worker in self._workers if worker.task is not None]
         wait([end for worker in busy for end in (worker.pipe, worker.process.sentinel)], timeout_s)
         for worker in busy:
-            worker.see()
+            worker.update_task()
             if worker.task is None and worker.is_for_one:
                 self._workers.remove(worker)
                 _end([worker])
@@ -162,14 +162,14 @@ def _end(workers: list[_Worker]) -> None:
     for worker in workers:
         worker.pipe.close()  # ends an idle worker
     try:
-        left = _interrupted(asked, left)
+        left = _interrupt(asked, left)
     finally:
         for worker in left:
             worker.process.kill()
             worker.process.join()
 
 
-def _interrupted(asked: list[ForkServerProcess], left: list[_Worker]) -> list[_Worker]:
+def _interrupt(asked: list[ForkServerProcess], left: list[_Worker]) -> list[_Worker]:
     for grace_s in GRACES_S:
         for process in asked:
             with suppress(ProcessLookupError):  # it has just ended, and we do not know yet
@@ -193,7 +193,7 @@ def _starter(_pid: int) -> ThreadPoolExecutor:
 
 
 def _start(process: ForkServerProcess) -> None:
-    with _as_a_library():
+    with _hide_main_program():
         try:
             process.start()
         except ChildProcessError:  # this process is a fork; the fork server is its parent's child
@@ -214,7 +214,7 @@ def _do_tasks(pipe: Connection[Any, Any], said: Path, environment: Mapping[str, 
     try:
         while True:
             function, arguments = pipe.recv()
-            pipe.send(_done(function, arguments))
+            pipe.send(_call_function(function, arguments))
             gc.collect()  # because the next run freezes all existing objects
     except (EOFError, BrokenPipeError):
         pass
@@ -222,7 +222,7 @@ def _do_tasks(pipe: Connection[Any, Any], said: Path, environment: Mapping[str, 
         sys.exit("dardis: interrupted")
 
 
-def _done(function: Callable[..., object], arguments: tuple[object, ...]) -> tuple[object, str]:
+def _call_function(function: Callable[..., object], arguments: tuple[object, ...]) -> tuple[object, str]:
     try:
         return function(*arguments), ""
     except (DardisError, OSError, MemoryError) as error:
@@ -231,18 +231,18 @@ def _done(function: Callable[..., object], arguments: tuple[object, ...]) -> tup
         return None, f"{type(error).__name__}: {error}"
 
 
-def _same_modules() -> dict[str, str]:
+def _module_environment() -> dict[str, str]:
     return {"PYTHONPATH": os.pathsep.join(str(one) or str(Path.cwd()) for one in sys.path), "PYTHONSAFEPATH": "1"}
 
 
 @contextmanager
-def _as_a_library() -> Iterator[None]:
+def _hide_main_program() -> Iterator[None]:
     """Keep child processes from importing the main program, possibly without a `__main__` guard.
 
     A fork server started here ends with this process.
     """
     _CONTEXT.set_forkserver_preload([_PRELOAD])
-    variables = _same_modules() | {end_with_parent.VARIABLE: str(os.getpid())}
+    variables = _module_environment() | {end_with_parent.VARIABLE: str(os.getpid())}
     program, before = sys.modules["__main__"], {name: os.environ.get(name) for name in variables}
     paths, own = sys.path, multiprocessing.current_process()._config  # type: ignore[attr-defined]  # noqa: SLF001
     daemon = own.pop("daemon", None)  # a worker of the program's own pool may start our processes
@@ -262,7 +262,7 @@ def _as_a_library() -> Iterator[None]:
                 os.environ[name] = value
 
 
-def _ended_by(status: int) -> str:
+def _exit_text(status: int) -> str:
     with suppress(ValueError):
         if status < 0:
             return f"killed by {signal.Signals(-status).name}"

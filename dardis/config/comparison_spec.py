@@ -15,7 +15,7 @@ from dardis.config.option import FILE, Option, Reader, reader_of
 from dardis.config.option_texts import LARGEST_SEED, MOST_REPLICATES, REACH, parse_whole_number, reach_value
 from dardis.config.run_spec import ARITY, SAMPLE, ReplaySpec
 from dardis.config.toml_file import Table, read_toml
-from dardis.model.choices import How, Resampling, resampling_of
+from dardis.model.choices import Resampling, ResamplingMethod, resampling_of
 from dardis.model.errors import InputError
 from dardis.model.files import is_file
 
@@ -189,7 +189,11 @@ class ComparisonRequest:
                 self._refuse_combination(
                     "replicates of a trace with a table of deadlines, which names its jobs and times"
                 )
-            if one.think_times and self.options.resample is not None and self.options.resample.how is How.SHAKE:
+            if (
+                one.think_times
+                and self.options.resample is not None
+                and self.options.resample.method is ResamplingMethod.SHAKE
+            ):
                 self._refuse_combination("shakes with think times, which fix when jobs that follow others come")
 
     def _refuse_combination(self, found: str) -> NoReturn:

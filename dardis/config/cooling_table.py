@@ -10,13 +10,13 @@ from dardis.config.series_file import read_lines
 from dardis.model.errors import InputError
 from dardis.model.files import Read
 from dardis.model.numbers import decimal_number
-from dardis.model.pue_table import PueTable, Rows
+from dardis.model.pue_table import PueTable, RowChoice
 
 _EXPECTED = "columns temp_c,500,1000,… (IT power in W) and a row for each temperature (°C) with the PUE of each column"
 HIGHEST_PUE = 10.0
 
 
-def load_pue_table(path: Path, rows: Rows = Rows.NEAREST, read: Read = Path.read_bytes) -> PueTable:
+def load_pue_table(path: Path, rows: RowChoice = RowChoice.NEAREST, read: Read = Path.read_bytes) -> PueTable:
     """Read and check a PUE table. Raises InputError."""
     lines = read_lines(path, read)
     if len(lines) < 2 or lines[0][1][0].lower() != "temp_c":

@@ -11,15 +11,15 @@ from dardis.config.toml_file import Moment, Table
 from dardis.model.errors import InputError
 from dardis.model.files import is_file
 from dardis.model.platform import MODELLED_PLANTS, Facility, GridLimit
-from dardis.model.pue_table import Rows
+from dardis.model.pue_table import RowChoice
 from dardis.model.resources import Above0, Amount, Text
 
 
-def _rows(value: object) -> Rows:
+def _rows(value: object) -> RowChoice:
     try:
-        return Rows(str(value))
+        return RowChoice(str(value))
     except ValueError:
-        raise ValueError(f"{value!r}; expected one of {', '.join(Rows)}") from None
+        raise ValueError(f"{value!r}; expected one of {', '.join(RowChoice)}") from None
 
 
 class LimitTable(Table):
@@ -63,8 +63,8 @@ class FacilityKeys(Table):
         description="`air`, `hybrid` (modelled, see [metrics.md](metrics.md#power-and-money)), or the file of a"
         " [table](#pue-table). Without it cooling is not counted.",
     )
-    cooling_rows: Annotated[Rows, BeforeValidator(_rows)] = Field(
-        Rows.NEAREST, description="How a table answers between two of its rows: `nearest` or `interpolate`."
+    cooling_rows: Annotated[RowChoice, BeforeValidator(_rows)] = Field(
+        RowChoice.NEAREST, description="How a table answers between two of its rows: `nearest` or `interpolate`."
     )
     cooling_design_w: Above0 | None = Field(
         None,

@@ -255,7 +255,7 @@ def _check_overlaps(platform: Platform, this: Reservation, here: str) -> None:
         standing = [this, *(one for one, place in places if place >= 0 and begin < one.spans[place][1])]
         if len(standing) < 2:
             continue
-        kept = np.sum([one.kept(platform.capacity, platform.kinds) for one in standing], axis=0)
+        kept = np.sum([one.reserved_amounts(platform.capacity, platform.kinds) for one in standing], axis=0)
         for node, kind in np.argwhere(kept > platform.capacity).tolist():
             if node in this.nodes:
                 names = ", ".join(one.name for one in platform.reservations if one in standing and node in one.nodes)

@@ -12,7 +12,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, get_type_hints
 
 from dardis.model.choices import EventOrder, Expecting, ProfileRule, UnitsPerNode
-from dardis.model.errors import InputError, meant
+from dardis.model.errors import InputError, suggestion
 from dardis.model.numbers import whole_number
 from dardis.model.platform import Platform
 from dardis.model.target import Split
@@ -92,7 +92,7 @@ def with_settings(setup: SetUpKind, settings: Iterable[str]) -> SetUpKind:
         key, equals, value = text.partition("=")
         if not equals or key not in known:
             choices = ", ".join(f"{k}={v}" for k, v in known.items())
-            found = f"unknown setting{meant(key, known)}" if equals else "no KEY=VALUE"
+            found = f"unknown setting{suggestion(key, known)}" if equals else "no KEY=VALUE"
             raise InputError(f"--set {text}", found, f"one of {choices}")
         setup = replace(setup, **{key: _parsed(text, value, hints[key], keys[key], known[key])})
     return setup
@@ -104,7 +104,7 @@ def _parsed(text: str, value: str, kind: type, of: Field[Any], known: str) -> ob
         try:
             return (parse or kind)(value)
         except ValueError:
-            found = f"unknown value {value!r}{meant(value, known.split('|'))}"
+            found = f"unknown value {value!r}{suggestion(value, known.split('|'))}"
             raise InputError(f"--set {text}", found, known) from None
     if value == of.metadata.get("zero"):
         return 0

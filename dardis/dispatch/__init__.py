@@ -2,22 +2,27 @@
 
 from typing import TYPE_CHECKING
 
-from dardis.model.lazy_imports import found_when_used
+from dardis.model.lazy_imports import lazy_getattr
 
 if TYPE_CHECKING:
     from dardis.dispatch.central import CentralDispatcher
     from dardis.dispatch.replan.setups import REPLAN_SETUPS
     from dardis.dispatch.setups import CENTRAL_SETUPS, CentralSetUp, QueueSetUp
-    from dardis.dispatch.solver_setups import ASKING_SETUPS, AskingSetUp
+    from dardis.dispatch.solver_setups import MODEL_SETUPS, ModelSetUp
 
 __all__ = [
-    "ASKING_SETUPS", "CENTRAL_SETUPS", "REPLAN_SETUPS", "AskingSetUp", "CentralDispatcher", "CentralSetUp",
+    "CENTRAL_SETUPS",
+    "MODEL_SETUPS",
+    "REPLAN_SETUPS",
+    "CentralDispatcher",
+    "CentralSetUp",
+    "ModelSetUp",
     "QueueSetUp",
 ]  # fmt: skip
 
 if not TYPE_CHECKING:  # otherwise type checkers accept any name
-    __getattr__ = found_when_used(__name__, {
-        "solver_setups": ("ASKING_SETUPS", "AskingSetUp"),
+    __getattr__ = lazy_getattr(__name__, {
+        "solver_setups": ("MODEL_SETUPS", "ModelSetUp"),
         "central": ("CentralDispatcher",),
         "replan.setups": ("REPLAN_SETUPS",),
         "setups": ("CENTRAL_SETUPS", "CentralSetUp", "QueueSetUp"),

@@ -12,8 +12,8 @@ from math import ceil
 
 import numpy as np
 
-from dardis.dispatch.job_shapes import Shapes
-from dardis.dispatch.queue_pass import Numbering
+from dardis.dispatch.job_shapes import ShapeChecker
+from dardis.dispatch.queue_pass import SortKeys
 from dardis.dispatch.setups import ProfileCheck, QueueSetUp
 from dardis.kernels import job_queue, node_search, passes
 from dardis.kernels.job_table import JobTable
@@ -21,15 +21,15 @@ from dardis.kernels.placer import Placer
 from dardis.kernels.profile import NodeProfiles
 from dardis.model.addresses import JobId
 from dardis.model.arrays import Ints
-from dardis.model.capacity import could_hold, no_place, outside_desired, too_large
+from dardis.model.capacity import could_hold, no_fit_reason, outside_profile_reason, too_large
 from dardis.model.choices import Correction, EventOrder, Expecting, ProfileRule, UnitsPerNode
 from dardis.model.errors import ProtocolError
-from dardis.model.events import Change, LaidOutAnew
+from dardis.model.events import Change, LayoutChanged
 from dardis.model.job import FOREVER, NO_TIME, Job
 from dardis.model.offer_rows import NODE_CHOICES
 from dardis.model.platform import Platform
 from dardis.model.target import DesiredProfile
-from dardis.predict.base import corrected
+from dardis.predict.base import raise_prediction
 from dardis.wire.effects import Placed, Rejected, Solved
 
 _BINDINGS = {ProfileCheck.INSTANT: job_queue.BOUND_AT_START, ProfileCheck.SPAN: job_queue.BOUND_THROUGHOUT}
@@ -47,7 +47,7 @@ class CentralDispatcher:
         self._by_steps = setup.correction is Correction.STEPS
         self._always_whole = setup.event_order is EventOrder.PER_EVENT
         self._pass = setup.new_pass(platform, seed)
-        self._numbering = Numbering(self._pass.keys)
+        self._numbering = SortKeys(self._pass.keys)
         self._lay_out(platform)
         self._wake = FOREVER
         self._asked_at = self._first = NO_TIME
@@ -81,12 +81,12 @@ class CentralDispatcher:
         self._probe = JobTable(platform.sets)
         """A single job to test."""
         self._placer = Placer(self._nodes, rules, kinds, self._table.slots)
-        self._pass.see_empty(platform, self._placer)
+        self._pass.prepare(platform, self._placer)
         self._alone = (
             Placer(NodeProfiles(platform, 0, platform.node_count, desired), rules, kinds) if rules.binding else None
         )
         """The empty machine."""
-        self._shapes = Shapes(platform, distinct=self._distinct)
+        self._shapes = ShapeChecker(platform, distinct=self._distinct)
         self._most: dict[tuple[tuple[int, ...], int], int] = {}
         self._running: dict[JobId, int] = {}
         self._expected_ends: list[tuple[int, JobId]] = []
@@ -117,19 +117,19 @@ class CentralDispatcher:
 
     def submit(self, job: Job, now: int) -> Rejected | None:
         """Take a new job; return a rejection if the job can never run."""
-        self._numbering.hear_of(job)
+        self._numbering.on_submit(job)
         if job.requests:
             return self._submit_shaped(job, now)
         if job.units > self._could_hold(job):
             return Rejected(job.number, too_large(job, self._platform.kinds, self._could_hold(job)))
         soonest = max(job.earliest, now)
         passes_by = ignores = False
-        if self._alone is not None and not self._fits_alone(job, max([soonest, *self._changes[-1:]]), now):
-            passes_by = self._fits_alone(job, soonest, now)
+        if self._alone is not None and not self._fits_empty_machine(job, max([soonest, *self._changes[-1:]]), now):
+            passes_by = self._fits_empty_machine(job, soonest, now)
             ignores = not passes_by and self._rules.soft
             if not passes_by and not ignores:
-                return Rejected(job.number, outside_desired(self._setup.profile_split))
-        slot = self._enter(job, job.expected)
+                return Rejected(job.number, outside_profile_reason(self._setup.profile_split))
+        slot = self._add_to_table(job, job.expected)
         self._queue.table[slot, job_queue.IGNORES] = ignores
         if passes_by:
             self._passing.add(slot)
@@ -138,7 +138,7 @@ class CentralDispatcher:
 
     def _enqueue(self, job: Job, slot: int, soonest: int, now: int) -> None:
         self._placer.ensure_slots(self._table.slots)
-        self._numbering.enter(self._queue, slot, job, self._platform)
+        self._numbering.set_keys(self._queue, slot, job, self._platform)
         if not self._keeps_closed:
             soonest = self._platform.starts_of(job.queue).opens(soonest)
         if soonest > now:
@@ -149,14 +149,14 @@ class CentralDispatcher:
     def _submit_shaped(self, job: Job, now: int) -> Rejected | None:
         if self._alone is not None or self._predicts or not self._setup.obeys_shapes:
             raise ProtocolError(f"job {job.number} has parts, nodes, contiguous or alternatives, which are not obeyed")
-        orders = self._shapes.held(job)
+        orders = self._shapes.feasible_orders(job)
         if not orders:
-            return Rejected(job.number, no_place(job, self._platform.kinds))
+            return Rejected(job.number, no_fit_reason(job, self._platform.kinds))
         slot = self._table.add_shaped(job, orders, self._level_of(job), self._platform.hours_of(job.queue))
         self._enqueue(job, slot, max(job.earliest, now), now)
         return None
 
-    def _enter(self, job: Job, span: int) -> int:
+    def _add_to_table(self, job: Job, span: int) -> int:
         slot = self._table.add(job, span, self._level_of(job), self._platform.hours_of(job.queue))
         if self._predicts:
             if slot >= len(self._durations):
@@ -171,7 +171,7 @@ class CentralDispatcher:
     def _could_hold(self, job: Job) -> int:
         return could_hold(job, self._platform.sets, distinct=self._distinct)
 
-    def _fits_alone(self, job: Job, first: int, now: int) -> bool:
+    def _fits_empty_machine(self, job: Job, first: int, now: int) -> bool:
         assert self._alone is not None
         slot = self._probe.add(job, job.walltime)
         if self._rules.binding == job_queue.BOUND_AT_START:
@@ -187,8 +187,8 @@ class CentralDispatcher:
     def changed(self, change: Change, now: int) -> None:
         """Withdraw jobs, or adopt a new node layout."""
         self._wake = now  # to consider all jobs
-        if isinstance(change, LaidOutAnew):
-            self._go_on_with(change.machine, now)
+        if isinstance(change, LayoutChanged):
+            self._adopt_layout(change.machine, now)
             return
         for number in change.jobs:
             if number in self._running:  # due to start at this time
@@ -200,31 +200,31 @@ class CentralDispatcher:
         for slot in sorted(gone):
             self._drop(slot, now)
 
-    def _go_on_with(self, machine: Platform, now: int) -> None:
+    def _adopt_layout(self, machine: Platform, now: int) -> None:
         old = self._table
-        held = [(old.jobs[slot], int(self._queue.table[slot, job_queue.START]), self._held(slot)) for slot in
+        held = [(old.jobs[slot], int(self._queue.table[slot, job_queue.START]), self._placement_of(slot)) for slot in
                 self._running.values()]  # fmt: skip
         self._lay_out(machine)
         for job, start, (taken, parts) in held:
-            self.go_on(job, start, taken, parts, now)
+            self.adopt_running(job, start, taken, parts, now)
 
-    def go_on(self, job: Job, start: int, taken: int, parts: Sequence[tuple[Ints, Ints]], now: int) -> None:
+    def adopt_running(self, job: Job, start: int, taken: int, parts: Sequence[tuple[Ints, Ints]], now: int) -> None:
         """Adopt a running job with nodes and units of parts."""
         # No job may rely on an earlier end, since the window may differ.
         if job.requests:
             slot = self._table.add_shaped(job, {taken: range(len(parts))}, 0, 0)
         else:
-            slot = self._enter(job, job.walltime)
+            slot = self._add_to_table(job, job.walltime)
         self._placer.ensure_slots(self._table.slots)
         self._running[job.number] = slot
-        end = start + job.taking(taken).walltime
+        end = start + job.with_request(taken).walltime
         rows = self._table.run_on(slot, start, taken, parts)
         for row, (nodes, units) in zip(rows, parts, strict=True):
             request = self._queue.table[row, job_queue.REQUEST :]
             if now < end and not self._nodes.reserve(nodes, units, request, now, end, now):
                 raise ProtocolError(f"job {job.number} runs where nodes are closed")
 
-    def _held(self, slot: int) -> tuple[int, tuple[tuple[Ints, Ints], ...]]:
+    def _placement_of(self, slot: int) -> tuple[int, tuple[tuple[Ints, Ints], ...]]:
         if self._table.jobs[slot].requests:
             return self._table.parts_of(slot)
         return 0, (self._table.nodes_of(slot),)
@@ -240,32 +240,32 @@ class CentralDispatcher:
         while self._early and self._early[0][0] <= now:
             self._arrived.append(heappop(self._early)[2])
         if self._platform.hours and not self._keeps_closed:
-            self._see_to_hours(now)
+            self._withdraw_closed(now)
         lost: list[Rejected] = []
         has_changed = bisect_right(self._changes, now) > bisect_right(self._changes, self._asked_at)
         if self._passing and (has_changed or not self._passing.isdisjoint(self._arrived)):
-            lost = self._see_to_passing(now)
+            lost = self._handle_expired_starts(now)
         self._asked_at = now
         whole = self._always_whole or now >= self._wake
         begun: list[Placed | Solved] = []
         if self._arrived or ((whole or self._ended) and self._queue.size[job_queue.RULE]):
-            begun = self._pass_over(whole, now)
+            begun = self._run_pass(whole, now)
         self._wake = self._next_change(now)
         if self._busy_until > now:
             self._wake = min(self._wake, self._busy_until)
         return [*lost, *begun]
 
-    def _pass_over(self, whole: bool, now: int) -> list[Placed | Solved]:
+    def _run_pass(self, whole: bool, now: int) -> list[Placed | Solved]:
         jobs, placer = self._queue, self._placer
         state = placer.room.state
         outrun: list[int] = []
         if self._predicts:
             # A reserved start has not come true: recompute all reservations.
             whole = whole or now >= state[job_queue.FOLLOWING]
-            outrun = self._outrun(now)
+            outrun = self._raise_spans(now)
             if self._binding:
-                self._see_to_spans(now)
-        whole = self._numbering.see_clock(jobs, self._arrived, now) or whole
+                self._update_spans(now)
+        whole = self._numbering.update_keys(jobs, self._arrived, now) or whole
         for which, slots in (
             (job_queue.ARRIVED, self._arrived),
             (job_queue.ENDED, self._ended),
@@ -276,7 +276,7 @@ class CentralDispatcher:
             jobs.size[which] = len(slots)
         if whole:
             state[job_queue.WHOLE] = 1
-        told = self._pass.go_over(placer, self._table, now)
+        told = self._pass.run_pass(placer, self._table, now)
         if self._setup.takes_time:
             self._busy_until = now + sum(ceil(solved.deterministic_s) for solved in told)
         for slot in self._ended:
@@ -286,25 +286,25 @@ class CentralDispatcher:
         self._arrived.clear()
         self._ended.clear()
         started: list[int] = placer.room.started[: state[job_queue.STARTED]].tolist()
-        return [*[self._begun(slot, now) for slot in started], *told]
+        return [*[self._record_start(slot, now) for slot in started], *told]
 
-    def _outrun(self, now: int) -> list[int]:
+    def _raise_spans(self, now: int) -> list[int]:
         """Raise the spans of jobs past the expected end."""
         slots = []
         while self._expected_ends and self._expected_ends[0][0] <= now:
             number = heappop(self._expected_ends)[1]
             if number in self._running:
                 slot = self._running[number]
-                self._queue.table[slot, job_queue.SPAN] = self._raised(slot, now)
+                self._queue.table[slot, job_queue.SPAN] = self._raised_span(slot, now)
                 slots.append(slot)
         return slots
 
-    def _raised(self, slot: int, now: int) -> int:
+    def _raised_span(self, slot: int, now: int) -> int:
         elapsed = now - int(self._queue.table[slot, job_queue.START])
         if not self._by_steps:
             return elapsed + 1  # PCP'19, section 4
         expected, walltime = self._durations[slot].tolist()
-        return max(corrected(expected, walltime, elapsed), elapsed + 1)  # booting may exceed the walltime
+        return max(raise_prediction(expected, walltime, elapsed), elapsed + 1)  # booting may exceed the walltime
 
     def _next_expiry(self) -> int:
         ends = self._expected_ends
@@ -312,7 +312,7 @@ class CentralDispatcher:
             heappop(ends)
         return ends[0][0] if ends else FOREVER
 
-    def _see_to_spans(self, now: int) -> None:
+    def _update_spans(self, now: int) -> None:
         """Set spans of waiting jobs to expected durations.
 
         If the walltime might reach a limit, the span is the walltime: no limit kills a job earlier.
@@ -338,11 +338,11 @@ class CentralDispatcher:
         if span < job.walltime:  # otherwise killed then
             heappush(self._expected_ends, (start + span, job.number))
 
-    def _see_to_hours(self, now: int) -> None:
+    def _withdraw_closed(self, now: int) -> None:
         jobs = self._queue
         waiting = jobs.lists[job_queue.RULE, : jobs.size[job_queue.RULE]]
         for slot in waiting[jobs.table[waiting, job_queue.HOURS] > 0].tolist():
-            opens = self._opens(slot, now)
+            opens = self._next_opening(slot, now)
             if opens > now:
                 self._placer.change(passes.withdraw, jobs, slot, now)
                 self._placer.room.state[job_queue.FREED] = 1
@@ -350,15 +350,15 @@ class CentralDispatcher:
                 heappush(self._early, (opens, self._table.jobs[slot].number, slot))
         # A job may have arrived while its queue was open, during a decision.
         for slot in [slot for slot in self._arrived if jobs.table[slot, job_queue.HOURS]]:
-            opens = self._opens(slot, now)
+            opens = self._next_opening(slot, now)
             if opens > now:
                 self._arrived.remove(slot)
                 heappush(self._early, (opens, self._table.jobs[slot].number, slot))
 
-    def _opens(self, slot: int, now: int) -> int:
+    def _next_opening(self, slot: int, now: int) -> int:
         return self._platform.starts_of(self._table.jobs[slot].queue).opens(now)
 
-    def _see_to_passing(self, now: int) -> list[Rejected]:
+    def _handle_expired_starts(self, now: int) -> list[Rejected]:
         """Handle jobs without future start: a soft profile stops binding, a hard profile rejects.
 
         Otherwise these jobs would block others forever.
@@ -367,14 +367,14 @@ class CentralDispatcher:
         waiting = jobs.lists[job_queue.RULE, : jobs.size[job_queue.RULE]]
         for slot in sorted(self._passing.intersection([*waiting.tolist(), *self._arrived])):
             job = self._table.jobs[slot]
-            if self._fits_alone(job, now, now):
+            if self._fits_empty_machine(job, now, now):
                 continue
             self._passing.remove(slot)
             if self._rules.soft:
                 jobs.table[slot, job_queue.IGNORES] = 1
                 continue
             self._drop(slot, now)
-            lost.append(Rejected(job.number, outside_desired(self._setup.profile_split)))
+            lost.append(Rejected(job.number, outside_profile_reason(self._setup.profile_split)))
         return lost
 
     def _drop(self, slot: int, now: int) -> None:
@@ -384,18 +384,18 @@ class CentralDispatcher:
         self._passing.discard(slot)
         self._table.remove(slot)
 
-    def _begun(self, slot: int, now: int) -> Placed:
+    def _record_start(self, slot: int, now: int) -> Placed:
         number = self._table.jobs[slot].number
         self._running[number] = slot
         self._passing.discard(slot)
         if self._predicts:
             self._expect_end(slot)
         if self._table.jobs[slot].requests:
-            return self._begun_in_parts(slot, now)
+            return self._record_parts_start(slot, now)
         return Placed(number, now, *self._table.nodes_of(slot))
 
-    def _begun_in_parts(self, slot: int, now: int) -> Placed:
-        taken, parts = self._held(slot)
+    def _record_parts_start(self, slot: int, now: int) -> Placed:
+        taken, parts = self._placement_of(slot)
         nodes, place = np.unique(np.concatenate([nodes for nodes, _ in parts]), return_inverse=True)
         units = np.bincount(place, np.concatenate([units for _, units in parts])).astype(np.int64)
         several = parts if len(parts) > 1 else ()

@@ -18,7 +18,7 @@ from dardis.model.platform import NodePower, Platform
 from dardis.model.resources import CORES, POWER
 
 
-class Waiting(NamedTuple):
+class WaitingJobs(NamedTuple):
     """Data of waiting jobs."""
 
     wait: Floats
@@ -33,15 +33,15 @@ class Waiting(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Clocked:
+class TimedOrder:
     """A time-dependent order."""
 
-    number: Callable[[Waiting], Floats]
+    sort_keys: Callable[[WaitingJobs], Floats]
     ages: bool = True
     """Whether numbers change during the wait."""
 
 
-class Weights(NamedTuple):
+class MultifactorWeights(NamedTuple):
     """Weights of `multifactor`."""
 
     age: int = 1000
@@ -53,7 +53,7 @@ class Weights(NamedTuple):
     """Whether small jobs score higher."""
 
 
-def _wfp3(who: Waiting) -> Floats:
+def _wfp3(who: WaitingJobs) -> Floats:
     """Order `wfp3`.
 
     Tang, Lan, Desai, Buettner: Fault-aware, utility-based job scheduling on Blue Gene/P systems (CLUSTER 2009).
@@ -62,12 +62,12 @@ def _wfp3(who: Waiting) -> Floats:
     return -(slowed * slowed * slowed * who.cores)
 
 
-def _unicef(who: Waiting) -> Floats:
+def _unicef(who: WaitingJobs) -> Floats:
     """Order `unicef`, of the same paper."""
     return -(who.wait / (np.log2(np.maximum(who.cores, 2)) * who.expected))
 
 
-def _f1(who: Waiting) -> Floats:
+def _f1(who: WaitingJobs) -> Floats:
     """Order `f1`.
 
     Carastan-Santos, de Camargo: Obtaining dynamic scheduling policies with simulation and machine learning (SC 2017).
@@ -76,7 +76,7 @@ def _f1(who: Waiting) -> Floats:
     return found
 
 
-def _multifactor(weights: Weights, platform: Platform) -> Clocked:
+def _multifactor(weights: MultifactorWeights, platform: Platform) -> TimedOrder:
     """Slurm's priority/multifactor with age, job size and partition.
 
     Slurm's size also counts the share of nodes, unknown here before the start.
@@ -84,25 +84,25 @@ def _multifactor(weights: Weights, platform: Platform) -> Clocked:
     priorities = np.array(sorted({0, *(queue.priority for queue in platform.queues)}))
     of_queue = priorities / max(1, np.abs(priorities).max())
 
-    def number(who: Waiting) -> Floats:
+    def number(who: WaitingJobs) -> Floats:
         size = who.cores / platform.cores
         priority = weights.age * np.minimum(who.wait / weights.max_age_s, 1)
         priority += weights.size * (1 - size if weights.small else size)
         priority += weights.queue * of_queue[who.level.astype(np.int64)]
         return -priority
 
-    return Clocked(number)
+    return TimedOrder(number)
 
 
 MULTIFACTOR = "multifactor"
-CLOCKED: dict[str, tuple[str, Callable[[Weights, Platform], Clocked]]] = {
+TIMED_ORDERS: dict[str, tuple[str, Callable[[MultifactorWeights, Platform], TimedOrder]]] = {
     "wfp3": (
         "The largest (wait / walltime)³ · cores (Tang, Lan, Desai and Buettner, CLUSTER 2009).",
-        lambda _weights, _platform: Clocked(_wfp3),
+        lambda _weights, _platform: TimedOrder(_wfp3),
     ),
     "unicef": (
         "The largest wait / (log₂ cores · walltime). One core counts as two, since its logarithm is 0 (as `wfp3`).",
-        lambda _weights, _platform: Clocked(_unicef),
+        lambda _weights, _platform: TimedOrder(_unicef),
     ),
     "f1": (
         (
@@ -110,7 +110,7 @@ CLOCKED: dict[str, tuple[str, Callable[[Weights, Platform], Clocked]]] = {
             " dispatcher was told of, at least 1. It does not change while a job waits (Carastan-Santos and de Camargo,"
             " SC 2017, eq. F1)."
         ),
-        lambda _weights, _platform: Clocked(_f1, ages=False),
+        lambda _weights, _platform: TimedOrder(_f1, ages=False),
     ),
     MULTIFACTOR: (
         (
@@ -166,21 +166,21 @@ RULES: dict[str, tuple[str, Rule]] = {
     "profit": ("The most income per energy cost (thesis 6.3).",
                lambda job, platform: -_profit_per_cost(job, platform)),
 }  # fmt: skip
-ORDERS = {name: about for name, (about, _) in [*RULES.items(), *CLOCKED.items()]} | {
+ORDERS = {name: about for name, (about, _) in [*RULES.items(), *TIMED_ORDERS.items()]} | {
     f"{MOST}KIND": "The most of a resource kind: `most:gpu` (thesis 4.2.1)."
 }
 
 
 def order_name(text: str) -> str:
     """Return a valid name; otherwise raise ValueError."""
-    if text in RULES or text in CLOCKED or (text.startswith(MOST) and text != MOST):
+    if text in RULES or text in TIMED_ORDERS or (text.startswith(MOST) and text != MOST):
         return text
     raise ValueError(text)
 
 
-def order_of(name: str, platform: Platform, weights: Weights) -> Rule | Clocked:
+def order_of(name: str, platform: Platform, weights: MultifactorWeights) -> Rule | TimedOrder:
     """Return an order. Raises InputError for an unknown resource kind."""
-    return CLOCKED[name][1](weights, platform) if name in CLOCKED else rule_of(name, platform)
+    return TIMED_ORDERS[name][1](weights, platform) if name in TIMED_ORDERS else rule_of(name, platform)
 
 
 def rule_of(name: str, platform: Platform) -> Rule:

@@ -8,7 +8,7 @@ from typing import Protocol
 
 import numpy as np
 
-from dardis.dispatch.queue_orders import Clocked, Rule, Waiting
+from dardis.dispatch.queue_orders import Rule, TimedOrder, WaitingJobs
 from dardis.kernels import passes
 from dardis.kernels.job_queue import BACK, LEVEL, NUMBER, RULE, SUBMIT, QueueArrays
 from dardis.kernels.job_table import JobTable
@@ -22,11 +22,11 @@ from dardis.model.resources import CORES
 from dardis.wire.effects import Solved
 
 
-class Pass(Protocol):
+class QueuePass(Protocol):
     """A method for queue passes."""
 
     @property
-    def keys(self) -> tuple[Rule | Clocked, Rule | Clocked]:
+    def keys(self) -> tuple[Rule | TimedOrder, Rule | TimedOrder]:
         """Orders of the queue and of backfilling."""
 
     @property
@@ -53,18 +53,18 @@ class Pass(Protocol):
     def weighs_levels(self) -> bool:
         """Whether the order weighs queue priorities, instead of following the priorities first."""
 
-    def see_empty(self, platform: Platform, placer: Placer) -> None:
+    def prepare(self, platform: Platform, placer: Placer) -> None:
         """Read the empty machine, at first and after a layout change."""
 
-    def go_over(self, placer: Placer, jobs: JobTable, now: int) -> Sequence[Solved]:
+    def run_pass(self, placer: Placer, jobs: JobTable, now: int) -> Sequence[Solved]:
         """Process queue events and start jobs; slots are in the placer's room."""
 
 
 @dataclass(frozen=True, slots=True)
-class InOrder:
+class JobByJobPass:
     """Job by job (thesis algorithms 1 to 4)."""
 
-    keys: tuple[Rule | Clocked, Rule | Clocked]
+    keys: tuple[Rule | TimedOrder, Rule | TimedOrder]
     strict: bool
     backfill: bool
     depth: int
@@ -76,38 +76,38 @@ class InOrder:
         """Whether all waiting jobs have reservations."""
         return self.backfill and self.depth in (0, FOREVER) and not self.window
 
-    def see_empty(self, platform: Platform, placer: Placer) -> None:
+    def prepare(self, platform: Platform, placer: Placer) -> None:
         """Nothing to read."""
 
-    def go_over(self, placer: Placer, jobs: JobTable, now: int) -> Sequence[Solved]:
+    def run_pass(self, placer: Placer, jobs: JobTable, now: int) -> Sequence[Solved]:
         """Start or reserve each job, or leave waiting."""
-        see_done(placer.run(passes.run_pass, jobs.queue, now))
+        check_done(placer.run(passes.run_pass, jobs.queue, now))
         return ()
 
 
-def see_done(answer: int) -> None:
+def check_done(answer: int) -> None:
     """Raise ProtocolError unless DONE."""
     if answer != DONE:
         raise ProtocolError("a job that fits finds no nodes, or none that hold it")
 
 
-class Numbering:
+class SortKeys:
     """Computes sort keys."""
 
-    def __init__(self, orders: tuple[Rule | Clocked, Rule | Clocked]) -> None:
+    def __init__(self, orders: tuple[Rule | TimedOrder, Rule | TimedOrder]) -> None:
         both = [*zip((RULE, BACK), orders, strict=True)]
-        self._rules = [(which, order) for which, order in both if not isinstance(order, Clocked)]
-        self._clocked = [(which, order) for which, order in both if isinstance(order, Clocked)]
+        self._rules = [(which, order) for which, order in both if not isinstance(order, TimedOrder)]
+        self._clocked = [(which, order) for which, order in both if isinstance(order, TimedOrder)]
         self._known = np.zeros((0, 4))
-        """By slot: submission, and the last three of `Waiting`."""
+        """By slot: submission, and the last three of `WaitingJobs`."""
         self._first = NO_TIME
 
-    def hear_of(self, job: Job) -> None:
+    def on_submit(self, job: Job) -> None:
         """Note the first submission."""
         if self._first == NO_TIME:
             self._first = job.submit
 
-    def enter(self, queue: QueueArrays, slot: int, job: Job, platform: Platform) -> None:
+    def set_keys(self, queue: QueueArrays, slot: int, job: Job, platform: Platform) -> None:
         """Set keys of a new job."""
         for which, rule in self._rules:
             queue.keys[slot, which] = rule(job, platform)
@@ -118,22 +118,22 @@ class Numbering:
         cores = job.amounts[platform.kinds.index(CORES)]
         self._known[slot] = job.submit, job.expected, cores, platform.level_of(job.queue)
 
-    def see_clock(self, queue: QueueArrays, arrived: Sequence[int], now: int) -> bool:
+    def update_keys(self, queue: QueueArrays, arrived: Sequence[int], now: int) -> bool:
         """Update keys and sort; return whether places changed."""
         moved = False
         for which, order in self._clocked:
             slots = queue.lists[which, : queue.size[which]]
             numbered = np.concatenate([slots if order.ages else slots[:0], np.array(arrived, dtype=np.int64)])
-            queue.keys[numbered, which] = order.number(self._waiting(numbered, now))
+            queue.keys[numbered, which] = order.sort_keys(self._waiting(numbered, now))
             if order.ages:
                 places = _in_order(queue, which, slots)
                 moved = moved or bool((places[1:] < places[:-1]).any())
                 slots[:] = slots[places]
         return moved
 
-    def _waiting(self, slots: Ints, now: int) -> Waiting:
+    def _waiting(self, slots: Ints, now: int) -> WaitingJobs:
         submit, expected, cores, level = self._known[slots].T
-        return Waiting(np.maximum(now - submit, 0), np.maximum(submit - self._first, 0), expected, cores, level)
+        return WaitingJobs(np.maximum(now - submit, 0), np.maximum(submit - self._first, 0), expected, cores, level)
 
 
 def _in_order(queue: QueueArrays, which: int, slots: Ints) -> Ints:

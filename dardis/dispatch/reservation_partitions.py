@@ -7,31 +7,33 @@ from dataclasses import dataclass, replace
 
 from dardis.dispatch.base import Decider
 from dardis.model.addresses import JobId
-from dardis.model.events import Change, LaidOutAnew, Withdrawn
+from dardis.model.events import Change, LayoutChanged, Withdrawn
 from dardis.model.job import Job
-from dardis.model.node_layout import Part, parts
+from dardis.model.node_layout import LayoutPartition, layout_partitions
 from dardis.model.platform import Platform
 from dardis.wire.effects import Placed, Rejected, Solved
 
 
 @dataclass(frozen=True, slots=True)
-class _Apart:
-    part: Part
+class _PartitionDispatcher:
+    partition: LayoutPartition
     decider: Decider
 
 
-class Apart:
+class PartitionedDispatcher:
     """A dispatcher for each part of a machine."""
 
     def __init__(self, make: Callable[[Platform], Decider], machine: Platform) -> None:
-        self._parts = {name: _Apart(part, make(part.machine)) for name, part in parts(machine).items()}
-        self._homes: dict[JobId, _Apart] = {}
+        self._parts = {
+            name: _PartitionDispatcher(part, make(part.machine)) for name, part in layout_partitions(machine).items()
+        }
+        self._homes: dict[JobId, _PartitionDispatcher] = {}
         """Part of each job."""
 
     def submit(self, job: Job, now: int) -> Rejected | None:
         """Take a new job."""
         home = self._parts.get(job.queue, self._parts[""])
-        rejected = home.decider.submit(_within(job, home.part.first_group), now)
+        rejected = home.decider.submit(_job_in_partition(job, home.partition.first_group), now)
         if rejected is None:
             self._homes[job.number] = home
         return rejected
@@ -42,9 +44,9 @@ class Apart:
 
     def changed(self, change: Change, now: int) -> None:
         """Handle another change."""
-        if isinstance(change, LaidOutAnew):
-            for name, part in parts(change.machine).items():
-                self._parts[name].decider.changed(LaidOutAnew(part.machine), now)
+        if isinstance(change, LayoutChanged):
+            for name, part in layout_partitions(change.machine).items():
+                self._parts[name].decider.changed(LayoutChanged(part.machine), now)
             return
         for home in self._parts.values():
             mine = tuple(job for job in change.jobs if self._homes[job] is home)
@@ -55,12 +57,16 @@ class Apart:
 
     def decide(self, now: int) -> list[Placed | Rejected | Solved]:
         """Return decisions of all parts."""
-        return [self._of_whole(effect, home) for home in self._parts.values() for effect in home.decider.decide(now)]
+        return [
+            self._to_whole_machine(effect, home) for home in self._parts.values() for effect in home.decider.decide(now)
+        ]
 
-    def _of_whole(self, effect: Placed | Rejected | Solved, home: _Apart) -> Placed | Rejected | Solved:
+    def _to_whole_machine(
+        self, effect: Placed | Rejected | Solved, home: _PartitionDispatcher
+    ) -> Placed | Rejected | Solved:
         match effect:
             case Placed():
-                first = home.part.first_node
+                first = home.partition.first_node
                 parts = tuple((nodes + first, units) for nodes, units in effect.parts)
                 return replace(effect, nodes=effect.nodes + first, parts=parts)
             case Rejected():
@@ -72,7 +78,7 @@ class Apart:
         return min(home.decider.wake() for home in self._parts.values())
 
 
-def _within(job: Job, first: int) -> Job:
+def _job_in_partition(job: Job, first: int) -> Job:
     if first == 0:
         return job
     requests = tuple(

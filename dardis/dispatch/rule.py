@@ -92,10 +92,10 @@ class Rule:
         self._now = now
         started: list[Placed | Rejected] = []
         may = [job for job in self.waiting if job.earliest <= now and self._opens(job) == now]
-        for job in sorted(may, key=lambda job: (self._ordered(job, now), job.submit, job.number)):
+        for job in sorted(may, key=lambda job: (self._checked_key(job, now), job.submit, job.number)):
             room = self.room(job, now)
             if room.sum() >= job.units:
-                started.append(self._begun(job, self._chosen(job, room), now))
+                started.append(self._start(job, self._checked_choice(job, room), now))
             elif self.strict:
                 break
         self.waiting = [job for job in self.waiting if job.number not in self.running]
@@ -103,11 +103,11 @@ class Rule:
 
     def room(self, job: Job, now: int) -> Ints:
         """Units each node can hold until the walltime, shape (nodes,)."""
-        room = np.maximum(units_in(self.free - self._kept(now, now + job.walltime), job.request), 0)
+        room = np.maximum(units_in(self.free - self._closed_capacity(now, now + job.walltime), job.request), 0)
         room[~self.platform.sets.nodes(job.groups)] = 0
         return np.asarray(np.minimum(room, 1) if self._distinct else room)
 
-    def _kept(self, start: int, end: int) -> Ints:
+    def _closed_capacity(self, start: int, end: int) -> Ints:
         windows = [window for window in self.platform.maintenance if window.start < end and start < window.end]
         most = np.zeros_like(self.free)
         for instant in {max(window.start, start) for window in windows}:
@@ -127,7 +127,7 @@ class Rule:
             times += [self._opens(job), self.platform.starts_of(job.queue).changes(self._now)]
         return min((time for time in times if time > self._now), default=FOREVER)
 
-    def _ordered(self, job: Job, now: int) -> Any:  # noqa: ANN401 (as `key`)
+    def _checked_key(self, job: Job, now: int) -> Any:  # noqa: ANN401 (as `key`)
         key = self.key(job, now)
         parts = key if isinstance(key, tuple) else (key,)
         if any(part is None or (isinstance(part, float | np.floating) and np.isnan(part)) for part in parts):
@@ -141,7 +141,7 @@ class Rule:
     def _opens(self, job: Job) -> int:
         return self.platform.starts_of(job.queue).opens(max(job.earliest, self._now))
 
-    def _chosen(self, job: Job, room: Ints) -> Ints:
+    def _checked_choice(self, job: Job, room: Ints) -> Ints:
         units = np.asarray(self.choose(job, room.copy()))
         if units.shape != room.shape or not np.issubdtype(units.dtype, np.integer):
             found = f"{units.dtype} of shape {units.shape}"
@@ -152,7 +152,7 @@ class Rule:
             )
         return units.astype(np.int64)
 
-    def _begun(self, job: Job, units: Ints, now: int) -> Placed:
+    def _start(self, job: Job, units: Ints, now: int) -> Placed:
         nodes = np.flatnonzero(units)
         self.running[job.number] = nodes, units[nodes, None] * np.array(job.request)
         self.free[nodes] -= self.running[job.number][1]

@@ -11,14 +11,14 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
 from dardis.config.settings import AnySetUp, setting
-from dardis.dispatch.queue_orders import MULTIFACTOR, ORDERS, Weights, order_name, order_of
+from dardis.dispatch.queue_orders import MULTIFACTOR, ORDERS, MultifactorWeights, order_name, order_of
 from dardis.model.choices import Choice, Correction, Expecting, NodeChoice, OnOff, ProfileRule
 from dardis.model.errors import InputError
 from dardis.model.job import FOREVER
 from dardis.model.platform import Platform
 
 if TYPE_CHECKING:
-    from dardis.dispatch.queue_pass import InOrder, Pass
+    from dardis.dispatch.queue_pass import JobByJobPass, QueuePass
 
 SAME_AS_RULE = "rule"
 _KNOWN = "|".join(ORDERS)
@@ -91,7 +91,7 @@ class QueueSetUp(AnySetUp):
         return False
 
     @abstractmethod
-    def new_pass(self, platform: Platform, seed: int) -> Pass:
+    def new_pass(self, platform: Platform, seed: int) -> QueuePass:
         """Return the pass method."""
 
 
@@ -124,17 +124,18 @@ class CentralSetUp(QueueSetUp):
     backfill_window: int = setting(
         0, zero="unlimited", about="How many jobs backfilling looks at, from the first on that cannot start."
     )
-    age_weight: int = setting(Weights().age, least=0, about="In `multifactor`: weight of age.")
-    size_weight: int = setting(Weights().size, least=0, about="In `multifactor`: weight of cores.")
+    age_weight: int = setting(MultifactorWeights().age, least=0, about="In `multifactor`: weight of age.")
+    size_weight: int = setting(MultifactorWeights().size, least=0, about="In `multifactor`: weight of cores.")
     queue_weight: int = setting(
-        Weights().queue,
+        MultifactorWeights().queue,
         least=0,
         about="In `multifactor`: weight of the priority of the job's queue over the largest one (without its sign). 0:"
         " priorities of queues go before the order, as in all orders and as Slurm's `PriorityTier` does. Above 0, and"
         " where it is the queue's `rule`, they go only into the sum, as `PriorityJobFactor` does.",
     )
     max_age_s: int = setting(
-        Weights().max_age_s, about="In `multifactor`: age in s from which on it counts no more (`PriorityMaxAge`)."
+        MultifactorWeights().max_age_s,
+        about="In `multifactor`: age in s from which on it counts no more (`PriorityMaxAge`).",
     )
     favor_small: OnOff = setting(
         OnOff.OFF, about="In `multifactor`: whether few cores count, in place of many (`PriorityFavorSmall`)."
@@ -143,11 +144,11 @@ class CentralSetUp(QueueSetUp):
     profile_check: ProfileCheck = ProfileCheck.INSTANT
     node_choice: NodeChoice = NodeChoice.FIRST_FIT
 
-    def new_pass(self, platform: Platform, seed: int) -> InOrder:  # noqa: ARG002 (no random draws)
+    def new_pass(self, platform: Platform, seed: int) -> JobByJobPass:  # noqa: ARG002 (no random draws)
         """Job by job."""
-        from dardis.dispatch.queue_pass import InOrder  # loads kernels, not needed for settings
+        from dardis.dispatch.queue_pass import JobByJobPass  # loads kernels, not needed for settings
 
-        return InOrder(
+        return JobByJobPass(
             keys=(
                 order_of(self.rule, platform, self._weights),
                 order_of(self.order, platform, self._weights),
@@ -160,9 +161,9 @@ class CentralSetUp(QueueSetUp):
         )
 
     @property
-    def _weights(self) -> Weights:
+    def _weights(self) -> MultifactorWeights:
         small = self.favor_small is OnOff.ON
-        return Weights(self.age_weight, self.size_weight, self.queue_weight, self.max_age_s, small)
+        return MultifactorWeights(self.age_weight, self.size_weight, self.queue_weight, self.max_age_s, small)
 
     @property
     def _keeps_reservations(self) -> bool:

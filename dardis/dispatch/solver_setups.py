@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from dardis.dispatch.auction.setups import AUCTION_SETUPS
-from dardis.dispatch.cp.setups import CP_SETUPS, AskingSetUp
+from dardis.dispatch.cp.setups import CP_SETUPS, ModelSetUp
 
-__all__ = ["ASKING_SETUPS", "AskingSetUp"]
+__all__ = ["MODEL_SETUPS", "ModelSetUp"]
 
-ASKING_SETUPS: Final[dict[str, AskingSetUp]] = {**CP_SETUPS, **AUCTION_SETUPS}
+MODEL_SETUPS: Final[dict[str, ModelSetUp]] = {**CP_SETUPS, **AUCTION_SETUPS}

@@ -10,7 +10,7 @@ from dardis.kernels.job_queue import GONE, HELD, HOLD, PART, START, QueueArrays,
 from dardis.model.arrays import Ints
 from dardis.model.job import FOREVER, NO_TIME, Job
 from dardis.model.node_sets import NodeSets
-from dardis.model.queues import Starts
+from dardis.model.queues import PermittedStarts
 
 FIRST_SLOTS = 256
 
@@ -18,7 +18,7 @@ FIRST_SLOTS = 256
 class JobTable:
     """Jobs by slot. The caller keeps the lists of `queue`."""
 
-    def __init__(self, sets: NodeSets, hours: Sequence[Starts] = ()) -> None:
+    def __init__(self, sets: NodeSets, hours: Sequence[PermittedStarts] = ()) -> None:
         """Create an empty table; `hours` are possible starts, by number."""
         edges = [[], *(one.edges for one in hours)]
         offsets = np.cumsum([0, *map(len, edges)])

@@ -40,7 +40,7 @@ from dardis.kernels.published_profiles import count_changed
 from dardis.kernels.rows import Rows
 from dardis.model.arrays import Bools, Floats, Ints
 from dardis.model.job import FOREVER, SHORTEST_WINDOW_S
-from dardis.model.offer_rows import ASKER_RESERVES, HOST_RESERVES
+from dardis.model.offer_rows import HOST_RESERVES, MANAGER_RESERVES
 
 BLOCKED, ASLEEP = 30, 31
 """Results: the job may reserve; the job waits for sleeping nodes."""
@@ -326,7 +326,7 @@ def _bind(
             return NODES_FULL
         table[slot, HOLD] = at[USED]
         outcome = _start(rows, member, queue, slot, rules, room, now)
-        if outcome == STAYS and wanted.reserves == ASKER_RESERVES:
+        if outcome == STAYS and wanted.reserves == MANAGER_RESERVES:
             return BLOCKED
         if outcome == STAYS and wanted.reserves == HOST_RESERVES and at[HEAD] < 0:
             outcome = _reserve(rows, member, queue, slot, rules, room, at, now)

@@ -25,9 +25,9 @@ from dardis.kernels.rows import Rows
 from dardis.model import offer_rows
 from dardis.model.arrays import Ints
 from dardis.model.job import NO_TIME
-from dardis.model.offer_rows import BEST_COLUMNS, CANDIDATES, FIRST, STEP_COLUMNS, SUMS, Asks
+from dardis.model.offer_rows import BEST_COLUMNS, CANDIDATES, FIRST, STEP_COLUMNS, SUMS, OfferQueries
 
-_JOBS = offer_rows.NUMBERS + offer_rows.ASK_NUMBERS + 2 * offer_rows.ASK_ARRAYS + 1
+_JOBS = offer_rows.NUMBERS + offer_rows.QUERY_NUMBERS + 2 * offer_rows.QUERY_ARRAYS + 1
 """Begin of an ask's first array."""
 _ADDED = (SUMS, CANDIDATES)
 
@@ -35,15 +35,15 @@ _ADDED = (SUMS, CANDIDATES)
 @inlined
 def find_arrays(block: Ints, begin: Ints, size: Ints) -> int:
     """Write begins and lengths of an ask's arrays; return the number of asks, or -1 if malformed."""
-    at = offer_rows.NUMBERS + offer_rows.ASK_NUMBERS
+    at = offer_rows.NUMBERS + offer_rows.QUERY_NUMBERS
     if (
         len(block) < at
-        or block[offer_rows.TAG] != offer_rows.ASK_TAG
+        or block[offer_rows.TAG] != offer_rows.QUERY_TAG
         or block[offer_rows.LENGTH] != len(block)
         or block[offer_rows.GRAIN] < 1
     ):
         return -1
-    for array in range(offer_rows.ASK_ARRAYS):
+    for array in range(offer_rows.QUERY_ARRAYS):
         dimensions = 2 if array == offer_rows.REQUEST else 1
         if at + dimensions >= len(block) or block[at] != dimensions:
             return -1
@@ -54,7 +54,7 @@ def find_arrays(block: Ints, begin: Ints, size: Ints) -> int:
             size[array] *= block[place]
         at += 1 + dimensions
     asks = size[offer_rows.JOB]
-    for array in range(offer_rows.ASK_ARRAYS):
+    for array in range(offer_rows.QUERY_ARRAYS):
         begin[array] = at
         at += size[array]
         as_many = array <= offer_rows.GROUPS or (array == offer_rows.START and block[offer_rows.WANT] == CANDIDATES)
@@ -76,12 +76,12 @@ def array_of(block: Ints, begin: Ints, length: Ints, array: int) -> Ints:
 
 def is_summable(block: Ints) -> bool:
     """Whether a block is an ask with summable answers; kernels check the rest."""
-    return len(block) > _JOBS and block[offer_rows.TAG] == offer_rows.ASK_TAG and block[offer_rows.WANT] in _ADDED
+    return len(block) > _JOBS and block[offer_rows.TAG] == offer_rows.QUERY_TAG and block[offer_rows.WANT] in _ADDED
 
 
 def jobs_of(ask: Ints) -> Ints:
     """Jobs of an ask; none if malformed."""
-    return ask[_JOBS : _JOBS + max(int(ask[offer_rows.NUMBERS + offer_rows.ASK_NUMBERS + 1]), 0)]
+    return ask[_JOBS : _JOBS + max(int(ask[offer_rows.NUMBERS + offer_rows.QUERY_NUMBERS + 1]), 0)]
 
 
 @folded
@@ -116,7 +116,7 @@ def answer_block(  # noqa: PLR0913 (as is said below)
     """Answer of a pool to an ask for sums or candidates; [OUT_OF_SPACE] if `out` or `rows` is too short."""
     # Separate fields of Rows, Nodes, Scratch, Tree and Held: unpacking named tuples takes longer than all other work
     # before the nodes.
-    begin, length = np.empty(offer_rows.ASK_ARRAYS, dtype=np.int64), np.empty(offer_rows.ASK_ARRAYS, dtype=np.int64)
+    begin, length = np.empty(offer_rows.QUERY_ARRAYS, dtype=np.int64), np.empty(offer_rows.QUERY_ARRAYS, dtype=np.int64)
     asks = find_arrays(block, begin, length)
     alike = (
         asks > 0
@@ -126,7 +126,7 @@ def answer_block(  # noqa: PLR0913 (as is said below)
     )
     if not alike or length[offer_rows.SAMPLE_OFFSET] > 0 or length[offer_rows.REQUEST] != asks * capacity.shape[1]:
         return block[:0].copy()  # asks to some nodes, and draws, need other space
-    column = Asks(
+    column = OfferQueries(
         array_of(block, begin, length, offer_rows.JOB), array_of(block, begin, length, offer_rows.DRAW_KEY),
         array_of(block, begin, length, offer_rows.FIRST_START), array_of(block, begin, length, offer_rows.LAST_START),
         array_of(block, begin, length, offer_rows.WALLTIME), array_of(block, begin, length, offer_rows.UNITS),
@@ -208,7 +208,7 @@ def take_rows(said: Ints, offset: int, asks: int, i: int, rows: Ints, end: int) 
 @kernel
 def join_blocks(block: Ints, said: Ints) -> Ints:
     """Merge several hosts' answers into one."""
-    begin, length = np.empty(offer_rows.ASK_ARRAYS, dtype=np.int64), np.empty(offer_rows.ASK_ARRAYS, dtype=np.int64)
+    begin, length = np.empty(offer_rows.QUERY_ARRAYS, dtype=np.int64), np.empty(offer_rows.QUERY_ARRAYS, dtype=np.int64)
     asks = find_arrays(block, begin, length)
     if asks < 0:
         return block[:0].copy()

@@ -235,7 +235,7 @@ class Client:
         line = " ".join(str(value.get("error", f"the service refuses ({status})")).split())
         if (status, line) == (_NOT_READY, STARTING):
             raise _NoAnswer(line, refused=True)
-        raise (InputError if status in _MISTAKES else DardisError).told(line)
+        raise (InputError if status in _MISTAKES else DardisError).of_message(line)
 
     def _no_service_error(self, why: str) -> InputError:
         found = "no service answers here" if self.folder.is_dir() else "there is no such folder"

@@ -228,8 +228,8 @@ class LocalSupervisorClient(SupervisorClient):
         remove_files(self._folder, paths)
 
     async def request(self, do: str, **more: Any) -> dict[str, Any]:  # noqa: ANN401 (plain values)
-        """See `SupervisorClient.ask`. Removes outdated step output."""
-        told = await super().ask(do, **more)
+        """See `SupervisorClient.request`. Removes outdated step output."""
+        told = await super().request(do, **more)
         if do == "forget":
             remove_step_output(self._folder, more["runs"])
         elif do == "hello":

@@ -15,13 +15,13 @@ import numpy as np
 from dardis.config.platform_record import platform_from_dict
 from dardis.model.addresses import Address, HostId, JobId, all_hosts
 from dardis.model.errors import ProtocolError
-from dardis.model.events import LaidOutAnew, Withdrawn
+from dardis.model.events import LayoutChanged, Withdrawn
 from dardis.model.job import FOREVER, Job
 from dardis.model.platform import Maintenance, Platform, platform_to_dict
-from dardis.model.resources import NOBODY_KNOWS
+from dardis.model.resources import UNKNOWN_END
 from dardis.registry import Cluster, find_dispatcher
 from dardis.runs.hosts import host_from_plan, host_plan
-from dardis.runs.kernel_warmup import warm as warm_dispatcher
+from dardis.runs.kernel_warmup import warm_kernels as warm_dispatcher
 from dardis.transport.base import Hosts
 from dardis.transport.local_transport import LocalHosts, LocalPool, Lockstep, in_process_pool
 from dardis.turns import LateTurns, Turn
@@ -193,7 +193,7 @@ class LiveDecider:
         """Next decision without an event, Unix s (FOREVER: never)."""
         ends = min((end for _, _, end in self._running.values()), default=FOREVER)
         wake = self._turns.wake() if self._waiting else FOREVER
-        return min(wake if wake < NOBODY_KNOWS else FOREVER, ends if self._waiting else FOREVER)
+        return min(wake if wake < UNKNOWN_END else FOREVER, ends if self._waiting else FOREVER)
 
     def decide(self, happened: InstantEvents) -> tuple[list[JobStart], dict[JobId, str]]:
         """Starts, and reasons of refused jobs. Time never decreases here.
@@ -236,9 +236,9 @@ class LiveDecider:
         for job, placed, _ in self._running.values():
             for node in less.keys() & placed:
                 less[node] -= job.request
-        windows = [Maintenance((node,), now, NOBODY_KNOWS, tuple(lacks.tolist())) for node, lacks in less.items()]
+        windows = [Maintenance((node,), now, UNKNOWN_END, tuple(lacks.tolist())) for node, lacks in less.items()]
         machine = replace(self._platform, maintenance=tuple(windows))
-        self._take(self._turns.on_change(LaidOutAnew(machine), now), now)
+        self._take(self._turns.on_change(LayoutChanged(machine), now), now)
 
     def _adopt(self, job: Job, nodes: tuple[int, ...], left: int, now: int) -> None:
         left = max(left, OVERRUN_S)

@@ -45,7 +45,7 @@ from dardis.live.serve import (
 from dardis.live.service import Service
 from dardis.model.addresses import FIRST_HOST, HostId
 from dardis.model.errors import INTERRUPTED, DardisError, InputError
-from dardis.model.out_folder import locked
+from dardis.model.out_folder import lock_folder
 from dardis.transport.base import Hosts
 from dardis.transport.links import Keys, Link, Switchboard, new_keys
 from dardis.transport.mpi_transport import broadcast, finish
@@ -139,7 +139,7 @@ def _agent(stack: ExitStack, asked: ServiceSettings, folder: Path, keys: Keys) -
         _lock_folder(stack, folder, "service.lock")  # the lock of a service
     except InputError as error:
         # Perhaps an agent of a lost service; its launcher ends the agent later.
-        raise DardisError.told(str(error)) from None
+        raise DardisError.of_message(str(error)) from None
 
     def work(told: Any) -> int:  # noqa: ANN401
         (turns, talk), key = told
@@ -183,7 +183,7 @@ def _lock_folder(stack: ExitStack, folder: Path, name: str) -> None:
     until = monotonic_s() + LOCK_S
     while True:
         try:
-            stack.enter_context(locked(folder, folder, name))
+            stack.enter_context(lock_folder(folder, folder, name))
         except InputError:
             if monotonic_s() >= until:
                 raise
@@ -218,6 +218,6 @@ def _prepare_together(comm: Communicator, name: str, prepare: Callable[[], tuple
             status, line = failed
             # The first rank reports common errors.
             line = line if rank == FIRST_HOST else f"{host}: {line}"
-            raise (InputError if status == InputError.exit_status else DardisError).told(line)
+            raise (InputError if status == InputError.exit_status else DardisError).of_message(line)
     assert work is not None
     return work, heard[FIRST_HOST][0]

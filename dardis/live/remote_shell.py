@@ -96,7 +96,7 @@ def _lines(service: Client, path: str, asked: Mapping[str, Any]) -> Iterator[dic
     except InputError:
         raise
     except DardisError as error:
-        raise NotRunError.told(str(error)) from None
+        raise NotRunError.of_message(str(error)) from None
 
 
 @contextmanager

@@ -31,7 +31,7 @@ from dardis.live.retention import keep_pruning
 from dardis.live.service import Service
 from dardis.live.socket_server import open_listener
 from dardis.model.errors import InputError
-from dardis.model.out_folder import locked
+from dardis.model.out_folder import lock_folder
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +128,7 @@ def serve_locally(asked: ServiceSettings) -> None:
     before = os.umask(0o077)  # protects the lock; public files get their mode explicitly
     try:
         with (
-            locked(folder, folder, "service.lock"),
+            lock_folder(folder, folder, "service.lock"),
             closing(open_journal(folder, asked.etcd and asked.etcd(), asked.epoch)) as journal,
         ):
             homes = [local_supervised_host(folder, host.name, asked)]

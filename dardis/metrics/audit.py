@@ -11,15 +11,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from dardis.metrics.capacities import Capacities, Tell
+from dardis.metrics.capacities import Capacities, ProgressCallback
 from dardis.metrics.cores import first_cores
-from dardis.metrics.job_rules import Found, JobRules, Violation, contradictions, exist, in_order, of_jobs
+from dardis.metrics.job_rules import (
+    JobRules,
+    KeyedViolation,
+    Violation,
+    contradictions,
+    existing_nodes,
+    job_violations,
+    merge_violations,
+)
 from dardis.metrics.jobs_csv import read_blocks
-from dardis.metrics.requested_jobs import AskedJobs
+from dardis.metrics.requested_jobs import RequestedJobs
 from dardis.metrics.system import counted_jobs
 from dardis.model.arrays import Ints
 from dardis.model.job import FOREVER, Status
-from dardis.model.node_layout import lay_out
+from dardis.model.node_layout import make_layout
 from dardis.model.platform import Platform
 from dardis.model.queues import Reservation
 from dardis.model.schedule import Downtime, Schedule, boot_and_shutdown
@@ -27,14 +35,14 @@ from dardis.model.schedule import Downtime, Schedule, boot_and_shutdown
 
 def audit(
     schedule: Schedule, platform: Platform, *, reserved: bool = True, expected: Collection[int] | None = None,
-    downtime: Downtime | None = None, asked: AskedJobs | None = None,
+    downtime: Downtime | None = None, asked: RequestedJobs | None = None,
 ) -> list[Violation]:  # fmt: skip
     """Violations of `schedule` on `platform`, in the order of `Audit`.
 
     `expected`: numbers of all submitted jobs; `asked`: their requests.
     """
     with closing(Audit(platform, reserved=reserved, downtime=downtime, asked=asked)) as judge:
-        return [*judge.jobs(schedule), *judge.rest(expected)]
+        return [*judge.check_jobs(schedule), *judge.check_remaining(expected)]
 
 
 class Audit:
@@ -51,15 +59,15 @@ class Audit:
 
     def __init__(
         self, platform: Platform, *, reserved: bool = True, downtime: Downtime | None = None,
-        asked: AskedJobs | None = None,
+        asked: RequestedJobs | None = None,
     ) -> None:  # fmt: skip
         self._reservations = platform.reservations
         self._reserved = reserved
         self._own = platform
-        self._laid_out = lay_out(platform)
+        self._laid_out = make_layout(platform)
         self._platform = platform = self._laid_out.machine
         self._downtime = downtime if downtime is not None else Downtime.none()
-        known = exist(self._downtime.node, platform)
+        known = existing_nodes(self._downtime.node, platform)
         self._possible = Downtime(*(x[known] for x in (self._downtime.node, self._downtime.down, self._downtime.up)))
         self._rules = JobRules(platform, reserved=reserved, downtime=self._possible)
         self._capacities = Capacities(platform)
@@ -77,33 +85,35 @@ class Audit:
         """Close the temporary file."""
         self._capacities.close()
 
-    def jobs(self, block: Schedule, others: Iterable[Found] = ()) -> Iterator[Violation]:
+    def check_jobs(self, block: Schedule, others: Iterable[KeyedViolation] = ()) -> Iterator[Violation]:
         """Violations by the next jobs, merged with `others`; exhaust the iterator."""
         self._numbers.append(block.number)
         self._submits.append(block.submit)
         self._statuses.append(block.status)
-        laid_out = self._laid_out.on_stand_ins(block)
+        laid_out = self._laid_out.to_reserved_nodes(block)
         self._capacities.add(laid_out)
-        asked = self._asked.broken(laid_out, self._platform.sets) if self._asked is not None else ()
+        asked = self._asked.violations(laid_out, self._platform.sets) if self._asked is not None else ()
         rules = [
-            *self._rules.broken(laid_out),
+            *self._rules.violations(laid_out),
             *_within_reservations(self._reservations, block, reserved=self._reserved),
         ]
-        return map(self._on_own_node, in_order([*rules, *asked, others]))
+        return map(self._with_own_node, merge_violations([*rules, *asked, others]))
 
-    def _on_own_node(self, violation: Violation) -> Violation:
+    def _with_own_node(self, violation: Violation) -> Violation:
         """Replace stand-in nodes by the machine's nodes."""
         node, own = violation.node, self._laid_out.node
         return replace(violation, node=int(own[node])) if node is not None and 0 <= node < len(own) else violation
 
-    def file(self, path: Path, tell: Tell | None = None, *, by_core: bool = False) -> Iterator[Violation]:
-        """Violations in a `jobs.csv`. Raises InputError.
+    def check_file(
+        self, path: Path, tell: ProgressCallback | None = None, *, by_core: bool = False
+    ) -> Iterator[Violation]:
+        """Violations in a `check_jobs.csv`. Raises InputError.
 
         `tell` counts MB. `by_core`: `allocated_resources` lists cores.
         """
         first_core = first_cores(self._own) if by_core else None
         for block in read_blocks(path, tell):
-            yield from self.jobs(block.schedule, contradictions(block, first_core))
+            yield from self.check_jobs(block.schedule, contradictions(block, first_core))
 
     def miscounts(self, metrics: Mapping[str, Any], trim: tuple[int, int] | None) -> Iterator[Violation]:
         """Counts of metrics.json (made with `trim`) that contradict the jobs."""
@@ -113,17 +123,19 @@ class Audit:
             if (told := metrics.get(key, "no")) != count:
                 yield Violation(None, None, None, f"metrics.json counts {told} {key}, jobs.csv has {count}")
 
-    def rest(self, expected: Collection[int] | None = None, tell: Tell | None = None) -> Iterator[Violation]:
+    def check_remaining(
+        self, expected: Collection[int] | None = None, tell: ProgressCallback | None = None
+    ) -> Iterator[Violation]:
         """Violations by all jobs together and by downtimes."""
         if expected is None and self._asked is not None:
             expected = self._asked.number.tolist()
         yield from _identities(_joined(self._numbers, np.int64), expected)
-        yield from map(self._on_own_node, self._capacities.exceeded(tell))
-        yield from self._times_down()
+        yield from map(self._with_own_node, self._capacities.overloads(tell))
+        yield from self._downtime_violations()
 
-    def _times_down(self) -> Iterator[Violation]:
+    def _downtime_violations(self) -> Iterator[Violation]:
         every, there = self._downtime, self._possible
-        for place in np.flatnonzero(~exist(every.node, self._platform)).tolist():
+        for place in np.flatnonzero(~existing_nodes(every.node, self._platform)).tolist():
             yield Violation(None, int(every.node[place]), int(every.down[place]), "is down, and does not exist")
         node, down, up = there.node, there.down, there.up
         groups = self._platform.groups
@@ -143,17 +155,17 @@ class Audit:
 
 def _within_reservations(
     reservations: Iterable[Reservation], s: Schedule, *, reserved: bool
-) -> Iterator[Iterator[Found]]:  # fmt: skip
+) -> Iterator[Iterator[KeyedViolation]]:  # fmt: skip
     end = s.start + s.walltime if reserved else s.finish
     for reservation in reservations:
         ran = s.ran & (np.asarray(s.queue) == reservation.queue)
         if reservation.users is not None:
             strange = ran & ~np.isin(s.user, reservation.users)
-            yield of_jobs(s, strange, f"is of nobody who may use reservation {reservation.name}")
+            yield job_violations(s, strange, f"is of nobody who may use reservation {reservation.name}")
         begins, ends = np.array(reservation.spans if reservation.stands else [(FOREVER, FOREVER)], dtype=np.int64).T
         place = np.searchsorted(begins, s.start, side="right") - 1
         outside = ran & ((place < 0) | (end > ends[place]))
-        yield of_jobs(s, outside, f"is not within reservation {reservation.name}", s.start)
+        yield job_violations(s, outside, f"is not within reservation {reservation.name}", s.start)
 
 
 def _joined(parts: list[NDArray[Any]], kind: DTypeLike) -> NDArray[Any]:

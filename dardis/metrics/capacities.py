@@ -14,15 +14,15 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from dardis.metrics.job_rules import Found, Violation, exist, in_order, timed_jobs
+from dardis.metrics.job_rules import KeyedViolation, Violation, existing_nodes, merge_violations, timed_jobs
 from dardis.model.arrays import Integers, Ints
 from dardis.model.placements import offsets_of
 from dardis.model.platform import Platform
 from dardis.model.schedule import Schedule
 
-NOBODY = -1
+NO_JOB = -1
 """Pseudo job number of partial maintenance."""
-Tell = Callable[[int, int], object]
+ProgressCallback = Callable[[int, int], object]
 """Progress callback: amount done, total."""
 
 
@@ -37,7 +37,7 @@ class Capacities:
         """Number, start, finish, requests per block; shape (3 + kinds, jobs)."""
         for window in platform.maintenance:
             if window.less is not None:
-                column = np.array([[NOBODY], [window.start], [window.end], *([amount] for amount in window.less)])
+                column = np.array([[NO_JOB], [window.start], [window.end], *([amount] for amount in window.less)])
                 nodes = np.unique(np.array(window.nodes, dtype=np.int64))
                 self._put(column, nodes, np.zeros_like(nodes), np.ones_like(nodes))
 
@@ -50,7 +50,7 @@ class Capacities:
         s = s.by_part
         columns = np.stack([s.number, s.start, s.finish, *_request_of_platform(s, self._platform)])
         job, nodes, units = s.placed.job_of, s.placed.nodes, s.placed.units
-        judged = (timed_jobs(s) & (s.finish > s.start))[job] & exist(nodes, self._platform) & (units > 0)
+        judged = (timed_jobs(s) & (s.finish > s.start))[job] & existing_nodes(nodes, self._platform) & (units > 0)
         self._put(columns, nodes[judged], job[judged], units[judged])
 
     def _put(self, columns: Ints, nodes: Integers, job: Ints, units: Integers) -> None:
@@ -58,12 +58,12 @@ class Capacities:
         self._placements.add(nodes, self._jobs + job, units)
         self._jobs += columns.shape[1]
 
-    def exceeded(self, tell: Tell | None = None) -> Iterator[Violation]:
+    def overloads(self, tell: ProgressCallback | None = None) -> Iterator[Violation]:
         """First overload per node and kind; `tell` counts nodes."""
         kinds = len(self._platform.kinds)
         columns = np.concatenate([np.empty((3 + kinds, 0), dtype=np.int64), *self._columns], axis=1)
         for high, block in self._placements.blocks():
-            yield from in_order(_sweep(self._platform, columns, block))
+            yield from merge_violations(_sweep(self._platform, columns, block))
             if tell is not None:
                 tell(high, self._platform.node_count)
 
@@ -73,7 +73,7 @@ def _request_of_platform(s: Schedule, platform: Platform) -> list[Ints]:
     return [s.request[:, s.kinds.index(kind)] if kind in s.kinds else nothing for kind in platform.kinds]
 
 
-def _sweep(platform: Platform, columns: Ints, block: NDArray[np.void]) -> list[Iterator[Found]]:
+def _sweep(platform: Platform, columns: Ints, block: NDArray[np.void]) -> list[Iterator[KeyedViolation]]:
     """First overload per node, for each kind."""
     number, start, finish, *request = columns
     count = len(block)
@@ -86,7 +86,7 @@ def _sweep(platform: Platform, columns: Ints, block: NDArray[np.void]) -> list[I
     group = platform.group_of_node[node]
     sign = np.where(begins, 1, -1)
 
-    def excesses(kind: int) -> Iterator[Found]:
+    def excesses(kind: int) -> Iterator[KeyedViolation]:
         capacity = platform.group_capacity[group, kind]
         # Clip single requests just above capacity: sums of absurd amounts could overflow.
         amount = np.minimum(units * request[kind][job], capacity + 1)
@@ -96,7 +96,7 @@ def _sweep(platform: Platform, columns: Ints, block: NDArray[np.void]) -> list[I
         for event in over[first].tolist():
             text = f"holds more than its {capacity[event]} {platform.kinds[kind]}"
             who = int(number[job[event]])
-            told = Violation(None if who == NOBODY else who, int(node[event]), int(time[event]), text)
+            told = Violation(None if who == NO_JOB else who, int(node[event]), int(time[event]), text)
             yield int(node[event]), told
 
     return [excesses(kind) for kind in range(len(platform.kinds))]

@@ -64,7 +64,7 @@ class RunResult:
     """Whole weeks used for the draw, or 0."""
 
     @property
-    def recorded(self) -> bool:
+    def is_recorded(self) -> bool:
         """Whether this is the trace's recorded schedule."""
         return self.dispatcher == RECORDED
 
@@ -88,7 +88,7 @@ class Figure:
 
 
 @dataclass(frozen=True)
-class Line:
+class ResultRow:
     """Results of a dispatcher on a trace; runs by seed."""
 
     trace: str
@@ -108,9 +108,9 @@ class Line:
         return Figure(statistics.fmean(values), statistics.stdev(values) if len(values) > 1 else None)
 
     @property
-    def recorded(self) -> bool:
+    def is_recorded(self) -> bool:
         """Whether this is the recorded schedule."""
-        return any(run.recorded for run in (*self.done, *self.failed))
+        return any(run.is_recorded for run in (*self.done, *self.failed))
 
     @property
     def family(self) -> str:
@@ -135,17 +135,17 @@ class Line:
         """Whole weeks used for draws, or 0."""
         return max((run.weeks for run in self.done), default=0)
 
-    def beside(self, first: Line, key: str) -> Paired | None:
+    def compare_with(self, first: ResultRow, key: str) -> PairedComparison | None:
         """Paired comparison on common draws; None if too few or UNTESTED."""
         if key in UNTESTED:
             return None
         mine, theirs = self.by_draw(key), first.by_draw(key)
         both = [draw for draw in mine if draw in theirs]
-        return paired([mine[draw] for draw in both], [theirs[draw] for draw in both], self.weeks)
+        return compare_pairs([mine[draw] for draw in both], [theirs[draw] for draw in both], self.weeks)
 
 
 @dataclass(frozen=True)
-class Known:
+class ClairvoyantResult:
     """Results with all jobs known in advance."""
 
     trace: str
@@ -156,7 +156,7 @@ class Known:
     """Best mean wait found."""
 
     @property
-    def told(self) -> str:
+    def summary(self) -> str:
         """Summary sentence, or empty."""
         if self.best_s is None or self.bound_s is None:
             return ""
@@ -165,13 +165,13 @@ class Known:
 
 
 @dataclass(frozen=True)
-class Compared:
+class ComparisonData:
     """Data of a comparison."""
 
     results: tuple[RunResult, ...]
     pair: tuple[str, str]
     """Dispatchers plotted over time."""
-    known: tuple[Known, ...] = ()
+    known: tuple[ClairvoyantResult, ...] = ()
     notes: tuple[str, ...] = ()
 
 
@@ -185,88 +185,88 @@ def _value(run: RunResult, key: str) -> Number:
     return asked / jobs if asked is not None and jobs else None
 
 
-def lines_of(results: Sequence[RunResult]) -> list[Line]:
+def result_rows(results: Sequence[RunResult]) -> list[ResultRow]:
     """Rows per trace and dispatcher, by first occurrence."""
     groups: dict[tuple[str, str], list[RunResult]] = {}
     for result in results:
         groups.setdefault((result.trace, result.label), []).append(result)
     return [
-        Line(trace, label, tuple(run for run in runs if run.metrics is not None),
+        ResultRow(trace, label, tuple(run for run in runs if run.metrics is not None),
              tuple(run for run in runs if run.metrics is None))
         for (trace, label), runs in groups.items()
     ]  # fmt: skip
 
 
-def by_trace(lines: Sequence[Line]) -> dict[str, list[Line]]:
+def by_trace(lines: Sequence[ResultRow]) -> dict[str, list[ResultRow]]:
     """Rows per trace."""
-    traces: dict[str, list[Line]] = {}
+    traces: dict[str, list[ResultRow]] = {}
     for line in lines:
         traces.setdefault(line.trace, []).append(line)
     return traces
 
 
-def first_of(lines: Sequence[Line]) -> Line | None:
+def first_of(lines: Sequence[ResultRow]) -> ResultRow | None:
     """Row of the first dispatcher."""
-    return next((line for line in lines if not line.recorded), None)
+    return next((line for line in lines if not line.is_recorded), None)
 
 
-def seeded(line: Line) -> bool:
+def is_seeded(line: ResultRow) -> bool:
     """Whether the seed can change the schedule."""
     return any(run.seeded for run in (*line.done, *line.failed))
 
 
-def swept(lines: Sequence[Line]) -> dict[tuple[str, tuple[str, ...]], list[Line]]:
+def grid_rows(lines: Sequence[ResultRow]) -> dict[tuple[str, tuple[str, ...]], list[ResultRow]]:
     """Rows per grid, by label and setting names."""
-    grids: dict[tuple[str, tuple[str, ...]], list[Line]] = {}
+    grids: dict[tuple[str, tuple[str, ...]], list[ResultRow]] = {}
     for line in lines:
         if line.grid:
             grids.setdefault((line.family, tuple(key for key, _ in line.grid)), []).append(line)
     return grids
 
 
-def comparable(lines: Sequence[Line], key: str) -> bool:
+def is_comparable(lines: Sequence[ResultRow], key: str) -> bool:
     """Whether a metric is comparable among rows of one trace."""
-    done = [run for line in lines for run in line.done if not run.recorded]
+    done = [run for line in lines for run in line.done if not run.is_recorded]
     if key in OF_DECIDING:
         return len({run.central for run in done}) < 2
     return key not in OF_DEADLINES or len({run.deadlines for run in done}) < 2
 
 
-def same_rejections(lines: Sequence[Line]) -> bool:
+def has_equal_rejections(lines: Sequence[ResultRow]) -> bool:
     """Whether all dispatchers rejected equally many jobs."""
-    ours = [line for line in lines if not line.recorded]
+    ours = [line for line in lines if not line.is_recorded]
     return len({figure.mean for line in ours if (figure := line.figure("rejected")) is not None}) < 2
 
 
-def of_same_jobs(lines: Sequence[Line], key: str) -> bool:
+def can_rank(lines: Sequence[ResultRow], key: str) -> bool:
     """Whether a metric can rank rows: comparable, with equal rejections.
 
     A dispatcher with many rejections has little to schedule.
     """
-    return comparable(lines, key) and same_rejections(lines)
+    return is_comparable(lines, key) and has_equal_rejections(lines)
 
 
-def best(lines: Sequence[Line], key: str) -> frozenset[str]:
+def best_labels(lines: Sequence[ResultRow], key: str) -> frozenset[str]:
     """Labels with the best mean on one trace.
 
     Empty if equal, not comparable, or possibly by chance.
     """
-    if not of_same_jobs(lines, key):
+    if not can_rank(lines, key):
         return frozenset()
-    ours = [line for line in lines if not line.recorded]
+    ours = [line for line in lines if not line.is_recorded]
     means = {line.label: figure.mean for line in ours if (figure := line.figure(key)) is not None}
     if len(set(means.values())) < 2:
         return frozenset()
     least = max(means.values()) if metric_of(key).better is Better.MORE else min(means.values())
     ahead = frozenset(label for label, mean in means.items() if mean == least)
     pairs = [(one, other) for one in ours if one.label in ahead for other in ours if other.label not in ahead]
-    found = [one.beside(other, key) for one, other in pairs]
+    found = [one.compare_with(other, key) for one, other in pairs]
     return frozenset() if any(pair is not None and pair.may_be_chance for pair in found) else ahead
 
 
-def mean_wait(line: Line, known: Known) -> float | None:
+def mean_wait(line: ResultRow, known: ClairvoyantResult) -> float | None:
     """Mean wait in s; None unless each run counts as many jobs as `known`."""
-    if line.recorded:  # on an unknown machine
+    if line.is_recorded:  # on an unknown machine
         return None
     runs = [run.metrics or {} for run in line.done]
     same = all(_counted(metrics) == known.jobs for metrics in runs)
@@ -290,18 +290,18 @@ class Interval:
     low: float
     high: float
 
-    def holds(self, value: float) -> bool:
+    def contains(self, value: float) -> bool:
         """Whether the interval includes the value."""
         return self.low <= value <= self.high
 
     @property
-    def bounded(self) -> bool:
+    def is_bounded(self) -> bool:
         """Whether both ends are finite."""
         return math.isfinite(self.low) and math.isfinite(self.high)
 
 
 @dataclass(frozen=True, slots=True)
-class Paired:
+class PairedComparison:
     """Paired comparison with the first dispatcher."""
 
     pairs: int
@@ -314,10 +314,10 @@ class Paired:
     @property
     def may_be_chance(self) -> bool:
         """Whether the difference may be 0."""
-        return self.difference.holds(0.0)
+        return self.difference.contains(0.0)
 
 
-def paired(other: Sequence[float], first: Sequence[float], weeks: int = 0) -> Paired | None:
+def compare_pairs(other: Sequence[float], first: Sequence[float], weeks: int = 0) -> PairedComparison | None:
     """Compare values of the same draws; None for fewer than two.
 
     `weeks`: weeks recombined in each draw; 0: shaken.
@@ -327,11 +327,11 @@ def paired(other: Sequence[float], first: Sequence[float], weeks: int = 0) -> Pa
     x, y = np.asarray(other, dtype=np.float64), np.asarray(first, dtype=np.float64)
     mean, base = float(x.mean()), float(y.mean())
     ratio = _ratio(x.tolist(), y.tolist(), weeks)
-    return Paired(len(x), base, mean, mean_of((x - y).tolist(), weeks), ratio)
+    return PairedComparison(len(x), base, mean, mean_of((x - y).tolist(), weeks), ratio)
 
 
 def mean_of(values: Sequence[float], weeks: int = 0) -> Interval:
-    """Mean of several draws with interval; `weeks` as in `paired`."""
+    """Mean of several draws with interval; `weeks` as in `compare_pairs`."""
     x = np.asarray(values, dtype=np.float64)
     mean, half = float(x.mean()), math.sqrt(_squared(len(x), weeks)) * float(x.std(ddof=1))
     return Interval(mean, mean - half, mean + half)

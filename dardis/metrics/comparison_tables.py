@@ -12,18 +12,18 @@ from dardis.config.toml_file import read_json
 from dardis.metrics.catalogue import OF_LINE, columns_of, metric_of
 from dardis.metrics.comparison_rows import (
     KEYS,
-    Compared,
+    ClairvoyantResult,
+    ComparisonData,
     Interval,
-    Known,
-    Line,
+    ResultRow,
     RunResult,
     by_trace,
+    can_rank,
     first_of,
-    lines_of,
+    grid_rows,
+    is_seeded,
     mean_wait,
-    of_same_jobs,
-    seeded,
-    swept,
+    result_rows,
 )
 from dardis.model.csv_table import REAL, TEXT, WHOLE, WORD, Column, CsvTable, FilledTable
 from dardis.model.files import write_json
@@ -93,9 +93,9 @@ SWEEP: Final = CsvTable(
 )
 
 
-def tables_of(compared: Compared) -> list[FilledTable]:
+def tables_of(compared: ComparisonData) -> list[FilledTable]:
     """Applicable tables, without the breakdown by class."""
-    lines = lines_of(compared.results)
+    lines = result_rows(compared.results)
     found = [runs_table(compared.results), means_table(lines)]
     if any(result.draw for result in compared.results):
         found.append(differences_table(lines))
@@ -117,44 +117,44 @@ def runs_table(results: Sequence[RunResult]) -> FilledTable:
     return FilledTable(CsvTable(RUNS.name, *RUNS.columns, *columns_of(keys)), map(row, results))
 
 
-def _figures(line: Line) -> list[float | None]:
+def _figures(line: ResultRow) -> list[float | None]:
     figures = [line.figure(key) for key in KEYS]
     return [cell for f in figures for cell in ((f.mean, f.deviation) if f else (None, None))]
 
 
-def means_table(lines: Sequence[Line]) -> FilledTable:
+def means_table(lines: Sequence[ResultRow]) -> FilledTable:
     """`table.csv`: means and deviations."""
     rows = (
-        [line.trace, line.label, len(line.done), len(line.failed), _word(seeded(line)), *_figures(line)]
+        [line.trace, line.label, len(line.done), len(line.failed), _word(is_seeded(line)), *_figures(line)]
         for line in lines
     )
     return FilledTable(TABLE, rows)
 
 
-def known_table(known: Sequence[Known], lines: Sequence[Line]) -> FilledTable:
+def known_table(known: Sequence[ClairvoyantResult], lines: Sequence[ResultRow]) -> FilledTable:
     """`clairvoyant.csv`: mean wait beside best found and bound."""
     traces = by_trace(lines)
 
-    def row(one: Known, line: Line) -> list[Any]:
+    def row(one: ClairvoyantResult, line: ResultRow) -> list[Any]:
         wait = mean_wait(line, one)
         ratios = [wait / least if wait is not None and least else None for least in (one.best_s, one.bound_s)]
         return [one.trace, line.label, one.jobs, wait, one.best_s, one.bound_s, *ratios]
 
-    rows = (row(one, line) for one in known for line in traces[one.trace] if not line.recorded)
+    rows = (row(one, line) for one in known for line in traces[one.trace] if not line.is_recorded)
     return FilledTable(KNOWN, rows)
 
 
-def differences_table(lines: Sequence[Line]) -> FilledTable:
+def differences_table(lines: Sequence[ResultRow]) -> FilledTable:
     """`differences.csv`: metrics beside the first dispatcher's."""
     return FilledTable(DIFFERENCES, _differences(lines))
 
 
-def _differences(lines: Sequence[Line]) -> Iterator[list[Any]]:
+def _differences(lines: Sequence[ResultRow]) -> Iterator[list[Any]]:
     for trace, group in by_trace(lines).items():
-        first, keys = first_of(group), [key for key in KEYS if of_same_jobs(group, key)]
+        first, keys = first_of(group), [key for key in KEYS if can_rank(group, key)]
         for line in group:
             for key in keys:
-                found = line.beside(first, key) if first is not None and line is not first else None
+                found = line.compare_with(first, key) if first is not None and line is not first else None
                 if first is not None and found is not None:
                     ends = [*_ends(found.difference), *_ends(found.ratio)]
                     figures = [found.pairs, found.mean, found.first, *ends, _word(found.may_be_chance)]
@@ -168,13 +168,13 @@ def _ends(interval: Interval | None) -> list[float | None]:
     return [None if abs(end) == float("inf") else end for end in ends]
 
 
-def sweep_table(lines: Sequence[Line]) -> FilledTable:
+def sweep_table(lines: Sequence[ResultRow]) -> FilledTable:
     """`sweep.csv`: means and deviations per grid point."""
     rows = (
         [trace, family, *[text for pair in line.grid for text in pair], *[""] * (4 - 2 * len(line.grid)),
          len(line.done), *_figures(line)]
         for trace, group in by_trace(lines).items()
-        for (family, _), members in swept(group).items()
+        for (family, _), members in grid_rows(group).items()
         for line in members
     )  # fmt: skip
     return FilledTable(SWEEP, rows)
@@ -184,13 +184,13 @@ def _word(yes: bool) -> str:
     return "yes" if yes else "no"
 
 
-def write_found(folder: Path, compared: Compared, out: Path) -> None:
+def write_found(folder: Path, compared: ComparisonData, out: Path) -> None:
     """Write `found.json`; run folders are relative to `out`."""
     results = [asdict(result) | {"folder": result.folder.relative_to(out).as_posix()} for result in compared.results]
     write_json(folder / FOUND_FILE, asdict(compared) | {"results": results})
 
 
-def read_found(out: Path) -> Compared:
+def read_found(out: Path) -> ComparisonData:
     """Read `found.json` in `out`. Raises InputError."""
     record = read_json(out / FOUND_FILE, FoundRecord)
     results = tuple(
@@ -202,5 +202,5 @@ def read_found(out: Path) -> Compared:
         )
         for one in record.results
     )
-    known = tuple(Known(**one.model_dump()) for one in record.known)
-    return Compared(results, record.pair, known, tuple(record.notes))
+    known = tuple(ClairvoyantResult(**one.model_dump()) for one in record.known)
+    return ComparisonData(results, record.pair, known, tuple(record.notes))

@@ -134,7 +134,7 @@ def cores_on_nodes(text: str, first_core: Ints) -> dict[int, int]:
     return found
 
 
-def cores_asked(schedule: Schedule) -> list[dict[int, int]]:
+def requested_cores(schedule: Schedule) -> list[dict[int, int]]:
     """Cores of each job per node."""
     apart = schedule.by_part
     job = _job_of_part(schedule)

@@ -85,7 +85,7 @@ def job_classes(schedule: Schedule) -> list[JobClass]:
         wait, bounded_slowdown(wait, (schedule.finish - schedule.start)[ran]),
         taken.fragmentation[ran], taken.spread[ran],
     )  # fmt: skip
-    cores = schedule.asked_of(CORES)[ran]
+    cores = schedule.requested_total(CORES)[ran]
     places = {
         WIDTH: np.searchsorted(1 << np.arange(62), cores),
         WALLTIME: np.searchsorted([longest for longest, _ in _WALLTIMES], schedule.walltime[ran]),
@@ -99,17 +99,17 @@ def _classes(by: str, place: Ints, borne: tuple[Ints, Floats, Ints, Floats]) -> 
         yield JobClass(by, index, int(mine.sum()), *(of_jobs[mine].sum().item() for of_jobs in borne))
 
 
-def added(runs: Iterable[list[JobClass]]) -> list[JobClass]:
+def merge_classes(runs: Iterable[list[JobClass]]) -> list[JobClass]:
     """Merge classes of several runs."""
     total: dict[tuple[str, int], JobClass] = {}
     for run in runs:
         for one in run:
             known = total.get((one.by, one.place))
-            total[one.by, one.place] = one if known is None else _together(known, one)
+            total[one.by, one.place] = one if known is None else _merge_pair(known, one)
     return sorted(total.values(), key=lambda one: (one.by == WALLTIME, one.place))
 
 
-def _together(a: JobClass, b: JobClass) -> JobClass:
+def _merge_pair(a: JobClass, b: JobClass) -> JobClass:
     sums = (a.jobs + b.jobs, a.wait_s + b.wait_s, a.slowdown + b.slowdown)
     return JobClass(a.by, a.place, *sums, a.fragmentation + b.fragmentation, a.spread + b.spread)
 

@@ -198,7 +198,7 @@ def footprints(schedule: Schedule) -> Footprints:
 
 def core_seconds(schedule: Schedule) -> Ints:
     """Core-seconds, 0 if not run; shape (jobs,)."""
-    cores = schedule.asked_of(CORES)
+    cores = schedule.requested_total(CORES)
     return np.where(schedule.ran, cores * (schedule.finish - schedule.start), 0)
 
 

@@ -13,10 +13,10 @@ from typing import Final, TypeAlias
 import numpy as np
 
 from dardis.metrics import columns
-from dardis.metrics.cores import cores_asked, cores_on_nodes
+from dardis.metrics.cores import cores_on_nodes, requested_cores
 from dardis.metrics.jobs_csv import Block, Value, derived
 from dardis.model.arrays import Bools, Integers, Ints
-from dardis.model.job import FOREVER, NO_TIME, Actual, Part, Request, Status
+from dardis.model.job import FOREVER, NO_TIME, ActualJob, Part, Request, Status
 from dardis.model.node_sets import NodeSets
 from dardis.model.platform import Platform
 from dardis.model.schedule import Downtime, Schedule
@@ -34,7 +34,7 @@ class JobRules:
         self._moments, place = np.unique(downtime.down, return_inverse=True)
         self._span_keys = self._keys(downtime.node, place)
 
-    def broken(self, s: Schedule) -> list[Iterator[Found]]:
+    def violations(self, s: Schedule) -> list[Iterator[KeyedViolation]]:
         """Violations per rule, keyed by index in the block."""
         job = s.placed.job_of
         return [
@@ -47,40 +47,46 @@ class JobRules:
             inconsistent_parts(s),
         ]
 
-    def _kinds(self, s: Schedule) -> Iterator[Iterator[Found]]:
+    def _kinds(self, s: Schedule) -> Iterator[Iterator[KeyedViolation]]:
         for kind in sorted(set(s.kinds) - set(self._platform.kinds)):
-            asks = s.ran & (s.asked_of(kind) > 0)
-            yield of_jobs(s, asks, f"asks for {kind}, which the machine does not have")
+            asks = s.ran & (s.requested_total(kind) > 0)
+            yield job_violations(s, asks, f"asks for {kind}, which the machine does not have")
 
-    def _queues(self, s: Schedule, job: Ints) -> Iterator[Iterator[Found]]:
+    def _queues(self, s: Schedule, job: Ints) -> Iterator[Iterator[KeyedViolation]]:
         group_of = self._platform.group_of_node
         for queue in self._platform.queues:
             ran = s.ran & (np.asarray(s.queue) == queue.name)
             if not ran.any():
                 continue
             limits = [(queue.max_units, s.units, "units"), (queue.max_walltime_s, s.walltime, "s of walltime")]
-            limits += [(queue.max_job.get(kind), s.asked_of(kind), kind) for kind in s.kinds]
+            limits += [(queue.max_job.get(kind), s.requested_total(kind), kind) for kind in s.kinds]
             for most, asked, what in limits:
                 if most is not None:
-                    yield of_jobs(s, ran & (asked > most), f"asks for more than the {most} {what} that its queue takes")
+                    yield job_violations(
+                        s, ran & (asked > most), f"asks for more than the {most} {what} that its queue takes"
+                    )
             if queue.groups is not None:
-                known = exist(s.placed.nodes, self._platform)
+                known = existing_nodes(s.placed.nodes, self._platform)
                 here = np.isin(group_of[np.where(known, s.placed.nodes, 0)], queue.groups)
-                yield _of_places(s, job, ran[job] & known & ~here, f"is none that queue {queue.name} may use")
+                yield _placement_violations(
+                    s, job, ran[job] & known & ~here, f"is none that queue {queue.name} may use"
+                )
             edges = self._platform.starts_of(queue.name).edges
             closed = ran & (s.start != NO_TIME) & (np.searchsorted(edges, s.start, side="right") % 2 == 1)
-            yield of_jobs(s, closed, f"starts while queue {queue.name} is closed", s.start)
+            yield job_violations(s, closed, f"starts while queue {queue.name} is closed", s.start)
 
-    def _placements(self, s: Schedule, job: Ints) -> Iterator[Iterator[Found]]:
+    def _placements(self, s: Schedule, job: Ints) -> Iterator[Iterator[KeyedViolation]]:
         placed = s.placed.units_of_jobs
-        yield of_jobs(s, s.ran & (placed != s.units), lambda i: f"has {placed[i]} units placed instead of {s.units[i]}")
+        yield job_violations(
+            s, s.ran & (placed != s.units), lambda i: f"has {placed[i]} units placed instead of {s.units[i]}"
+        )
         again = np.zeros(len(job), dtype=np.bool_)
         again[1:] = (job[1:] == job[:-1]) & (s.placed.nodes[1:] <= s.placed.nodes[:-1])
-        yield _of_places(s, job, ~exist(s.placed.nodes, self._platform), "does not exist")
-        yield _of_places(s, job, again, "is named twice or out of order by the job")
-        yield _of_places(s, job, s.placed.units < 1, "is named by the job, yet has none of its units")
+        yield _placement_violations(s, job, ~existing_nodes(s.placed.nodes, self._platform), "does not exist")
+        yield _placement_violations(s, job, again, "is named twice or out of order by the job")
+        yield _placement_violations(s, job, s.placed.units < 1, "is named by the job, yet has none of its units")
 
-    def _maintenance(self, s: Schedule, job: Ints) -> Iterator[Iterator[Found]]:
+    def _maintenance(self, s: Schedule, job: Ints) -> Iterator[Iterator[KeyedViolation]]:
         timed = timed_jobs(s)
         for window, nodes in self._closed:
             since, until = window.start, window.end
@@ -89,7 +95,7 @@ class JobRules:
             if met.any():
                 closed = np.searchsorted(nodes, s.placed.nodes, side="right") > np.searchsorted(nodes, s.placed.nodes)
                 text = f"is in maintenance from {since} s to {until} s"
-                yield _of_places(s, job, met[job] & closed, text, np.maximum(s.start, since)[job])
+                yield _placement_violations(s, job, met[job] & closed, text, np.maximum(s.start, since)[job])
 
     def _may_be_cut(self, s: Schedule, job: Ints) -> Bools:
         """Jobs that end when one of their nodes fails."""
@@ -103,7 +109,7 @@ class JobRules:
         """Sortable key of (node, moment index)."""
         return node.astype(np.int64) * (len(self._moments) + 1) + place
 
-    def _on_nodes_down(self, s: Schedule, job: Ints) -> Iterator[Found]:
+    def _on_nodes_down(self, s: Schedule, job: Ints) -> Iterator[KeyedViolation]:
         """Only the last span begun before the job's end can overlap."""
         spans = self._spans
         if len(spans.node) == 0:
@@ -117,7 +123,7 @@ class JobRules:
             until = int(spans.up[last[place]])
             return f"is down from {spans.down[last[place]]} s" + ("" if until == FOREVER else f" to {until} s")
 
-        yield from _of_places(s, job, meets, text, np.maximum(s.start[job], spans.down[last]))
+        yield from _placement_violations(s, job, meets, text, np.maximum(s.start[job], spans.down[last]))
 
 
 def timed_jobs(s: Schedule) -> Bools:
@@ -125,12 +131,12 @@ def timed_jobs(s: Schedule) -> Bools:
     return np.asarray(s.ran & (s.start != NO_TIME) & (s.finish != NO_TIME))
 
 
-def exist(nodes: Integers, platform: Platform) -> Bools:
+def existing_nodes(nodes: Integers, platform: Platform) -> Bools:
     """Mask of existing nodes."""
     return np.asarray((nodes >= 0) & (nodes < platform.node_count))
 
 
-def _times(s: Schedule, may_be_cut: Bools) -> Iterator[Iterator[Found]]:
+def _times(s: Schedule, may_be_cut: Bools) -> Iterator[Iterator[KeyedViolation]]:
     ran, timed = s.ran, timed_jobs(s)
     length = np.where(timed, s.finish - s.start, 0)
     sound = timed & (length > 0)
@@ -152,21 +158,23 @@ def _times(s: Schedule, may_be_cut: Bools) -> Iterator[Iterator[Found]]:
         (np.asarray((s.request < 0).any(axis=1)), None, "asks for less than nothing"),
         (s.request.sum(axis=1) == 0, None, "asks for nothing"),
     )
-    return (of_jobs(s, broken, text, times) for broken, times, text in rules)
+    return (job_violations(s, broken, text, times) for broken, times, text in rules)
 
 
 Text = str | Callable[[int], str]
 """Reason: text, or function of the index."""
 
 
-def of_jobs(s: Schedule, broken: Bools, text: Text, times: Ints | None = None) -> Iterator[Found]:
+def job_violations(s: Schedule, broken: Bools, text: Text, times: Ints | None = None) -> Iterator[KeyedViolation]:
     """Violations by jobs; `times` has shape (jobs,)."""
     for index in np.flatnonzero(broken).tolist():
         why = text if isinstance(text, str) else text(index)
         yield index, Violation(int(s.number[index]), None, None if times is None else int(times[index]), why)
 
 
-def _of_places(s: Schedule, job: Ints, broken: Bools, text: Text, times: Ints | None = None) -> Iterator[Found]:
+def _placement_violations(
+    s: Schedule, job: Ints, broken: Bools, text: Text, times: Ints | None = None
+) -> Iterator[KeyedViolation]:
     for index in np.flatnonzero(broken).tolist():
         why = text if isinstance(text, str) else text(index)
         when = None if times is None else int(times[index])
@@ -192,16 +200,16 @@ class Violation:
         return f"{where}: {self.text}" if where else self.text
 
 
-Found: TypeAlias = tuple[int, Violation]
+KeyedViolation: TypeAlias = tuple[int, Violation]
 """Violation with sort key: job index or node."""
 
 
-def in_order(rules: Iterable[Iterable[Found]]) -> Iterator[Violation]:
+def merge_violations(rules: Iterable[Iterable[KeyedViolation]]) -> Iterator[Violation]:
     """Merge ascending results lazily, by key, then rule."""
     return (violation for _, violation in heapq.merge(*rules, key=itemgetter(0)))
 
 
-def inconsistent_parts(s: Schedule) -> Iterator[Found]:
+def inconsistent_parts(s: Schedule) -> Iterator[KeyedViolation]:
     """Jobs inconsistent with their parts."""
     parts = s.parts
     if parts is None:
@@ -225,11 +233,13 @@ def inconsistent_parts(s: Schedule) -> Iterator[Found]:
             yield job, Violation(number, None, None, "has parts that are elsewhere than the job")
 
 
-def broken_shapes(s: Schedule, asked: Mapping[int, Actual], kinds: tuple[str, ...], sets: NodeSets) -> Iterator[Found]:
+def shape_violations(
+    s: Schedule, asked: Mapping[int, ActualJob], kinds: tuple[str, ...], sets: NodeSets
+) -> Iterator[KeyedViolation]:
     """Jobs with a wrong shape; `asked`: shaped jobs by number."""
     for job, number in enumerate(s.number.tolist() if asked or s.parts is not None or s.taken is not None else ()):
-        requests = asked[number].asked.requests if number in asked else ()
-        taken, count = place_taken(s, job), max(len(requests), 1)
+        requests = asked[number].job.requests if number in asked else ()
+        taken, count = used_alternative(s, job), max(len(requests), 1)
         if not 0 <= taken < count:
             text = f"is run as alternative {taken + 1} of {count}, unlike the job of the trace"
             yield job, Violation(number, None, None, text)
@@ -242,7 +252,7 @@ def broken_shapes(s: Schedule, asked: Mapping[int, Actual], kinds: tuple[str, ..
             yield job, Violation(number, None, None, text)
 
 
-def place_taken(s: Schedule, job: int) -> int:
+def used_alternative(s: Schedule, job: int) -> int:
     """Index of the alternative used; 0 if not recorded."""
     return 0 if s.taken is None or s.taken[job] < 0 else int(s.taken[job])
 
@@ -288,7 +298,7 @@ _TOLERANCE: Final = 1e-5
 """Relative tolerance: other tools round `stretch` to six digits."""
 
 
-def contradictions(block: Block, first_core: Ints | None = None) -> Iterator[Found]:
+def contradictions(block: Block, first_core: Ints | None = None) -> Iterator[KeyedViolation]:
     """Inconsistent derived columns, by row of the block.
 
     `first_core` (`metrics.cores.first_cores`) is given if resources are cores.
@@ -308,11 +318,11 @@ def contradictions(block: Block, first_core: Ints | None = None) -> Iterator[Fou
                 yield index, Violation(int(numbers[index]), None, None, text)
 
 
-def _wrong_cores(block: Block, first_core: Ints) -> Iterator[Found]:
+def _wrong_cores(block: Block, first_core: Ints) -> Iterator[KeyedViolation]:
     if columns.ALLOCATED not in block.names:
         return
     place = block.names.index(columns.ALLOCATED)
-    for index, (row, asked) in enumerate(zip(block.rows, cores_asked(block.schedule), strict=True)):
+    for index, (row, asked) in enumerate(zip(block.rows, requested_cores(block.schedule), strict=True)):
         try:
             agrees = cores_on_nodes(row[place], first_core) == asked
         except ValueError:

@@ -109,7 +109,7 @@ def derived(schedule: Schedule, first: int, last: int) -> dict[str, list[Value]]
     ran = schedule.ran[span]
     submit, start, finish = schedule.submit[span], schedule.start[span], schedule.finish[span]
     wait, execution = start - submit, finish - start
-    cores = schedule.asked_of(CORES)[span]
+    cores = schedule.requested_total(CORES)[span]
     return {
         "requested_number_of_resources": cores.tolist(),
         "success": (schedule.status[span] == Status.COMPLETED).astype(np.int64).tolist(),
@@ -180,7 +180,7 @@ class _Column(NamedTuple):
     expected: str
     empty: Any = None
     needed: bool = True
-    whole: tuple[int, int] | None = None
+    integer_range: tuple[int, int] | None = None
     """Range of whole numbers."""
 
 
@@ -190,7 +190,7 @@ def _whole(least: int, most: int, expected: str) -> _Column:
     def parse(text: str) -> int:
         return whole_number(text.removesuffix(".0"), least, most)
 
-    return _Column(parse, expected, whole=(least, most))
+    return _Column(parse, expected, integer_range=(least, most))
 
 
 _TIME: Final = _whole(-_TIME_LIMIT, _TIME_LIMIT - 1, "a whole number of seconds")
@@ -252,7 +252,7 @@ def _block(
 
 
 def _parse(path: Path, name: str, column: _Column, texts: list[tuple[int, str]]) -> list[Any]:
-    if (numbers := _all_whole(column, [text for _, text in texts])) is not None:
+    if (numbers := _parse_integers(column, [text for _, text in texts])) is not None:
         return numbers
     parse, empty = column.parse, column.empty
     values: list[Any] = []
@@ -264,12 +264,12 @@ def _parse(path: Path, name: str, column: _Column, texts: list[tuple[int, str]])
     return values
 
 
-def _all_whole(column: _Column, texts: list[str]) -> list[int] | None:
+def _parse_integers(column: _Column, texts: list[str]) -> list[int] | None:
     """Parse whole numbers in bulk; None if cells need single checks."""
-    if column.whole is None:
+    if column.integer_range is None:
         return None
     filled = texts if column.empty is None else [text for text in texts if text]
-    numbers = whole_numbers(filled, *column.whole)
+    numbers = whole_numbers(filled, *column.integer_range)
     if numbers is None or len(filled) == len(texts):
         return numbers
     following = iter(numbers)

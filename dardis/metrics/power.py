@@ -19,7 +19,7 @@ from dardis.model.csv_table import REAL, WHOLE, Column, CsvTable
 from dardis.model.errors import InputError
 from dardis.model.files import InputFiles, Read, is_file
 from dardis.model.platform import MODELLED_PLANTS, Facility, Money, Platform, missing_calendar
-from dardis.model.pue_table import Rows
+from dardis.model.pue_table import RowChoice
 from dardis.model.schedule import Downtime, Schedule
 from dardis.model.series import Series
 from dardis.power.account import Account, account, accounted_jobs
@@ -64,7 +64,7 @@ class PowerTerms:
     """Validated power and cost terms."""
 
     platform: Platform
-    around: Surroundings
+    environment: PowerEnvironment
     cooling: Cooling | None
     tariff: Tariff
     warnings: tuple[str, ...] = ()
@@ -87,7 +87,7 @@ def power_terms(
 
     `offset`: Unix time minus trace time, if known. Raises InputError.
     """
-    if not platform.says_of_power:
+    if not platform.has_power_data:
         return None
     around = platform.facility
     machine = MachinePower.of_platform(platform)
@@ -103,10 +103,10 @@ def power_terms(
         warnings.append(f"platform {platform.name}: cooling without weather; neither cooling nor profit is told")
     if around.co2_per_t and around.carbon is None:
         warnings.append(f"platform {platform.name}: co2_eur_per_t without carbon; CO2 costs nothing")
-    surroundings = Surroundings(around.weather, around.prices, around.carbon, offset, platform.money, files=files)
+    surroundings = PowerEnvironment(around.weather, around.prices, around.carbon, offset, platform.money, files=files)
     conditions = surroundings.over(first, max(last, first + 1))
-    if surroundings.assumed:
-        warnings.append(surroundings.assumed)
+    if surroundings.assumption:
+        warnings.append(surroundings.assumption)
     if cooling is not None and around.weather is not None:
         cooling.watts(conditions.temp_c, full_watts(platform))  # report a too small table early
     return PowerTerms(platform, surroundings, cooling, tariff_of(around, offset), tuple(warnings))
@@ -120,8 +120,8 @@ def power_report(
         return PowerReport(terms)
     start, end = window or (int(schedule.submit.min()), int(schedule.finish[schedule.ran].max()))
     try:
-        conditions = terms.around.over(start, max(end, start + 1))
-        cooling = terms.cooling if terms.cooling and terms.around.weather is not None else NoCooling()
+        conditions = terms.environment.over(start, max(end, start + 1))
+        cooling = terms.cooling if terms.cooling and terms.environment.weather is not None else NoCooling()
         figures = account(
             accounted_jobs(schedule, terms.platform), downtime or Downtime.none(),
             MachinePower.of_platform(terms.platform),
@@ -138,7 +138,7 @@ def power_metrics(report: PowerReport) -> dict[str, Number]:
     told = report.account
     if told is None:
         return dict.fromkeys(KEYS)
-    around = report.terms.around
+    around = report.terms.environment
     priced, cooled = around.prices is not None, report.terms.cooling is not None and around.weather is not None
     complete = priced and (cooled or report.terms.cooling is None)
     return {
@@ -168,7 +168,7 @@ Reader = Callable[[Path, tuple[int, int]], Series]
 
 
 def find_cooling(
-    text: str, design_w: float | None = None, rows: str = Rows.NEAREST, read: Read = Path.read_bytes
+    text: str, design_w: float | None = None, rows: str = RowChoice.NEAREST, read: Read = Path.read_bytes
 ) -> Cooling:  # fmt: skip
     """Plant `air` or `hybrid` (sized for `design_w`), or a table file. Raises InputError."""
     if text in MODELLED_PLANTS:
@@ -177,7 +177,7 @@ def find_cooling(
         raise InputError(
             f"cooling {text!r}", "no such plant or file", f"{', '.join(MODELLED_PLANTS)}, or the file of a PUE table"
         )
-    return load_pue_table(Path(text), Rows(rows), read)
+    return load_pue_table(Path(text), RowChoice(rows), read)
 
 
 def platform_cooling(
@@ -211,7 +211,7 @@ def tariff_of(facility: Facility, offset: int | None) -> Tariff:
 
 
 @dataclass(frozen=True)
-class Surroundings:
+class PowerEnvironment:
     """Weather, prices and carbon: file, constant, or None."""
 
     weather: str | float | None
@@ -221,7 +221,7 @@ class Surroundings:
     """Unix time minus trace time; None if unknown."""
     money: Money = DEFAULT_MONEY
     """Currency of prices."""
-    held_s: int = 0
+    max_extension_s: int = 0
     """Seconds for which the last price holds beyond the data."""
     files: InputFiles = field(default_factory=InputFiles)
     """Cache of read files."""
@@ -235,8 +235,8 @@ class Surroundings:
         return self.files.once(read_prices, path).over(span, self.money)
 
     def prices_over(self, path: Path, span: tuple[int, int]) -> Series:
-        """Prices, extended by at most `held_s`. Raises InputError."""
-        return self.known_prices(path, span).held(span[1], self.held_s)
+        """Prices, extended by at most `max_extension_s`. Raises InputError."""
+        return self.known_prices(path, span).extend_last(span[1], self.max_extension_s)
 
     def carbon_over(self, path: Path, span: tuple[int, int]) -> Series:
         """CO2 intensity, g/kWh. Raises InputError."""
@@ -257,7 +257,7 @@ class Surroundings:
         )  # fmt: skip
 
     @property
-    def assumed(self) -> str | None:
+    def assumption(self) -> str | None:
         """Assumption about the files, or None."""
         return self.files.once(read_weather, Path(self.weather)).assumed if isinstance(self.weather, str) else None
 

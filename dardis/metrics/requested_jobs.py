@@ -9,14 +9,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dardis.metrics.job_rules import Found, Violation, broken_shapes, place_taken
+from dardis.metrics.job_rules import KeyedViolation, Violation, shape_violations, used_alternative
 from dardis.model.arrays import Bools, Ints
-from dardis.model.job import Actual, Status
+from dardis.model.job import ActualJob, Status
 from dardis.model.node_sets import NodeSets
 from dardis.model.schedule import Schedule
 
 
-class Changed(NamedTuple):
+class ChangedJob(NamedTuple):
     """Job after events; `ran`: runtime until node failure, or None."""
 
     number: int
@@ -26,7 +26,7 @@ class Changed(NamedTuple):
 
 
 @dataclass(frozen=True)
-class AskedJobs:
+class RequestedJobs:
     """Jobs by number; arrays (jobs,), `request` (jobs, kinds) per unit.
 
     `duration`: runtime cut at walltime; `killed`: cut; `failed`: ran until a node failure. A job that `follows` another
@@ -45,11 +45,11 @@ class AskedJobs:
     follows: Bools
     queue: NDArray[np.object_]
     runtime: Ints
-    shaped: Mapping[int, Actual] = field(default_factory=dict)
+    shaped: Mapping[int, ActualJob] = field(default_factory=dict)
     """Jobs that request more than units on any nodes."""
 
     @classmethod
-    def of(cls, jobs: Sequence[Actual], kinds: tuple[str, ...]) -> AskedJobs:
+    def of(cls, jobs: Sequence[ActualJob], kinds: tuple[str, ...]) -> RequestedJobs:
         """Build from jobs; `kinds` of the machine."""
         jobs = sorted(jobs, key=lambda job: job.number)
 
@@ -69,10 +69,10 @@ class AskedJobs:
             column(job.after is not None for job in jobs).astype(np.bool_),
             np.array([job.queue for job in jobs], dtype=object),
             column(job.runtime for job in jobs),
-            {job.number: job for job in jobs if job.asked.requests},
+            {job.number: job for job in jobs if job.job.requests},
         )
 
-    def changed(self, jobs: Sequence[Changed]) -> AskedJobs:
+    def apply_changes(self, jobs: Sequence[ChangedJob]) -> RequestedJobs:
         """Apply events; ignore unknown numbers."""
         walltime, queue, duration, killed, failed = (
             self.walltime.copy(), self.queue.copy(), self.duration.copy(), self.killed.copy(), self.failed.copy()
@@ -86,27 +86,27 @@ class AskedJobs:
                 killed[place] = failed[place] or runs > one.walltime
         return replace(self, walltime=walltime, queue=queue, duration=duration, killed=killed, failed=failed)
 
-    def as_taken(self, s: Schedule) -> AskedJobs:
+    def with_used_requests(self, s: Schedule) -> RequestedJobs:
         """Reduce alternatives to the request used in `s`."""
-        several = {number: job for number, job in self.shaped.items() if len(job.asked.requests) > 1}
+        several = {number: job for number, job in self.shaped.items() if len(job.job.requests) > 1}
         if not several:
             return self
         walltime, units, request = self.walltime.copy(), self.units.copy(), self.request.copy()
         duration, killed = self.duration.copy(), self.killed.copy()
         for row, number in enumerate(s.number.tolist()):
-            taken = place_taken(s, row)
-            if number in several and taken < len(several[number].asked.requests):
-                job, place = several[number].taking(taken), np.searchsorted(self.number, number)
+            taken = used_alternative(s, row)
+            if number in several and taken < len(several[number].job.requests):
+                job, place = several[number].with_request(taken), np.searchsorted(self.number, number)
                 walltime[place], units[place], request[place] = job.walltime, job.units, job.request
                 if not self.failed[place]:
                     duration[place], killed[place] = job.duration, job.runtime > job.walltime
         return replace(self, walltime=walltime, units=units, request=request, duration=duration, killed=killed)
 
-    def broken(self, s: Schedule, sets: NodeSets) -> list[Iterator[Found]]:
+    def violations(self, s: Schedule, sets: NodeSets) -> list[Iterator[KeyedViolation]]:
         """Jobs that differ, per property; ignores unknown numbers."""
-        return [*self.as_taken(s).differing(s), broken_shapes(s, self.shaped, self.kinds, sets)]
+        return [*self.with_used_requests(s).differences(s), shape_violations(s, self.shaped, self.kinds, sets)]
 
-    def differing(self, s: Schedule) -> list[Iterator[Found]]:
+    def differences(self, s: Schedule) -> list[Iterator[KeyedViolation]]:
         """Jobs that differ in time, units or amounts."""
         place = np.minimum(np.searchsorted(self.number, s.number), max(len(self.number) - 1, 0))
         known = np.flatnonzero(self.number[place] == s.number) if len(self.number) else np.zeros(0, dtype=np.int64)
@@ -116,14 +116,14 @@ class AskedJobs:
         wrong = np.where(self.follows[place], submit < asked, submit != asked)
         cut = ran & ((s.status[known] == Status.KILLED) != self.killed[place])
 
-        def found(wrong: Bools, what: Callable[[int], str]) -> Iterator[Found]:
+        def found(wrong: Bools, what: Callable[[int], str]) -> Iterator[KeyedViolation]:
             for i in np.flatnonzero(wrong).tolist():
                 text = f"{what(i)}, unlike the job of the trace"
                 yield int(known[i]), Violation(int(s.number[known[i]]), None, None, text)
 
         def differs(
             name: str, of_row: NDArray[Any], of_trace: NDArray[Any], where: Bools | None = None
-        ) -> Iterator[Found]:
+        ) -> Iterator[KeyedViolation]:
             other = of_row != of_trace
             return found(other if where is None else where & other, lambda i: f"{name} {of_row[i]}, not {of_trace[i]}")
 

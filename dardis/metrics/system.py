@@ -25,7 +25,7 @@ def used_profile(schedule: Schedule, kind: str) -> StepFunction:
     if kind not in schedule.kinds:
         return ZERO
     ran = schedule.ran
-    amounts = schedule.asked_of(kind)[ran]
+    amounts = schedule.requested_total(kind)[ran]
     return StepFunction.from_spans(schedule.start[ran], schedule.finish[ran], amounts)
 
 
@@ -217,5 +217,5 @@ def write_downtime(path: Path, downtime: Downtime) -> None:
 def read_downtime(path: Path) -> Downtime:
     """Read node downtimes. Raises InputError."""
     cells = TIMES_DOWN.read(path)
-    spans = np.stack([cells.whole("node"), cells.whole("down_s"), cells.whole("up_s", empty=FOREVER)])
+    spans = np.stack([cells.integers("node"), cells.integers("down_s"), cells.integers("up_s", empty=FOREVER)])
     return Downtime(*spans[:, np.lexsort(spans[::-1])].copy())

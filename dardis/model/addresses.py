@@ -47,7 +47,7 @@ def is_manager(address: Address) -> TypeGuard[ManagerAddress]:
 ONLY_MANAGER: Final = address_of(0)
 
 
-def parts_of(first: int, last: int, arity: int, gone: Sequence[int] = ()) -> list[tuple[HostId, int]]:
+def split_hosts(first: int, last: int, arity: int, gone: Sequence[int] = ()) -> list[tuple[HostId, int]]:
     """Split the hosts `[first, last)` into at most `arity` similar parts, each with a living first host.
 
     `gone` lists the dead hosts, ascending. Dead parts are omitted.
@@ -57,13 +57,13 @@ def parts_of(first: int, last: int, arity: int, gone: Sequence[int] = ()) -> lis
     found = []
     for part in range(parts):
         low, high = first + count * part // parts, first + count * (part + 1) // parts
-        low = living(low, high, gone)
+        low = first_living_host(low, high, gone)
         if low < high:
             found.append((low, high))
     return found
 
 
-def living(first: int, last: int, gone: Sequence[int]) -> HostId:
+def first_living_host(first: int, last: int, gone: Sequence[int]) -> HostId:
     """First living host from `first` on, else `last`."""
     place = bisect_left(gone, first)
     while first < last and place < len(gone) and gone[place] == first:
@@ -78,7 +78,7 @@ def child_counts(hosts: int, arity: int) -> Ints:
     ranges = [(0, hosts)] if hosts else []
     while ranges:
         first, last = ranges.pop()
-        parts = parts_of(first + 1, last, arity)
+        parts = split_hosts(first + 1, last, arity)
         counts[first] = len(parts)
         ranges += parts
     return counts

@@ -27,7 +27,7 @@ def too_large(job: Job, kinds: Sequence[str], could: int) -> str:
     return f"asks for {job.units} units of ({unit}); the machine holds {could}"
 
 
-def outside_desired(split: Split) -> str:
+def outside_profile_reason(split: Split) -> str:
     """Rejection reason without a start within a hard desired profile."""
     return f"no start within the hard desired profile, as it is split over nodes (profile_split={split})"
 
@@ -45,14 +45,13 @@ def hardest_first(request: Request, sets: NodeSets) -> list[int]:
     return sorted(range(len(request.parts)), key=ease)
 
 
-def no_place(job: Job, kinds: Sequence[str]) -> str:
+def no_fit_reason(job: Job, kinds: Sequence[str]) -> str:
     """Rejection reason if no request fits."""
-    return (
-        f"asks for {' or '.join(_words(request, kinds) for request in job.requests)}; the empty machine holds no such"
-    )
+    requests = " or ".join(_request_text(request, kinds) for request in job.requests)
+    return f"asks for {requests}; the empty machine holds no such"
 
 
-def _words(request: Request, kinds: Sequence[str]) -> str:
+def _request_text(request: Request, kinds: Sequence[str]) -> str:
     parts = []
     for part in request.parts:
         amounts = zip(part.request, kinds, strict=True)

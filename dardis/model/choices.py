@@ -154,7 +154,7 @@ WIDTH_S: Final = 86_400
 LARGEST_WIDTH_S: Final = 366 * 86_400
 
 
-class How(StrEnum):
+class ResamplingMethod(StrEnum):
     """Draw weeks, or move (shake) session starts."""
 
     WEEKS = "weeks"
@@ -165,11 +165,11 @@ class How(StrEnum):
 class Resampling:
     """Resampling method; `shake` moves sessions by up to `width_s` seconds."""
 
-    how: How = How.WEEKS
+    method: ResamplingMethod = ResamplingMethod.WEEKS
     width_s: int = WIDTH_S
 
     def __str__(self) -> str:
-        return self.how if self.how is How.WEEKS else f"{self.how}:{self.width_s}"
+        return self.method if self.method is ResamplingMethod.WEEKS else f"{self.method}:{self.width_s}"
 
 
 WEEKS: Final = Resampling()
@@ -178,12 +178,12 @@ WEEKS: Final = Resampling()
 def resampling_of(text: str) -> Resampling:
     """Read `weeks`, `shake` or `shake:WIDTH_S`. Raises ValueError."""
     name, colon, width = text.partition(":")
-    if text == How.WEEKS:
+    if text == ResamplingMethod.WEEKS:
         return WEEKS
     wrong = ValueError(f"{text!r}; expected weeks, shake, or shake:WIDTH_S of 1 to {LARGEST_WIDTH_S} s")
-    if name != How.SHAKE:
+    if name != ResamplingMethod.SHAKE:
         raise wrong
     try:
-        return Resampling(How.SHAKE, whole_number(width, 1, LARGEST_WIDTH_S) if colon else WIDTH_S)
+        return Resampling(ResamplingMethod.SHAKE, whole_number(width, 1, LARGEST_WIDTH_S) if colon else WIDTH_S)
     except ValueError:
         raise wrong from None

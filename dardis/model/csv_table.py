@@ -250,7 +250,9 @@ class CsvCells:
         """Yield line numbers and cells."""
         return zip(self.lines, zip(*self._columns.values(), strict=True), strict=True)
 
-    def whole(self, name: str, least: int = LEAST_INT64, most: int = LARGEST_INT64, empty: int | None = None) -> Ints:
+    def integers(
+        self, name: str, least: int = LEAST_INT64, most: int = LARGEST_INT64, empty: int | None = None
+    ) -> Ints:
         """Whole numbers of `[least, most]`. `empty` replaces empty cells (None: errors)."""
 
         def parse(text: str) -> int:

@@ -34,14 +34,14 @@ class DardisError(Exception):
     exit_status = 1
 
     @classmethod
-    def told(cls, line: str) -> Self:
+    def of_message(cls, line: str) -> Self:
         """Create an error from a complete message."""
         error = cls.__new__(cls)
         error.args = (line,)
         return error
 
     def __reduce__(self) -> tuple[Callable[[str], Self], tuple[str]]:
-        return self.told, (str(self),)
+        return self.of_message, (str(self),)
 
 
 class InputError(DardisError):
@@ -79,7 +79,7 @@ class ProtocolError(DardisError):
     """Internal protocol violation: a bug."""
 
 
-def meant(word: str, known: Iterable[str]) -> str:
+def suggestion(word: str, known: Iterable[str]) -> str:
     """Suggestion ` (did you mean X?)`, or ""."""
     from difflib import get_close_matches
 

@@ -71,7 +71,7 @@ class Withdrawn:
 
 
 @dataclass(frozen=True, slots=True)
-class LaidOutAnew:
+class LayoutChanged:
     """Nodes changed closing times or reservations, while no jobs wait.
 
     Late-binding jobs without a desired profile may wait, and release holdings first.
@@ -80,4 +80,4 @@ class LaidOutAnew:
     machine: Platform
 
 
-Change = Withdrawn | LaidOutAnew
+Change = Withdrawn | LayoutChanged

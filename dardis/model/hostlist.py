@@ -64,12 +64,12 @@ def hostlist(names: Iterable[str]) -> str:
         width = len(name.digits) if (name.prefix, len(name.digits)) in padded else 0
         return not name.digits, name.prefix, width, int(name.digits or 0)
 
-    return _written(sorted(found, key=place))
+    return _format_names(sorted(found, key=place))
 
 
 def hostlist_in_order(names: Iterable[str]) -> str:
     """Write names in the given order, keeping leading zeros."""
-    return _written(map(_Name.of, names))
+    return _format_names(map(_Name.of, names))
 
 
 def names_of(text: str) -> list[str]:
@@ -82,7 +82,7 @@ def names_of(text: str) -> list[str]:
         raise ValueError("a name of no letter")
     names: list[str] = []
     for element in elements:
-        names += _meant(element, MOST_NAMES - len(names))
+        names += _expand_element(element, MOST_NAMES - len(names))
     return names
 
 
@@ -91,7 +91,7 @@ class _Range(NamedTuple):
     width: int
 
 
-def _meant(element: str, most: int) -> Iterator[str]:
+def _expand_element(element: str, most: int) -> Iterator[str]:
     literals, choices = _RANGES.split(element)[::2], [_choices(found) for found in _RANGES.findall(element)]
     if prod(sum(len(part.numbers) for part in ranges) for ranges in choices) > most:
         raise ValueError(f"more than {MOST_NAMES} names")
@@ -115,7 +115,7 @@ def _choices(text: str) -> list[_Range]:
     return ranges
 
 
-def _written(names: Iterable[_Name]) -> str:
+def _format_names(names: Iterable[_Name]) -> str:
     brackets: list[list[_Run]] = []
     for name in names:
         last = brackets[-1][-1] if brackets else None

@@ -51,7 +51,7 @@ class Job:
         """Shortest walltime of all requests."""
         return min((request.walltime for request in self.requests), default=self.walltime)
 
-    def taking(self, place: int) -> Job:
+    def with_request(self, place: int) -> Job:
         """Job with only one request, by index."""
         if len(self.requests) < 2:
             return self
@@ -79,13 +79,13 @@ class Job:
 
 
 @dataclass(frozen=True, slots=True)
-class Actual:
+class ActualJob:
     """A job with its real runtime, unknown to schedulers. Not a `Job`, so no scheduler can receive one.
 
     Submitted `think` s after the end of job `after`, if later.
     """
 
-    asked: Job
+    job: Job
     runtime: int
     after: JobId | None = None
     think: int = 0
@@ -96,67 +96,67 @@ class Actual:
         if min((self.runtime, *self.runtimes)) < 1:
             raise ValueError(f"job {self.number}: its runtime must be at least 1")
 
-    def taking(self, place: int) -> Actual:
+    def with_request(self, place: int) -> ActualJob:
         """Job with only one request, by index."""
-        if len(self.asked.requests) < 2:
+        if len(self.job.requests) < 2:
             return self
         runtime = self.runtimes[place] if self.runtimes else self.runtime
-        return replace(self, asked=self.asked.taking(place), runtime=runtime, runtimes=())
+        return replace(self, job=self.job.with_request(place), runtime=runtime, runtimes=())
 
     @property
     def duration(self) -> int:
         """Time on nodes: the runtime, at most the walltime."""
-        return min(self.runtime, self.asked.walltime)
+        return min(self.runtime, self.job.walltime)
 
     @property
     def number(self) -> JobId:
         """Job number."""
-        return self.asked.number
+        return self.job.number
 
     @property
     def submit(self) -> int:
         """Submission time."""
-        return self.asked.submit
+        return self.job.submit
 
     @property
     def earliest(self) -> int:
         """Earliest start."""
-        return self.asked.earliest
+        return self.job.earliest
 
     @property
     def latest(self) -> int | None:
         """Latest start."""
-        return self.asked.latest
+        return self.job.latest
 
     @property
     def walltime(self) -> int:
         """Requested walltime."""
-        return self.asked.walltime
+        return self.job.walltime
 
     @property
     def units(self) -> int:
         """Number of units."""
-        return self.asked.units
+        return self.job.units
 
     @property
     def request(self) -> tuple[int, ...]:
         """Request of one unit."""
-        return self.asked.request
+        return self.job.request
 
     @property
     def groups(self) -> int:
         """Bit set of node groups."""
-        return self.asked.groups
+        return self.job.groups
 
     @property
     def queue(self) -> str:
         """Queue."""
-        return self.asked.queue
+        return self.job.queue
 
     @property
     def user(self) -> str:
         """User."""
-        return self.asked.user
+        return self.job.user
 
 
 class Status(IntEnum):

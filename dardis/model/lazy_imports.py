@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import Any
 
 
-def found_when_used(package: str, homes: Mapping[str, Sequence[str]]) -> Callable[[str], Any]:
+def lazy_getattr(package: str, homes: Mapping[str, Sequence[str]]) -> Callable[[str], Any]:
     """A `__getattr__` for `package`. `homes` maps modules to names."""
     home_of = {name: f"{package}.{home}" for home, names in homes.items() for name in names}
 

@@ -14,7 +14,7 @@ BIND_COLUMNS = 7
 
 
 @value(frozen=True, slots=True)
-class Seek:
+class SeekQuery:
     """Find and reserve the earliest start of a job.
 
     Replaces a claim and queries over doubling windows, the first with `span` starts from `first` on.
@@ -34,7 +34,7 @@ class Seek:
 
 
 @value(frozen=True, slots=True)
-class Sought:
+class SeekResponse:
     """Reservation from `start` on; without nodes if no start exists."""
 
     start: int
@@ -45,7 +45,7 @@ class Sought:
 
 
 @value(frozen=True, slots=True)
-class Improve:
+class ImproveQuery:
     """Move jobs to earlier starts, in turn. Arrays have shape (jobs,), `request` (jobs, kinds)."""
 
     job: Ints
@@ -62,7 +62,7 @@ class Improve:
 
 
 @value(frozen=True, slots=True)
-class Improved:
+class ImproveResponse:
     """Moved jobs by index in the query, with new holdings."""
 
     place: Ints
@@ -74,7 +74,7 @@ class Improved:
 
 
 @value(frozen=True, slots=True)
-class Bind:
+class BindQuery:
     """Start these jobs now, in order, if possible. Only for the sole task manager.
 
     The first blocked job may reserve its earliest start.
@@ -86,7 +86,7 @@ class Bind:
     """Job that first releases its reservation; negative: none."""
     reserves: int
     """Code of the reserving side (`dardis.model.offer_rows`)."""
-    behind: bool
+    has_more_waiting: bool
     """Whether more jobs wait without a turn."""
     choice: int
     distinct: bool
@@ -96,7 +96,7 @@ class Bind:
 
 
 @value(frozen=True, slots=True)
-class Bound:
+class BindResponse:
     """Jobs that started or reserved."""
 
     jobs: Ints
@@ -107,7 +107,7 @@ class Bound:
     """Number of replaced queries."""
     blocked: int
     """Index of the blocked job if the task manager must reserve, or negative."""
-    told: int
+    notices: int
     """Number of replaced notices."""
     next_change: int
     """Next scheduled change."""
@@ -116,11 +116,11 @@ class Bound:
 class LocalNodes(Protocol):
     """All nodes of a machine. Calls act at time `now`."""
 
-    def seek(self, seek: Seek, now: int) -> Sought:
+    def seek(self, seek: SeekQuery, now: int) -> SeekResponse:
         """Reserve the earliest start of a job."""
 
-    def improve(self, improve: Improve, now: int) -> Improved:
+    def improve(self, improve: ImproveQuery, now: int) -> ImproveResponse:
         """Move jobs to earlier starts."""
 
-    def bind(self, bind: Bind, now: int) -> Bound:
+    def bind(self, bind: BindQuery, now: int) -> BindResponse:
         """Give late-binding jobs their turns."""

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from dardis.model.addresses import parts_of
+from dardis.model.addresses import split_hosts
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ _ASK, _ANSWER = _Hop(1, 1, 0), _Hop(0, 0, 1)
 """In messages: each takes one exclusive step."""
 
 
-def _gathered(children: Sequence[float], down: _Hop, up: _Hop, work: float) -> float:
+def _gather_ns(children: Sequence[float], down: _Hop, up: _Hop, work: float) -> float:
     """Time to ask children, work and collect answers."""
     now, ready = 0.0, []
     for child in children:
@@ -71,8 +71,8 @@ def _gathered(children: Sequence[float], down: _Hop, up: _Hop, work: float) -> f
     return now
 
 
-def _gathered_alike(children: int, child: float, down: _Hop, up: _Hop, work: float) -> float:
-    """`_gathered` for equal children."""
+def _gather_equal_ns(children: int, child: float, down: _Hop, up: _Hop, work: float) -> float:
+    """`_gather_ns` for equal children."""
     begun = children * down.send + work
     first = down.flight + down.receive + child + up.flight
     last = (children - 1) * down.send + first
@@ -86,11 +86,11 @@ def _of_tree(hosts: int, arity: int, down: _Hop, up: _Hop, work: float) -> float
     sizes = {hosts}
     while sizes:
         size = sizes.pop()
-        parts[size] = [last - first for first, last in parts_of(1, size, arity)]
+        parts[size] = [last - first for first, last in split_hosts(1, size, arity)]
         sizes.update(set(parts[size]) - parts.keys())
     cost: dict[int, float] = {}
     for size in sorted(parts):
-        cost[size] = _gathered([cost[part] for part in parts[size]], down, up, work)
+        cost[size] = _gather_ns([cost[part] for part in parts[size]], down, up, work)
     return cost[hosts]
 
 
@@ -107,7 +107,7 @@ def flat_chain(hosts: int, chosen: int) -> int:
 
 def tree_round_trip(hosts: int, arity: int) -> int:
     """Longest message chain through a tree and back."""
-    return int(_gathered([_of_tree(hosts, arity, _ASK, _ANSWER, 0.0)], _ASK, _ANSWER, 0.0))
+    return int(_gather_ns([_of_tree(hosts, arity, _ASK, _ANSWER, 0.0)], _ASK, _ANSWER, 0.0))
 
 
 def tree_chain(hosts: int, arity: int, chosen: int) -> int:
@@ -147,7 +147,7 @@ def sampled_round_ns(
     """
     down, up = _hop(network, cost, cost.ask_bytes), _hop(network, cost, cost.answer_bytes)
     work = cost.work_ns(nodes / (asked + 1))
-    span = _gathered_alike(asked, work, down, up, work) + cost.select_ns
+    span = _gather_equal_ns(asked, work, down, up, work) + cost.select_ns
     span += (chosen - 1) * down.send + down.flight + down.receive if chosen else 0.0
     busy = (asked + 1) * work + cost.select_ns + _handling_ns(network, cost, 2 * asked + chosen)
     return _on_cores(span, busy, asked + 1, cores)

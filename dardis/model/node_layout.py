@@ -22,7 +22,7 @@ from dardis.model.schedule import Schedule
 
 
 @dataclass(frozen=True)
-class LaidOut:
+class NodeLayout:
     """A machine with separate nodes for reservations."""
 
     machine: Platform
@@ -32,24 +32,24 @@ class LaidOut:
     queues: dict[str, tuple[int, int]]
     """Node range `[first, last)` by queue with a reservation."""
 
-    def standing_on(self, nodes: Sequence[int]) -> list[int]:
+    def with_reserved_nodes(self, nodes: Sequence[int]) -> list[int]:
         """The given own nodes, and all reserved nodes on them."""
         found: list[int] = np.flatnonzero(np.isin(self.node, nodes)).tolist()
         return found
 
-    def on_own_nodes(self, schedule: Schedule) -> Schedule:
+    def to_own_nodes(self, schedule: Schedule) -> Schedule:
         """Schedule with own nodes."""
         if not self.queues:
             return schedule
-        return _moved(schedule, lambda nodes, _: self.node[nodes])
+        return _map_nodes(schedule, lambda nodes, _: self.node[nodes])
 
-    def on_stand_ins(self, schedule: Schedule) -> Schedule:
+    def to_reserved_nodes(self, schedule: Schedule) -> Schedule:
         """Replace own nodes by reserved nodes of each job's queue, if any."""
         if not self.queues:
             return schedule
-        return _moved(schedule, self._stand_ins)
+        return _map_nodes(schedule, self._reserved_nodes)
 
-    def _stand_ins(self, nodes: Integers, queue: NDArray[np.str_]) -> Ints:
+    def _reserved_nodes(self, nodes: Integers, queue: NDArray[np.str_]) -> Ints:
         found = nodes.astype(np.int64)
         for name, (first, last) in self.queues.items():
             mine = np.flatnonzero(queue == name)
@@ -59,7 +59,7 @@ class LaidOut:
         return found
 
 
-def _moved(schedule: Schedule, move: Callable[[Integers, NDArray[np.str_]], Ints]) -> Schedule:
+def _map_nodes(schedule: Schedule, move: Callable[[Integers, NDArray[np.str_]], Ints]) -> Schedule:
 
     def moved(placed: Placements, queue: Sequence[str]) -> Placements:
         nodes = move(placed.nodes, np.asarray(queue)[placed.job_of])
@@ -71,12 +71,12 @@ def _moved(schedule: Schedule, move: Callable[[Integers, NDArray[np.str_]], Ints
     return replace(schedule, placed=moved(schedule.placed, schedule.queue), parts=parts)
 
 
-def lay_out(platform: Platform) -> LaidOut:
+def make_layout(platform: Platform) -> NodeLayout:
     """Lay out the machine for schedulers."""
     count = platform.node_count
     own = np.arange(count)
     if not platform.reservations:
-        return LaidOut(platform, own, {})
+        return NodeLayout(platform, own, {})
     groups, windows, nodes = list(platform.groups), list(platform.maintenance), [own]
     queues: dict[str, tuple[int, int]] = {}
     groups_of: dict[str, tuple[int, ...]] = {}
@@ -84,10 +84,10 @@ def lay_out(platform: Platform) -> LaidOut:
     for reservation in platform.reservations:
         first = last = sum(map(len, nodes))
         groups_of[reservation.queue] = ()
-        kept = reservation.kept(platform.capacity, platform.kinds).tolist()
+        kept = reservation.reserved_amounts(platform.capacity, platform.kinds).tolist()
         for group, some in _by_group(platform, reservation).items():
             amounts = tuple(kept[some[0]])
-            windows += _kept(platform, reservation, some, amounts)
+            windows += _reserved_windows(platform, reservation, some, amounts)
             groups_of[reservation.queue] += (len(groups),)
             resources = dict(zip(platform.kinds, amounts, strict=True))
             groups.append(NodeGroup(f"{reservation.name}/{platform.groups[group].prefix}", len(some), resources))
@@ -96,7 +96,7 @@ def lay_out(platform: Platform) -> LaidOut:
         gaps[reservation.queue] = tuple(_gaps(reservation))
         closed = gaps[reservation.queue] if reservation.stands else [(BEFORE_ALL, reservation.spans[-1][1] + 1)]
         windows += [Maintenance(tuple(range(first, last)), *span) for span in closed]
-        windows += _failed(platform, dict(zip(reservation.nodes, range(first, last), strict=True)))
+        windows += _failed_windows(platform, dict(zip(reservation.nodes, range(first, last), strict=True)))
         queues[reservation.queue] = first, last
     others = tuple(range(len(platform.groups)))
     seen = tuple(
@@ -115,7 +115,7 @@ def lay_out(platform: Platform) -> LaidOut:
         reservations=(),
         kept_groups=len(groups) - len(platform.groups),
     )
-    return LaidOut(machine, np.concatenate(nodes), queues)
+    return NodeLayout(machine, np.concatenate(nodes), queues)
 
 
 def _by_group(platform: Platform, reservation: Reservation) -> dict[int, tuple[int, ...]]:
@@ -125,7 +125,7 @@ def _by_group(platform: Platform, reservation: Reservation) -> dict[int, tuple[i
     return {group: tuple(some) for group, some in found.items()}
 
 
-def _kept(
+def _reserved_windows(
     platform: Platform, reservation: Reservation, nodes: tuple[int, ...], amounts: tuple[int, ...]
 ) -> Iterator[Maintenance]:
     """Capacity lost to other jobs while the reservation holds and nodes are open."""
@@ -137,7 +137,7 @@ def _kept(
             yield from (Maintenance(tuple(some), *span, amounts) for span in spans)
 
 
-def _failed(platform: Platform, stands_for: dict[int, int]) -> Iterator[Maintenance]:
+def _failed_windows(platform: Platform, stands_for: dict[int, int]) -> Iterator[Maintenance]:
     for window in platform.maintenance:
         nodes = tuple(sorted(stands_for[node] for node in window.nodes if node in stands_for))
         if nodes and window.less is None:
@@ -157,7 +157,7 @@ def _gaps(reservation: Reservation) -> list[tuple[int, int]]:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class LayoutPartition:
     """A part of a laid-out machine without shared jobs, as a machine."""
 
     machine: Platform
@@ -165,18 +165,22 @@ class Part:
     first_node: int
 
 
-def parts(machine: Platform) -> dict[str, Part]:
+def layout_partitions(machine: Platform) -> dict[str, LayoutPartition]:
     """Parts by queue; `""` for jobs without a reservation."""
     own = len(machine.groups) - machine.kept_groups
-    found = {"": _part(machine, range(own), [queue for queue in machine.queues if (queue.groups or (0,))[0] < own])}
+    found = {
+        "": _layout_partition(
+            machine, range(own), [queue for queue in machine.queues if (queue.groups or (0,))[0] < own]
+        )
+    }
     for queue in machine.queues:
         if queue.groups and queue.groups[0] >= own:
-            part = _part(machine, queue.groups, [replace(queue, groups=None)])
+            part = _layout_partition(machine, queue.groups, [replace(queue, groups=None)])
             found[queue.name] = replace(part, machine=replace(part.machine, ends=queue.stopped[-1][0]))
     return found
 
 
-def _part(machine: Platform, groups: Sequence[int], queues: Sequence[Queue]) -> Part:
+def _layout_partition(machine: Platform, groups: Sequence[int], queues: Sequence[Queue]) -> LayoutPartition:
     some = machine.groups[groups[0] : groups[-1] + 1]
     first = sum(group.count for group in machine.groups[: groups[0]])
     nodes = range(first, first + sum(group.count for group in some))
@@ -187,4 +191,4 @@ def _part(machine: Platform, groups: Sequence[int], queues: Sequence[Queue]) -> 
     ]
     named: dict[str, Any] = {"partitions": {}, "more_sets": ()} if groups[0] else {}
     part = replace(machine, groups=some, maintenance=tuple(windows), queues=tuple(queues), kept_groups=0, **named)
-    return Part(part, groups[0], first)
+    return LayoutPartition(part, groups[0], first)

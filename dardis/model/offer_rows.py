@@ -23,7 +23,7 @@ BEST_KEY, BEST_NODE, BEST_UNITS, BEST_INCARNATION = range(4)
 BEST_COLUMNS = 4
 
 
-class Asks(NamedTuple):
+class OfferQueries(NamedTuple):
     """A batch of queries with shape (asks,), `request` (asks, kinds). A negative quota requests all runs."""
 
     job: Ints
@@ -46,22 +46,22 @@ NODE_CHOICES = {
     NodeChoice.BEST_FIT: BEST_FIT, NodeChoice.WORST_FIT: WORST_FIT, NodeChoice.RANDOM: ANY_NODE,
     NodeChoice.FIRST_FIT: FIRST_FIT, NodeChoice.CONTIGUOUS: CONTIGUOUS,
 }  # fmt: skip
-NOBODY_RESERVES, HOST_RESERVES, ASKER_RESERVES = range(3)
+NONE_RESERVES, HOST_RESERVES, MANAGER_RESERVES = range(3)
 """Reserving side for the first blocked job."""
 
 
 TAG, LENGTH, NUMBERS = range(3)
 """Header positions of a block, then numbers."""
-ASK_TAG, SUMS_TAG, CANDIDATES_TAG = 0, 19, 20
+QUERY_TAG, SUMS_TAG, CANDIDATES_TAG = 0, 19, 20
 
 ROUND, GENERATOR, GRAIN, BINDS, HELD_ONLY, AS_IF_UP, WANT, EARLIEST, CHOICE, DISTINCT = range(NUMBERS, NUMBERS + 10)
 """Positions of a query's numbers; rounds have the same position in answers."""
-ASK_NUMBERS = 10
+QUERY_NUMBERS = 10
 (
     JOB, DRAW_KEY, FIRST_START, LAST_START, WALLTIME, UNITS, QUOTA, GROUPS, REQUEST, SAMPLE_OFFSET, SAMPLE, NEEDED,
     START,
 ) = range(13)  # fmt: skip
-ASK_ARRAYS = 13
+QUERY_ARRAYS = 13
 
 HOSTS, HORIZON, LAST_END, DOWN_UNTIL = range(NUMBERS + 1, NUMBERS + 5)
 """Positions of an answer's other numbers: all for sums, the first for candidates."""

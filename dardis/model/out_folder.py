@@ -33,16 +33,16 @@ _ATTEMPTS = 100
 class OutFolder:
     """A kind of folder: description, permitted file names, and seal.
 
-    With `mark`, exactly the folders with this file are of this kind.
+    With `state_file`, exactly the folders with this file are of this kind.
     """
 
-    what: str
+    description: str
     files: tuple[str, ...]
-    seal: str
-    mark: str | None = None
+    last_file: str
+    state_file: str | None = None
 
     @contextmanager
-    def held(self, out: Path, *, force: bool) -> Iterator[None]:
+    def lock(self, out: Path, *, force: bool) -> Iterator[None]:
         """Create and lock the folder during the block; a failed block removes a new folder.
 
         Raises InputError if the folder cannot be created, is locked, or holds files that `force` may not replace.
@@ -68,7 +68,7 @@ class OutFolder:
             raise
 
     @contextmanager
-    def written_together(self, out: Path) -> Iterator[Path]:
+    def replace_files(self, out: Path) -> Iterator[Path]:
         """Yield a temporary folder; after a successful block, its files replace the files of `out`.
 
         Requires the lock. Raises OSError.
@@ -87,21 +87,23 @@ class OutFolder:
 
     def check_finished(self, folder: Path, otherwise: str = "") -> None:
         """Raise InputError with advice if a result is unfinished."""
-        if not (folder / self.seal).exists() and any((folder / name).exists() for name in self.files):
-            found = f"is not finished ({self.what} without {self.seal})"
+        if not (folder / self.last_file).exists() and any((folder / name).exists() for name in self.files):
+            found = f"is not finished ({self.description} without {self.last_file})"
             raise InputError(folder, found, f"a folder whose command has ended: call it again, with --force{otherwise}")
 
     def _check(self, out: Path, *, force: bool) -> None:
         found = {path.name for path in out.iterdir() if not self._is_leftover(path.name) and not _holds_charts(path)}
-        ours = self.mark in found if self.mark else found <= set(self.files)
+        ours = self.state_file in found if self.state_file else found <= set(self.files)
         if found and not ours:
-            raise InputError(f"--out {out}", f"holds something else than {self.what}", "an empty folder")
+            raise InputError(f"--out {out}", f"holds something else than {self.description}", "an empty folder")
         if found and not force:
-            raise InputError(f"--out {out}", "is not empty", f"an empty folder, or --force to replace {self.what}")
+            raise InputError(
+                f"--out {out}", "is not empty", f"an empty folder, or --force to replace {self.description}"
+            )
 
     def _is_leftover(self, name: str) -> bool:
         whole = partly_written(name)
-        ours = whole is not None and whole in {*self.files, self.mark}
+        ours = whole is not None and whole in {*self.files, self.state_file}
         return ours or name == LOCK_FILE or name.startswith(PART_PREFIX)
 
     def _remove_leftovers(self, out: Path) -> None:
@@ -110,19 +112,19 @@ class OutFolder:
                 shutil.rmtree(path) if path.is_dir() else path.unlink()
 
     def _put_in_place(self, part: Path, out: Path) -> None:
-        if not (part / self.seal).exists():
-            raise FileNotFoundError(errno.ENOENT, "was not written", str(part / self.seal))
-        (out / self.seal).unlink(missing_ok=True)
+        if not (part / self.last_file).exists():
+            raise FileNotFoundError(errno.ENOENT, "was not written", str(part / self.last_file))
+        (out / self.last_file).unlink(missing_ok=True)
         if _holds_charts(out / CHARTS):
             shutil.rmtree(out / CHARTS)
         for name in self.files:
-            if name == self.seal:
+            if name == self.last_file:
                 continue
             if (part / name).exists():
                 (part / name).replace(out / name)
             else:
                 (out / name).unlink(missing_ok=True)
-        (part / self.seal).replace(out / self.seal)
+        (part / self.last_file).replace(out / self.last_file)
 
 
 def _holds_charts(path: Path) -> bool:
@@ -132,9 +134,9 @@ def _holds_charts(path: Path) -> bool:
 def _make_and_lock(out: Path, lock: ExitStack) -> None:
     for attempt in range(_ATTEMPTS):
         try:
-            with _interrupted_later():
+            with _delay_interrupts():
                 out.mkdir(parents=True, exist_ok=True)
-                lock.enter_context(locked(out, f"--out {out}"))
+                lock.enter_context(lock_folder(out, f"--out {out}"))
             return
         except FileNotFoundError:  # removed meanwhile by a failed process
             if attempt == _ATTEMPTS - 1:
@@ -142,7 +144,7 @@ def _make_and_lock(out: Path, lock: ExitStack) -> None:
 
 
 @contextmanager
-def _interrupted_later() -> Iterator[None]:
+def _delay_interrupts() -> Iterator[None]:
     """Delay interrupts until after the block, where files could be left."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
@@ -157,10 +159,10 @@ _NO_LOCKS: Final = frozenset({errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP})
 
 
 @contextmanager
-def locked(folder: Path, place: object, name: str = LOCK_FILE) -> Iterator[None]:
+def lock_folder(folder: Path, place: object, name: str = LOCK_FILE) -> Iterator[None]:
     """Lock an existing folder during the block by a file of this name. Raises InputError if locked, and OSError."""
     path = folder / name
-    lock = _taken(path, place)
+    lock = _acquire_lock(path, place)
     try:
         yield
     finally:
@@ -173,7 +175,7 @@ def locked(folder: Path, place: object, name: str = LOCK_FILE) -> Iterator[None]
             os.close(lock)
 
 
-def _taken(path: Path, place: object) -> int:
+def _acquire_lock(path: Path, place: object) -> int:
     while True:
         lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o666)
         try:
@@ -213,10 +215,12 @@ RUN_FOLDER: Final = OutFolder(
     "a run",
     ("jobs.csv", "metrics.json", "metrics_by.csv", "profile.csv", "power.csv", "switching.csv", "decisions.csv",
      "expectations.csv", "solver.csv", "report.html", "run.json"),
-    seal="run.json",
+    last_file="run.json",
 )  # fmt: skip
 SCALE_FOLDER: Final = OutFolder(
-    "scale experiments", ("scale.csv", "predictions.csv", "faults.csv", "report.html", "scale.json"), seal="scale.json"
+    "scale experiments",
+    ("scale.csv", "predictions.csv", "faults.csv", "report.html", "scale.json"),
+    last_file="scale.json",
 )
 COMPARISON_FOLDER: Final = OutFolder(
     "a comparison",
@@ -232,8 +236,8 @@ COMPARISON_FOLDER: Final = OutFolder(
         "report.html",
         "compare.csv",
     ),
-    seal="compare.csv",
-    mark="compare.json",
+    last_file="compare.csv",
+    state_file="compare.json",
 )
 PLAN_FOLDER: Final = OutFolder(
     "a plan",
@@ -247,7 +251,7 @@ PLAN_FOLDER: Final = OutFolder(
         "report.html",
         "run.json",
     ),
-    seal="run.json",
+    last_file="run.json",
 )
 LOOP_FOLDER: Final = OutFolder(
     "days under the loop",
@@ -263,5 +267,5 @@ LOOP_FOLDER: Final = OutFolder(
         "report.html",
         "run.json",
     ),
-    seal="run.json",
+    last_file="run.json",
 )

@@ -15,8 +15,8 @@ from dardis.model.errors import InputError
 from dardis.model.job import FOREVER, Job
 from dardis.model.moments import united
 from dardis.model.node_sets import MAX_DIRECT, NodeSets, bits_of
-from dardis.model.pue_table import Rows
-from dardis.model.queues import ALWAYS, Hours, PrimeTime, Queue, Reservation, Starts
+from dardis.model.pue_table import RowChoice
+from dardis.model.queues import ALWAYS, Hours, PermittedStarts, PrimeTime, Queue, Reservation
 from dardis.model.resources import (
     CORES,
     MAX_GROUPS,
@@ -99,7 +99,7 @@ class Facility:
 
     cooling: Text | None = None
     """`air`, `hybrid`, or a PUE table file."""
-    cooling_rows: Rows = Rows.NEAREST
+    cooling_rows: RowChoice = RowChoice.NEAREST
     cooling_design_w: Above0 | None = None
     prices: Text | float | None = None
     """File, or price per kWh."""
@@ -189,7 +189,7 @@ class Platform:
         return tuple(names)
 
     @property
-    def says_of_power(self) -> bool:
+    def has_power_data(self) -> bool:
         """Whether power or money data exist."""
         return self.facility.stated or any(group.power is not None for group in self.groups)
 
@@ -290,26 +290,26 @@ class Platform:
         """Rejection reason of a job without a start before `last_start`."""
         return f"has not started in time to end within reservation {self.reservation_of[job.queue].name}"
 
-    def judged_by(self, job: Job) -> str:
+    def reservation_note(self, job: Job) -> str:
         """Addition to rejection reasons of jobs limited to a reservation, or ""."""
         reservation = self.reservation_of.get(job.queue)
         return "" if reservation is None else f"; it has only what reservation {reservation.name} keeps"
 
     @cached_property
-    def hours(self) -> dict[str, Starts]:
+    def hours(self) -> dict[str, PermittedStarts]:
         """Permitted starts by queue, unless always open. Raises ValueError if `needs_calendar`."""
         closed = {}
         for queue in self.queues:
             out_of_hours = self.prime.closed(queue.hours) if self.prime is not None else ()
             if queue.stopped or out_of_hours:
-                closed[queue.name] = Starts((*queue.stopped, *out_of_hours))
+                closed[queue.name] = PermittedStarts((*queue.stopped, *out_of_hours))
         return closed
 
     def hours_of(self, queue: str) -> int:
         """Number of a queue in `hours`, from 1; 0: always open."""
         return [*self.hours].index(queue) + 1 if queue in self.hours else 0
 
-    def starts_of(self, queue: str) -> Starts:
+    def starts_of(self, queue: str) -> PermittedStarts:
         """Permitted starts of a queue."""
         return self.hours.get(queue, ALWAYS)
 

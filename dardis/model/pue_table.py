@@ -11,7 +11,7 @@ from dardis.model.arrays import Floats
 from dardis.model.errors import InputError
 
 
-class Rows(StrEnum):
+class RowChoice(StrEnum):
     """Choice for a temperature between two rows."""
 
     NEAREST = "nearest"
@@ -31,7 +31,7 @@ class PueTable:
     temps_c: Floats
     it_w: Floats
     pue: Floats
-    rows: Rows = Rows.NEAREST
+    rows: RowChoice = RowChoice.NEAREST
     name: str = "PUE table"
 
     def __post_init__(self) -> None:
@@ -61,7 +61,7 @@ class PueTable:
         """Cooling power (W) elementwise. Raises InputError outside the table."""
         temp, load = np.broadcast_arrays(np.asarray(temp_c, dtype=float), np.asarray(it_w, dtype=float))
         self._check(temp, load)
-        if self.rows is Rows.NEAREST or len(self.temps_c) == 1:
+        if self.rows is RowChoice.NEAREST or len(self.temps_c) == 1:
             middles = (self.temps_c[1:] + self.temps_c[:-1]) / 2
             return self._along(np.searchsorted(middles, temp, side="right"), load)
         row = np.clip(np.searchsorted(self.temps_c, temp, side="right") - 1, 0, len(self.temps_c) - 2)
@@ -70,7 +70,7 @@ class PueTable:
 
     def _reach(self, last: int, neighbour: int) -> float:
         edge = float(self.temps_c[last])
-        if self.rows is Rows.INTERPOLATE or len(self.temps_c) == 1:
+        if self.rows is RowChoice.INTERPOLATE or len(self.temps_c) == 1:
             return edge
         return edge + (edge - float(self.temps_c[neighbour])) / 2
 

@@ -83,7 +83,7 @@ def _moment(day: date, second: int, zone: ZoneInfo) -> int:
     return int(shown.astimezone(UTC).timestamp())
 
 
-class Starts:
+class PermittedStarts:
     """Permitted starts: all times outside some spans `[start, end)`, on the trace's clock."""
 
     def __init__(self, closed: Iterable[tuple[int, int]]) -> None:
@@ -116,7 +116,7 @@ class Starts:
         return self.edges[place] if place < len(self.edges) else FOREVER
 
 
-ALWAYS = Starts(())
+ALWAYS = PermittedStarts(())
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +147,7 @@ class Queue:
     def refusal(self, job: Job, kinds: tuple[str, ...]) -> str:
         """Reason for refusing a job, or "". All requests must fit."""
         if len(job.requests) > 1:
-            return next(filter(None, (self.refusal(job.taking(i), kinds) for i in range(len(job.requests)))), "")
+            return next(filter(None, (self.refusal(job.with_request(i), kinds) for i in range(len(job.requests)))), "")
         if self.max_units is not None and job.units > self.max_units:
             return f"asks for {job.units} units, queue {self.name} takes {self.max_units} at most"
         if self.max_walltime_s is not None and job.walltime > self.max_walltime_s:
@@ -189,7 +189,7 @@ class Reservation:
             return f"asks for {job.least_walltime} s, and reservation {self.name} is not free for so long any more"
         return ""
 
-    def kept(self, capacity: Ints, kinds: tuple[str, ...]) -> Ints:
+    def reserved_amounts(self, capacity: Ints, kinds: tuple[str, ...]) -> Ints:
         """Reserved amounts, shape (nodes, kinds)."""
         found = np.zeros_like(capacity)
         nodes = list(self.nodes)

@@ -75,7 +75,7 @@ LATEST = 1 << 40
 """Maximum distance of times from 0, in s."""
 BEFORE_ALL = -(1 << 41)
 """Before every time in files."""
-NOBODY_KNOWS = 1 << 50
+UNKNOWN_END = 1 << 50
 """Unknown end: later than all times in files."""
 MAX_GROUPS = 1 << 14
 MOST_NODES = 10_000_000
@@ -85,7 +85,7 @@ LARGEST_CORES = 1 << 20
 
 Time = Annotated[int, Ge(-LATEST), Le(LATEST)]
 Seconds = Annotated[int, Ge(0), Le(LATEST)]
-Edge = Annotated[int, Ge(BEFORE_ALL), Le(NOBODY_KNOWS)]
+Edge = Annotated[int, Ge(BEFORE_ALL), Le(UNKNOWN_END)]
 Count = Annotated[int, Ge(0), Le(LATEST)]
 Limit = Annotated[int, Ge(1), Le(LATEST)]
 Priority = Annotated[int, Ge(-1_000_000), Le(1_000_000)]

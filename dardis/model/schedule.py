@@ -76,7 +76,7 @@ class Schedule:
             kinds=self.kinds, **columns, units=units, request=request, placed=placed, queue=queue, user=user
         )
 
-    def asked_of(self, kind: str) -> Ints:
+    def requested_total(self, kind: str) -> Ints:
         """Total request of a kind per job, shape (jobs,)."""
         place = self.kinds.index(kind)
         if self.parts is None:

@@ -34,7 +34,7 @@ class Series:
         """Shift the series by `by` seconds."""
         return replace(self, edges=self.edges + by)
 
-    def held(self, until: int, most_s: int) -> Series:
+    def extend_last(self, until: int, most_s: int) -> Series:
         """Extend the last value to `until` if at most `most_s` is missing."""
         if not 0 < until - self.end <= most_s:
             return self

@@ -15,7 +15,7 @@ from dardis.kernels.profile import DONE
 from dardis.kernels.rows import Rows
 from dardis.model.arrays import Bools, Ints
 from dardis.model.errors import ProtocolError
-from dardis.model.local_queries import Bind
+from dardis.model.local_queries import BindQuery
 
 FIRST_JOBS = 256
 
@@ -48,7 +48,7 @@ class PoolLateBinder:
         self._at: Ints = np.zeros(9, dtype=np.int64)
         self._got: Ints = np.zeros((FIRST_JOBS, 5), dtype=np.int64)
 
-    def take(self, question: Bind, changed: Bools, since: int, seed: int, now: int) -> int:
+    def take(self, question: BindQuery, changed: Bools, since: int, seed: int, now: int) -> int:
         """Give jobs turns up to the first that the asker reserves for; return its place, or -1.
 
         `changed`: nodes changed since the publication at `since`.
@@ -70,7 +70,7 @@ class PoolLateBinder:
         at[late_order.HEAD] = -1
         while True:
             wanted = late_order.BindTask(
-                pool.books, changed, at, self._got, since, jobs, question.reserves, question.behind
+                pool.books, changed, at, self._got, since, jobs, question.reserves, question.has_more_waiting
             )
             outcome = placer.run(late_order.bind, self._queue, wanted, now)
             if outcome == late_order.BOOKS_FULL:

@@ -18,7 +18,15 @@ from dardis.model.addresses import FIRST_HOST, HostId, JobId, ManagerAddress
 from dardis.model.arrays import Ints
 from dardis.model.errors import ProtocolError
 from dardis.model.job import FOREVER
-from dardis.model.local_queries import BIND_COLUMNS, Bind, Bound, Improve, Improved, Seek, Sought
+from dardis.model.local_queries import (
+    BIND_COLUMNS,
+    BindQuery,
+    BindResponse,
+    ImproveQuery,
+    ImproveResponse,
+    SeekQuery,
+    SeekResponse,
+)
 from dardis.model.placements import offsets_of
 from dardis.model.platform import Maintenance, Platform
 from dardis.model.target import DesiredProfile
@@ -169,16 +177,16 @@ class NodePool:
     # ------------------------------------------------------------------------------------------------------------------
     # Direct calls by a task manager of this process.
 
-    def seek(self, seek: Seek, now: int) -> Sought:
+    def seek(self, seek: SeekQuery, now: int) -> SeekResponse:
         """Reserve a job's earliest start."""
         start, nodes, units, rounds = self.state.seek(seek, self._seed, now)
         if len(nodes):
             attempt = seek.attempt + rounds - 1
             claim = Claim(attempt, nodes - self.state.first, units, seek.request, start, start + seek.walltime, True)
             self._claims[seek.job] = claim
-        return Sought(start, nodes, units, rounds)
+        return SeekResponse(start, nodes, units, rounds)
 
-    def improve(self, improve: Improve, now: int) -> Improved:
+    def improve(self, improve: ImproveQuery, now: int) -> ImproveResponse:
         """Move jobs to earlier starts on their nodes."""
         numbers, attempts = improve.job.tolist(), improve.attempt.tolist()
         if not self._claims.keys() >= set(numbers):
@@ -201,9 +209,11 @@ class NodePool:
             )  # fmt: skip
             refuser[i] = -1
         self._refusers.update(zip(numbers, refuser.tolist(), strict=True))
-        return Improved(moved, starts, np.array(offset, dtype=np.int64), np.concatenate(nodes), np.concatenate(units))
+        return ImproveResponse(
+            moved, starts, np.array(offset, dtype=np.int64), np.concatenate(nodes), np.concatenate(units)
+        )
 
-    def bind(self, bind: Bind, now: int) -> Bound:
+    def bind(self, bind: BindQuery, now: int) -> BindResponse:
         """Give late-binding jobs turns; nodes are numbered from 0."""
         told = 0
         if bind.dropped >= 0:

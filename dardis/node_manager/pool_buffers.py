@@ -24,8 +24,8 @@ from dardis.kernels.placer import FEWEST_OFFERS
 from dardis.kernels.round_kernel import RoundResults
 from dardis.model.arrays import Ints
 from dardis.model.errors import ProtocolError
-from dardis.model.local_queries import Seek
-from dardis.model.offer_rows import Asks
+from dardis.model.local_queries import SeekQuery
+from dardis.model.offer_rows import OfferQueries
 from dardis.wire import messages as say
 
 _NONE: Ints = np.zeros(0, dtype=np.int64)
@@ -50,13 +50,13 @@ class SingleSeek:
         self._columns = np.empty((8, 1), dtype=np.int64)
         self._request = np.empty((1, kinds), dtype=np.int64)
         job, draw_key, first, last, walltime, units, quota, groups = self._columns
-        asks = Asks(job, draw_key, first, last, walltime, units, quota, groups, self._request)
+        asks = OfferQueries(job, draw_key, first, last, walltime, units, quota, groups, self._request)
         self.batch = QueryBatch(
             asks, HeldReservations(_ZEROS, _NONE, _NONE, _ZEROS, _ZEROS), QueriedNodes(_NONE, _NONE, _NONE)
         )
         self.found = make_results(np.array([0, nodes], dtype=np.int64), _NONE)
 
-    def put(self, seek: Seek) -> None:
+    def put(self, seek: SeekQuery) -> None:
         """Write a request."""
         self._columns[:, 0] = (
             seek.job, seek.attempt, seek.first, seek.first, seek.walltime, seek.units, -1, seek.groups

@@ -32,8 +32,8 @@ from dardis.model.addresses import JobId, child_counts
 from dardis.model.arrays import Ints, value
 from dardis.model.errors import ProtocolError
 from dardis.model.job import FOREVER, NO_TIME
-from dardis.model.local_queries import Bind, Bound, Improve, Seek
-from dardis.model.offer_rows import BEST_COLUMNS, FIRST, OFFER_COLUMNS, STEP_COLUMNS, SUMS, WANT, Asks
+from dardis.model.local_queries import BindQuery, BindResponse, ImproveQuery, SeekQuery
+from dardis.model.offer_rows import BEST_COLUMNS, FIRST, OFFER_COLUMNS, STEP_COLUMNS, SUMS, WANT, OfferQueries
 from dardis.model.platform import Platform
 from dardis.model.schedule import boot_and_shutdown
 from dardis.model.target import DesiredProfile
@@ -185,7 +185,7 @@ class PoolState(NodeProfiles):
         last, self._published = self._published, now
         return published_profiles.count_changed(self.profiles, last, now, self._changed)
 
-    def bind(self, question: Bind, told: int, seed: int, now: int) -> Bound:
+    def bind(self, question: BindQuery, told: int, seed: int, now: int) -> BindResponse:
         """Start late-binding jobs, and reserve for the first other; `told` nodes have published."""
         if self._turns is None:
             from dardis.node_manager.late_binding import PoolLateBinder
@@ -198,7 +198,7 @@ class PoolState(NodeProfiles):
         jobs, nodes, units, rounds, more_told, longest = turns.outcome()
         self._longest_seen = max(self._longest_seen, longest)
         self._open_nodes.note_changed(nodes)
-        return Bound(jobs, nodes, units, rounds, blocked, told + more_told, self.next_change(now))
+        return BindResponse(jobs, nodes, units, rounds, blocked, told + more_told, self.next_change(now))
 
     def next_change(self, now: int) -> int:
         """Next change of capacity or desired profile."""
@@ -236,7 +236,7 @@ class PoolState(NodeProfiles):
         """Return (rows, offset) of the offers."""
         return self._put(ask, held, seed, now, offers.run_write_offers)
 
-    def seek(self, seek: Seek, seed: int, now: int) -> tuple[int, Ints, Ints, int]:
+    def seek(self, seek: SeekQuery, seed: int, now: int) -> tuple[int, Ints, Ints, int]:
         """Reserve and book a job's earliest start; return start, nodes (none: not found), units and rounds."""
         single, needed = self._single, min(seek.units, self.count)
         if needed > single.nodes:
@@ -256,14 +256,16 @@ class PoolState(NodeProfiles):
         self._note_changed(nodes if self.first == 0 else nodes - self.first)
         return int(found.start[0]), nodes, units, int(found.rounds[0])
 
-    def improve(self, improve: Improve, held: HeldReservations, refuser: Ints, seed: int, now: int) -> RoundResults:
+    def improve(
+        self, improve: ImproveQuery, held: HeldReservations, refuser: Ints, seed: int, now: int
+    ) -> RoundResults:
         """Move jobs to earlier starts on their nodes; `start` is `NONE` for others.
 
         `refuser`: by job, place of the node that last refused.
         """
         jobs = len(improve.job)
         walltime = held.end - held.start
-        asks = Asks(
+        asks = OfferQueries(
             improve.job, improve.first, improve.first, improve.last, walltime, improve.units,
             np.full(jobs, -1, dtype=np.int64), improve.groups, improve.request,
         )  # fmt: skip
@@ -275,7 +277,7 @@ class PoolState(NodeProfiles):
         return found
 
     def _run_round(
-        self, how: Seek | Improve, batch: QueryBatch, found: RoundResults, seed: int, now: int, span: int,
+        self, how: SeekQuery | ImproveQuery, batch: QueryBatch, found: RoundResults, seed: int, now: int, span: int,
         changes: Changes,
         openings: FreeCapacityIndex,
     ) -> int:  # fmt: skip

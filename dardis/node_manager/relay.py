@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dardis.kernels.relay_blocks import is_summable, join_blocks
-from dardis.model.addresses import HostId, ManagerAddress, parts_of
+from dardis.model.addresses import HostId, ManagerAddress, split_hosts
 from dardis.node_manager.pool import NodePool
 from dardis.wire import messages as say
 from dardis.wire.codec import decode_nested, encode_nested
@@ -65,7 +65,7 @@ class RelayingHost:
         known = self._open.get((relay.origin, relay.serial))
         if known is not None:  # duplicated or repeated
             return [] if known.answer is None else [self._up(relay, known.answer)]
-        parts = parts_of(self._host + 1, relay.last, relay.arity, relay.dead_hosts.tolist())
+        parts = split_hosts(self._host + 1, relay.last, relay.arity, relay.dead_hosts.tolist())
         effects: list[Effect] = [
             Send(host, self._forward(relay, host, host, 0, relay.expires))
             for host in self._replaced_hosts(relay, parts)

@@ -9,7 +9,7 @@ from typing import Final, Protocol
 import numpy as np
 
 from dardis.model.arrays import Floats
-from dardis.model.pue_table import PueTable, Rows
+from dardis.model.pue_table import PueTable, RowChoice
 
 
 def input_ratio(water_c: Floats | float, air_c: Floats | float) -> Floats:
@@ -185,7 +185,7 @@ class HybridPlant:
 
 
 __all__ = [
-    "AirPlant", "Cooling", "HybridPlant", "Plant", "PueTable", "Rows", "beyond_calibration", "modelled", "pue_of",
+    "AirPlant", "Cooling", "HybridPlant", "Plant", "PueTable", "RowChoice", "beyond_calibration", "modelled", "pue_of",
     "table_of",
 ]  # fmt: skip
 
@@ -236,7 +236,7 @@ def pue_of(cooling: Cooling, temp_c: float, it_w: float) -> float:
     return 1.0 + float(cooling.watts(temp_c, it_w)) / it_w
 
 
-def table_of(cooling: Cooling, temps_c: Floats, it_w: Floats, rows: Rows = Rows.NEAREST) -> PueTable:
+def table_of(cooling: Cooling, temps_c: Floats, it_w: Floats, rows: RowChoice = RowChoice.NEAREST) -> PueTable:
     """PUE table at temperatures (°C) and IT powers (W, above 0)."""
     cool_w = cooling.watts(temps_c[:, np.newaxis], it_w[np.newaxis, :])
     return PueTable(temps_c, it_w, 1.0 + cool_w / it_w, rows)

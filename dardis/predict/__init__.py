@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dardis.model.addresses import JobId
 from dardis.model.choices import Expecting
 from dardis.predict.base import Prediction, Predictor
-from dardis.predict.learned import Learned
-from dardis.predict.recent import LastAlike, LastTwoOnline, Real, Walltime
+from dardis.predict.learned import ForestPredictor
+from dardis.predict.recent import LastTwoPredictor, RealRuntimePredictor, SimilarJobPredictor, WalltimePredictor
 
 __all__ = ["Prediction", "Predictor", "new_predictor"]
 
@@ -17,12 +17,12 @@ def new_predictor(expecting: Expecting, durations: Mapping[JobId, int], seed: in
     """Predictor without history; only `real` uses `durations` (s)."""
     match expecting:
         case Expecting.WALLTIME:
-            return Walltime()
+            return WalltimePredictor()
         case Expecting.LAST_TWO:
-            return LastTwoOnline()
+            return LastTwoPredictor()
         case Expecting.DATA_DRIVEN:
-            return LastAlike()
+            return SimilarJobPredictor()
         case Expecting.LEARNED:
-            return Learned(seed)
+            return ForestPredictor(seed)
         case Expecting.REAL:
-            return Real(durations)
+            return RealRuntimePredictor(durations)

@@ -27,7 +27,7 @@ class Predictor(Protocol):
         ...
 
 
-def within(job: Job, seconds: float) -> int:
+def clip_duration(job: Job, seconds: float) -> int:
     """Clip to 1 s … walltime."""
     return max(min(int(seconds), job.walltime), 1)
 
@@ -40,7 +40,7 @@ STEPS = (
 """Seconds added by successive corrections; then the walltime holds."""
 
 
-def corrected(predicted: int, walltime: int, elapsed: int) -> int:
+def raise_prediction(predicted: int, walltime: int, elapsed: int) -> int:
     """Expected duration (s) after `elapsed` s.
 
     Predictions rise at expiry, independent of calls.

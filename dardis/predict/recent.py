@@ -12,7 +12,7 @@ import numpy as np
 from dardis.model.addresses import JobId
 from dardis.model.arrays import Ints
 from dardis.model.job import Job
-from dardis.predict.base import Prediction, within
+from dardis.predict.base import Prediction, clip_duration
 
 LAST = 2
 
@@ -21,7 +21,7 @@ def _by_recent(recent: Collection[int], walltime: int, share: float) -> int:
     return sum(recent) // len(recent) if recent else int(walltime * share)
 
 
-class LastTwo:
+class LastTwoRuntimes:
     """Runtimes of ended jobs: `finish` and `duration` in s, shape (jobs,).
 
     Jobs without user ("") share no history.
@@ -54,8 +54,8 @@ class LastTwo:
         return max(min(expected, walltime), 1, min(elapsed + 1, walltime))
 
 
-class LastTwoOnline:
-    """`LastTwo` for jobs as they arrive and end."""
+class LastTwoPredictor:
+    """`LastTwoRuntimes` for jobs as they arrive and end."""
 
     def __init__(self) -> None:
         self._recent: dict[str, deque[int]] = {}
@@ -69,7 +69,7 @@ class LastTwoOnline:
         share = self._ran / self._asked if self._asked else 1.0
         which = ("share of all walltimes", "the user's last job", "the user's last two jobs")
         rule = which[len(recent)]
-        return Prediction(within(job, _by_recent(recent, job.walltime, share)), rule)
+        return Prediction(clip_duration(job, _by_recent(recent, job.walltime, share)), rule)
 
     def observe(self, job: Job, ran: int, now: int) -> None:  # noqa: ARG002
         """Learn, if the user is known."""
@@ -80,7 +80,7 @@ class LastTwoOnline:
         self._asked += job.walltime
 
 
-class Walltime:
+class WalltimePredictor:
     """Predicts the walltime."""
 
     def predict(self, job: Job, now: int) -> Prediction:  # noqa: ARG002
@@ -91,7 +91,7 @@ class Walltime:
         """Ignore the runtime."""
 
 
-class Real:
+class RealRuntimePredictor:
     """Predicts the real runtime, unknown to schedulers."""
 
     def __init__(self, durations: Mapping[JobId, int]) -> None:
@@ -99,7 +99,7 @@ class Real:
 
     def predict(self, job: Job, now: int) -> Prediction:  # noqa: ARG002
         """Return the real runtime."""
-        return Prediction(within(job, self._durations[job.number]), "real")
+        return Prediction(clip_duration(job, self._durations[job.number]), "real")
 
     def observe(self, job: Job, ran: int, now: int) -> None:
         """Ignore the runtime."""
@@ -118,7 +118,7 @@ Kind = tuple[str, tuple[Hashable, ...]]
 """Rule, and shared values."""
 
 
-class LastAlike:
+class SimilarJobPredictor:
     """Predicts the last runtime of similar jobs; ignores unstated fields.
 
     Where users are stated, jobs without user share no history.
@@ -126,24 +126,24 @@ class LastAlike:
 
     def __init__(self) -> None:
         self._last: dict[Kind, int] = {}
-        self._walltime = Walltime()
+        self._walltime = WalltimePredictor()
         self._users_stated = False
 
-    def shares(self, job: Job) -> bool:
+    def has_history(self, job: Job) -> bool:
         """Whether the job can share history."""
         self._users_stated = self._users_stated or job.user != ""
         return job.user != "" or not self._users_stated
 
     def predict(self, job: Job, now: int) -> Prediction:
         """Predict by the most similar job, else the walltime."""
-        for kind in _kinds(job) if self.shares(job) else ():
+        for kind in _kinds(job) if self.has_history(job) else ():
             if (ran := self._last.get(kind)) is not None:
-                return Prediction(within(job, ran), kind[0])
+                return Prediction(clip_duration(job, ran), kind[0])
         return self._walltime.predict(job, now)
 
     def observe(self, job: Job, ran: int, now: int) -> None:  # noqa: ARG002
         """Record the runtime."""
-        for kind in _kinds(job) if self.shares(job) else ():
+        for kind in _kinds(job) if self.has_history(job) else ():
             self._last[kind] = ran
 
 

@@ -32,7 +32,7 @@ class Planned(Builder):
         from dardis.task_manager import PlannedManager
         from dardis.turns import PlannedTurns
 
-        managers = cluster.each(partial(PlannedManager, setup, pool=cluster.called_pool))
+        managers = cluster.each(partial(PlannedManager, setup, pool=cluster.direct_pool))
         return PlannedTurns(setup, managers, cluster.bounds, cluster.new_switcher())
 
     def overlapped(self, setup: SetUp, cluster: Cluster, overlap: int) -> OverlappedTurns:
@@ -65,7 +65,7 @@ class Late(Builder):
         from dardis.turns import LateTurns
 
         batched = setup.event_order is EventOrder.BATCHED
-        pool = cluster.called_pool if cluster.task_managers == 1 and batched else None
+        pool = cluster.direct_pool if cluster.task_managers == 1 and batched else None
         managers = cluster.each(partial(LockstepLateManager, setup, pool=pool))
         return LateTurns(setup.event_order, managers, cluster.bounds, cluster.new_switcher())
 
@@ -91,7 +91,7 @@ class Central(Builder):
 
     def turns(self, setup: AnySetUp, cluster: Cluster) -> Turns:
         """At events."""
-        from dardis.dispatch.reservation_partitions import Apart
+        from dardis.dispatch.reservation_partitions import PartitionedDispatcher
         from dardis.turns import CentralTurns
 
         def make(platform: Platform) -> Decider:
@@ -101,7 +101,7 @@ class Central(Builder):
         if cluster.switching is not None and machine.hours:
             found = "starts jobs on nodes that boot first, when the hours of their queue may be over"
             raise InputError("dispatcher", found, "a target without switching, or queues that are always open")
-        dispatcher = Apart(make, machine) if machine.kept_groups else make(machine)
+        dispatcher = PartitionedDispatcher(make, machine) if machine.kept_groups else make(machine)
         return CentralTurns(setup.event_order, dispatcher, cluster.new_switcher())
 
 

@@ -49,7 +49,7 @@ class Cluster:
         return layout_of(self.platform, self.bounds, self.desired)
 
     @property
-    def called_pool(self) -> LocalNodes | None:
+    def direct_pool(self) -> LocalNodes | None:
         """The pool, if calls may replace whole rounds."""
         return self.pool if self.reach == EVERY_HOST and self.switching is None else None
 

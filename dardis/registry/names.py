@@ -20,7 +20,7 @@ from dardis.config.settings import AnySetUp, known_settings, plain_settings, set
 from dardis.dispatch.base import Decider
 from dardis.dispatch.rule import Rule
 from dardis.model.choices import ProfileRule
-from dardis.model.errors import InputError, meant
+from dardis.model.errors import InputError, suggestion
 from dardis.model.files import sha256_of
 from dardis.model.numbers import decimal_number
 from dardis.model.target import Split
@@ -50,14 +50,14 @@ _KINDS: Final[tuple[tuple[str, str, Builder, tuple[str, ...]], ...]] = (
         ("replan",),
     ),
     (
-        "dardis.dispatch", "ASKING_SETUPS", CENTRAL,
+        "dardis.dispatch", "MODEL_SETUPS", CENTRAL,
         ("pcp14", "pcp19", "hcp19", "pcp20", "cp-eurora", "portfolio", "aucsched"),
     ),
 )  # fmt: skip
 """Module, table, builder and names by kind."""
 
 
-class _Ours(Mapping[str, Dispatcher]):
+class _BuiltInDispatchers(Mapping[str, Dispatcher]):
     """Built-in dispatchers, loaded on demand."""
 
     def __init__(self) -> None:
@@ -81,20 +81,23 @@ class _Ours(Mapping[str, Dispatcher]):
         return name in self._kind_of
 
 
-OURS: Final[Mapping[str, Dispatcher]] = _Ours()
+BUILT_IN_DISPATCHERS: Final[Mapping[str, Dispatcher]] = _BuiltInDispatchers()
 _LOCAL: Final[dict[str, Dispatcher]] = {}
 """Dispatchers of classes in this process only."""
 
 
 def dispatcher_names() -> tuple[str, ...]:
     """Names of all dispatchers, built-in first."""
-    return (*OURS, *_others(), *_LOCAL)
+    return (*BUILT_IN_DISPATCHERS, *_external_names(), *_LOCAL)
 
 
 def all_dispatchers() -> tuple[list[Dispatcher], list[InputError]]:
     """All dispatchers with defaults, and load errors."""
-    found, wrong = list(OURS.values()), [mistake for name in OURS for mistake in taken(name)]
-    for name in _others():
+    found, wrong = (
+        list(BUILT_IN_DISPATCHERS.values()),
+        [mistake for name in BUILT_IN_DISPATCHERS for mistake in name_conflicts(name)],
+    )
+    for name in _external_names():
         try:
             found.append(_as_registered(name))
         except InputError as error:
@@ -104,10 +107,10 @@ def all_dispatchers() -> tuple[list[Dispatcher], list[InputError]]:
 
 def is_known(name: str) -> bool:
     """Whether the name may denote a dispatcher; loading may still fail."""
-    return name in dispatcher_names() or is_of_module(name)
+    return name in dispatcher_names() or is_module_object(name)
 
 
-def dispatchers_that(can: Callable[[AnySetUp], bool]) -> str:
+def names_of_capable(can: Callable[[AnySetUp], bool]) -> str:
     """Names of dispatchers with a capability, as text."""
     return ", ".join(dispatcher.name for dispatcher in all_dispatchers()[0] if can(dispatcher.setup))
 
@@ -125,7 +128,7 @@ def local_dispatchers(classes: Iterable[type]) -> Iterator[None]:
     """
     found: dict[str, Dispatcher] = {}
     for kind in dict.fromkeys(classes):
-        name, dispatcher = local_name(kind), of_class(kind)
+        name, dispatcher = local_name(kind), class_dispatcher(kind)
         if name in found or is_known(name):
             raise InputError("--dispatchers", f"another dispatcher is called {name!r}", "classes with different names")
         found[name] = replace(dispatcher, name=name, origin=f"the calling process ({dispatcher.origin})")
@@ -150,10 +153,10 @@ def find_dispatcher(name: str, settings: Iterable[str] = ()) -> Dispatcher:
     return _as_registered(name).with_settings(settings)
 
 
-def at_hand(what: type | Dispatcher) -> Dispatcher:
+def resolve_dispatcher(what: type | Dispatcher) -> Dispatcher:
     """The dispatcher of a class or object, with origin. Raises InputError."""
-    found = of_class(what)
-    ours = OURS.get(found.name)
+    found = class_dispatcher(what)
+    ours = BUILT_IN_DISPATCHERS.get(found.name)
     if found.origin or (ours is not None and _parts(found) == _parts(ours)):
         return found
     return replace(found, origin="a program")
@@ -163,12 +166,12 @@ def _parts(dispatcher: Dispatcher) -> tuple[object, ...]:
     return type(dispatcher.setup), type(dispatcher.builder), vars(dispatcher.builder)
 
 
-def taken(name: str) -> list[InputError]:
+def name_conflicts(name: str) -> list[InputError]:
     """Errors for packages with a name already in use."""
     points = _registered().get(name, [])
     if not points:
         return []
-    owner, others = ("dardis", points) if name in OURS else (_package(points[0]), points[1:])
+    owner, others = ("dardis", points) if name in BUILT_IN_DISPATCHERS else (_package(points[0]), points[1:])
     expected = "another name, or to uninstall one of them"
     return [InputError(_place(point), f"the name is taken by {owner}", expected) for point in others]
 
@@ -177,39 +180,39 @@ def dispatcher_origin(name: str) -> dict[str, str]:
     """Origin for a run's record, if not built in: package and version, or file and digest."""
     if name in _LOCAL:
         return {"dispatcher_of": _LOCAL[name].origin}
-    if name not in _registered() and is_of_module(name):
+    if name not in _registered() and is_module_object(name):
         return {"dispatcher_of": origin_of(name)}
-    return {"dispatcher_of": _package(_registered()[name][0])} if name in _others() else {}
+    return {"dispatcher_of": _package(_registered()[name][0])} if name in _external_names() else {}
 
 
 def _as_registered(name: str) -> Dispatcher:
-    if name in OURS:
-        return OURS[name]
+    if name in BUILT_IN_DISPATCHERS:
+        return BUILT_IN_DISPATCHERS[name]
     if name in _LOCAL:
         return _LOCAL[name]
     if name not in _registered():
         head, colon, rest = name.partition(":")
         if colon and head in dispatcher_names():
-            _see_setting(head, rest)
-        if is_of_module(name):
-            return of_module(name)
+            _check_setting(head, rest)
+        if is_module_object(name):
+            return module_dispatcher(name)
         known = dispatcher_names()
-        found = f"unknown dispatcher {name!r}{meant(name, known)}"
+        found = f"unknown dispatcher {name!r}{suggestion(name, known)}"
         raise InputError("--dispatcher", found, f"one of {', '.join(known)}")
-    for mistake in taken(name):
+    for mistake in name_conflicts(name):
         raise mistake
     point = _registered()[name][0]
-    return loaded(point, _place(point), lambda: _package(point))
+    return load_dispatcher(point, _place(point), lambda: _package(point))
 
 
-def _see_setting(name: str, text: str) -> None:
+def _check_setting(name: str, text: str) -> None:
     if "=" in text:
         raise InputError(f"--dispatcher {name}:{text}", "a name with a setting", f"{name}, and --set {text}")
     _as_registered(name).with_settings([text])
 
 
-def _others() -> list[str]:
-    return [name for name in _registered() if name not in OURS]
+def _external_names() -> list[str]:
+    return [name for name in _registered() if name not in BUILT_IN_DISPATCHERS]
 
 
 @cache
@@ -230,20 +233,20 @@ def _package(point: EntryPoint) -> str:
 
 _DIGITS: Final = 16
 _NAME: Final = re.compile(r"\w+(\.\w+)*:\w+(\.\w+)*")
-_OF_THE_CLASS: Final = frozenset({"strict", "seeded"})
+_CLASS_ATTRIBUTES: Final = frozenset({"strict", "seeded"})
 """Class attributes that are no settings."""
 _ORIGINS: Final[dict[str, str]] = {}
 """Origins of modules at load time."""
-_OF_CLASSES: Final[WeakKeyDictionary[type, str]] = WeakKeyDictionary()
+_CLASS_ORIGINS: Final[WeakKeyDictionary[type, str]] = WeakKeyDictionary()
 """Origins of classes at first use."""
 
 
-def is_of_module(name: str) -> bool:
+def is_module_object(name: str) -> bool:
     """Whether the name is a `module:object`."""
     return ":" in name
 
 
-def of_module(name: str) -> Dispatcher:
+def module_dispatcher(name: str) -> Dispatcher:
     """Return the dispatcher of `package.module:Class`; the current folder is searched last.
 
     Reloads a changed module. Raises InputError.
@@ -262,10 +265,10 @@ def of_module(name: str) -> Dispatcher:
         here = str(Path.cwd())
         if here not in sys.path and "" not in sys.path:
             sys.path.append(here)
-    return loaded(EntryPoint(name, name, ""), f"--dispatcher {name}", lambda: origin_of(name), _renew)
+    return load_dispatcher(EntryPoint(name, name, ""), f"--dispatcher {name}", lambda: origin_of(name), _reload_changed)
 
 
-def _renew(module: str) -> None:
+def _reload_changed(module: str) -> None:
     if module in sys.modules and _ORIGINS.get(module, _origin(module)) != _origin(module):
         reload(sys.modules[module])
         del _ORIGINS[module]
@@ -277,7 +280,7 @@ def origin_of(name: str) -> str:
     return _ORIGINS.setdefault(module, _origin(module)) if module in sys.modules else module
 
 
-def of_class(what: type | Dispatcher) -> Dispatcher:
+def class_dispatcher(what: type | Dispatcher) -> Dispatcher:
     """The dispatcher of a class or object. Raises InputError."""
     if isinstance(what, Dispatcher):
         return what
@@ -285,13 +288,13 @@ def of_class(what: type | Dispatcher) -> Dispatcher:
         raise InputError(
             "dispatcher", f"is a {type(what).__name__}", "a name, a class, or a dardis.registry.Dispatcher"
         )
-    dispatcher = _had(lambda: what, f"dispatcher {what.__name__}")
-    origin = _OF_CLASSES.setdefault(what, _origin(what.__module__))
+    dispatcher = _load_checked(lambda: what, f"dispatcher {what.__name__}")
+    origin = _CLASS_ORIGINS.setdefault(what, _origin(what.__module__))
     name = f"{what.__module__}:{what.__qualname__}"
     return replace(dispatcher, name=name, origin=origin, module=what.__module__.partition(".")[0])
 
 
-def loaded(
+def load_dispatcher(
     point: EntryPoint, place: str, origin: Callable[[], str], before: Callable[[str], None] = lambda _: None
 ) -> Dispatcher:
     """Load an entry point; `before` gets the module. Raises InputError."""
@@ -300,38 +303,38 @@ def loaded(
         before(point.module)
         return point.load()
 
-    dispatcher = _had(load, place)
+    dispatcher = _load_checked(load, place)
     return replace(dispatcher, name=point.name, origin=origin(), module=point.module.partition(".")[0])
 
 
-def _had(load: Callable[[], object], place: str) -> Dispatcher:
+def _load_checked(load: Callable[[], object], place: str) -> Dispatcher:
     try:
         return _checked(load(), place)
-    except _NoneError as error:
+    except _LoadError as error:
         raise InputError(*error.args) from None
     except (Exception, SystemExit) as error:  # noqa: BLE001 (any failure becomes a single line)
         what = f"can't be loaded ({type(error).__name__}: {error})"
         raise InputError(place, what, "a package that can be imported, and settings that go together") from None
 
 
-class _NoneError(Exception):
+class _LoadError(Exception):
     """Arguments of an InputError."""
 
 
 def _checked(found: object, place: str) -> Dispatcher:
     if isinstance(found, type):
-        found = _of_class(found, place)
+        found = _build_class_dispatcher(found, place)
     if not isinstance(found, Dispatcher):
         expected = "a dardis.registry.Dispatcher, or a class of a central one"
-        raise _NoneError(place, f"is a {type(found).__name__}", expected)
-    if lacks := _lacks(found):
-        raise _NoneError(place, lacks, "a set-up that is an AnySetUp, and a Builder")
+        raise _LoadError(place, f"is a {type(found).__name__}", expected)
+    if lacks := _missing_interface(found):
+        raise _LoadError(place, lacks, "a set-up that is an AnySetUp, and a Builder")
     found.setup.checked()
     known_settings(type(found.setup))
     return found
 
 
-def _lacks(dispatcher: Dispatcher) -> str:
+def _missing_interface(dispatcher: Dispatcher) -> str:
     for thing, kind in ((dispatcher.setup, AnySetUp), (dispatcher.builder, Builder)):
         if missing := _missing(thing, kind):
             return f"its {type(thing).__name__} has no {', '.join(missing)}"
@@ -342,20 +345,20 @@ def _missing(thing: object, kind: type) -> list[str]:
     return [name for name in dir(kind) if not name.startswith("_") and not hasattr(thing, name)]
 
 
-def _of_class(kind: type, place: str) -> Dispatcher:
+def _build_class_dispatcher(kind: type, place: str) -> Dispatcher:
     """A central dispatcher with annotated attributes as settings."""
     if missing := _missing(kind, Decider):
-        raise _NoneError(place, f"has no {', '.join(missing)}", "a dardis.Rule, or a class with these methods")
+        raise _LoadError(place, f"has no {', '.join(missing)}", "a dardis.Rule, or a class with these methods")
     ours = Rule if issubclass(kind, Rule) else Decider
     stated = {
-        name: (hint, setting(getattr(kind, name), **_reading(hint, f"{place}: {name}")))
+        name: (hint, setting(getattr(kind, name), **_parser_options(hint, f"{place}: {name}")))
         for name, hint in get_type_hints(kind).items()
-        if hasattr(kind, name) and not name.startswith("_") and name not in _OF_THE_CLASS and not _is_constant(hint)
+        if hasattr(kind, name) and not name.startswith("_") and name not in _CLASS_ATTRIBUTES and not _is_constant(hint)
     }
     if known := {*dir(AnySetUp)} & {*stated}:
-        raise _NoneError(place, f"has a setting {min(known)!r}, as all dispatchers have", "another name")
+        raise _LoadError(place, f"has a setting {min(known)!r}, as all dispatchers have", "another name")
     if known := {*dir(ours), *get_type_hints(ours)} & {*stated}:
-        raise _NoneError(place, f"has a setting {min(known)!r}, which is another thing of a dispatcher", "another name")
+        raise _LoadError(place, f"has a setting {min(known)!r}, which is another thing of a dispatcher", "another name")
     settings = [(name, *said) for name, said in stated.items()]
     if issubclass(kind, Rule):
         settings.append(("profile", ProfileRule, setting(ProfileRule.OFF, key=False)))
@@ -373,7 +376,7 @@ def _of_class(kind: type, place: str) -> Dispatcher:
         made.__init__(given, *others)
         return made  # type: ignore[no-any-return]
 
-    return _OfClass(kind.__name__, _with_defaults(setup(about=about), place), Central(make), kind=kind)
+    return _ClassDispatcher(kind.__name__, _with_defaults(setup(about=about), place), Central(make), kind=kind)
 
 
 def _with_defaults(setup: AnySetUp, place: str) -> AnySetUp:
@@ -381,31 +384,31 @@ def _with_defaults(setup: AnySetUp, place: str) -> AnySetUp:
         try:
             setup = with_settings(setup, [f"{name}={value}"])
         except InputError as error:
-            raise _NoneError(place, f"{name} = {value} is no default ({error})", "what --set takes") from None
+            raise _LoadError(place, f"{name} = {value} is no default ({error})", "what --set takes") from None
     return setup
 
 
 @dataclass(frozen=True)
-class _OfClass(Dispatcher):
+class _ClassDispatcher(Dispatcher):
     """A dispatcher of a class, pickled by class."""
 
     kind: type = Rule
 
     def __reduce__(self) -> tuple[Any, ...]:
         settings = [f"{key}={value}" for key, value in plain_settings(self.setup).items()]
-        return _made_again, (self.kind, settings, self.name, self.origin, self.module)
+        return _restore_dispatcher, (self.kind, settings, self.name, self.origin, self.module)
 
 
-def _made_again(kind: type, settings: list[str], name: str, origin: str, module: str) -> Dispatcher:
-    return replace(of_class(kind).with_settings(settings), name=name, origin=origin, module=module)
+def _restore_dispatcher(kind: type, settings: list[str], name: str, origin: str, module: str) -> Dispatcher:
+    return replace(class_dispatcher(kind).with_settings(settings), name=name, origin=origin, module=module)
 
 
-def _reading(hint: object, place: str) -> dict[str, Any]:
+def _parser_options(hint: object, place: str) -> dict[str, Any]:
     if hint is int or (isinstance(hint, type) and issubclass(hint, StrEnum)):
         return {}
     if hint is float or hint is str:
         return {"parse": decimal_number if hint is float else str, "values": "a number" if hint is float else "TEXT"}
-    raise _NoneError(place, f"is a {getattr(hint, '__name__', hint)}", "an int, a float, a str or a StrEnum")
+    raise _LoadError(place, f"is a {getattr(hint, '__name__', hint)}", "an int, a float, a str or a StrEnum")
 
 
 def _is_constant(hint: object) -> bool:

@@ -95,7 +95,8 @@ def _write_jobs(path: Path, run: RunFiles) -> None:
         raise InputError("jobs.csv", f"an illegal schedule ({error})", "one that passes dardis audit") from None
     workload = Path(run.run.trace).name if run.run.trace else ""
     columns = (
-        schedule.number, schedule.submit, schedule.asked_of(CORES), schedule.walltime, schedule.status, schedule.start,
+        schedule.number, schedule.submit, schedule.requested_total(CORES), schedule.walltime, schedule.status,
+        schedule.start,
         schedule.finish,
     )  # fmt: skip
 
@@ -139,7 +140,7 @@ def schedule_figures(
     length, turnaround, wait = finish - start, finish - submit, start - submit
     slowdown = turnaround / np.maximum(length, 1)
     begin, end = int(schedule.submit.min(initial=0 if not count else 1 << 60)), int(finish.max(initial=0))
-    computing = float((schedule.asked_of(CORES)[ran] * length).sum())
+    computing = float((schedule.requested_total(CORES)[ran] * length).sum())
     down = downtime or Downtime.none()
     cores = platform.capacity[down.node, platform.kinds.index(CORES)]
     sleeping = float((np.maximum(np.minimum(down.up, end) - np.maximum(down.down, begin), 0) * cores).sum())

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter
 
 from dardis.metrics.catalogue import metric_of
-from dardis.metrics.comparison_rows import Interval, Known, Line, mean_of, mean_wait, swept
+from dardis.metrics.comparison_rows import ClairvoyantResult, Interval, ResultRow, grid_rows, mean_of, mean_wait
 from dardis.metrics.job_classes import WALLTIME, WIDTH, JobClass
 from dardis.metrics.job_metrics import SLOWDOWN_TAU_S
 from dardis.model.arrays import Bools, Floats, Ints
@@ -63,7 +63,7 @@ def _curves(axes: Axes, named: Sequence[tuple[str, Floats]]) -> None:
     axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=2, borderaxespad=0.2)
 
 
-def clairvoyant(lines: Sequence[Line], known: Known, title: str) -> Chart | None:
+def clairvoyant(lines: Sequence[ResultRow], known: ClairvoyantResult, title: str) -> Chart | None:
     """Mean waits beside offline schedule and proven bound."""
     waits = [(line.label, wait) for line in lines if (wait := mean_wait(line, known)) is not None]
     if not waits or known.best_s is None or known.bound_s is None:
@@ -135,10 +135,10 @@ def _draw_classes(axes: Axes, x: Ints, values: Floats, few: Bools, look: dict[st
 _FIGURES: Final = [metric_of(key) for key in ("mean_wait_s", "mean_bounded_slowdown")]
 
 
-def sweeps(lines: Sequence[Line]) -> list[Chart]:
+def sweeps(lines: Sequence[ResultRow]) -> list[Chart]:
     """Charts of all grids."""
     drawn = []
-    for (family, settings), members in swept(lines).items():
+    for (family, settings), members in grid_rows(lines).items():
         done = [line for line in members if line.done]
         if done:
             drawn.append(
@@ -147,7 +147,7 @@ def sweeps(lines: Sequence[Line]) -> list[Chart]:
     return drawn
 
 
-def _chart_of_one_setting(family: str, settings: tuple[str, ...], lines: Sequence[Line]) -> Chart:
+def _chart_of_one_setting(family: str, settings: tuple[str, ...], lines: Sequence[ResultRow]) -> Chart:
     drawing, panels = chart.figure(chart.FULL, 4.4, len(_FIGURES))
     names = [line.grid[0][1] for line in lines]
     for axes, metric in zip(panels, _FIGURES, strict=True):
@@ -175,7 +175,7 @@ def _high(one: Interval) -> float:
     return one.high
 
 
-def _mean(line: Line, key: str) -> Interval | None:
+def _mean(line: ResultRow, key: str) -> Interval | None:
     draws = list(line.by_draw(key).values())
     if len(draws) > 1:
         return mean_of(draws, line.weeks)
@@ -183,7 +183,7 @@ def _mean(line: Line, key: str) -> Interval | None:
     return None if figure is None else Interval(figure.mean, figure.mean, figure.mean)
 
 
-def _chart_of_two_settings(family: str, settings: tuple[str, ...], lines: Sequence[Line]) -> Chart:
+def _chart_of_two_settings(family: str, settings: tuple[str, ...], lines: Sequence[ResultRow]) -> Chart:
     rows, columns = (list(dict.fromkeys(line.grid[place][1] for line in lines)) for place in range(2))
     drawing = Figure(figsize=(chart.FULL, 1.6 + 0.4 * len(rows)))
     panels = drawing.subplots(1, len(_FIGURES), squeeze=False)[0]

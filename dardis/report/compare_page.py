@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dardis.metrics.comparison_rows import Compared, Known, Line, by_trace, lines_of
+from dardis.metrics.comparison_rows import ClairvoyantResult, ComparisonData, ResultRow, by_trace, result_rows
 from dardis.metrics.comparison_tables import read_found, tables_of, write_found
-from dardis.metrics.job_classes import WALLTIME, WIDTH, JobClass, added, classes_table, job_classes
+from dardis.metrics.job_classes import WALLTIME, WIDTH, JobClass, classes_table, job_classes, merge_classes
 from dardis.metrics.job_metrics import bounded_slowdown
 from dardis.metrics.jobs_csv import read_jobs
 from dardis.model.files import write_text
@@ -30,7 +30,7 @@ def draw_comparison(folder: Path, *, form: ChartFormat | None = None) -> Path:
     With `form`, also write charts. The caller must hold the folder. Raises InputError and OSError.
     """
     compared = read_found(folder)
-    with COMPARISON_FOLDER.written_together(folder) as part:
+    with COMPARISON_FOLDER.replace_files(folder) as part:
         charts = write_comparison(part, compared, folder).charts
     if form is not None:
         write_charts(folder, charts, form)
@@ -44,14 +44,14 @@ class ComparisonCharts(NamedTuple):
     classes: list[tuple[str, str, int, list[JobClass]]]
 
 
-def write_comparison(out: Path, compared: Compared, folder: Path) -> ComparisonCharts:
+def write_comparison(out: Path, compared: ComparisonData, folder: Path) -> ComparisonCharts:
     """Write tables, report.html and found.json of the comparison in `folder` into `out`.
 
     Raises InputError and OSError.
     """
     results, pair, known = compared.results, compared.pair, compared.known
-    lines = lines_of(results)
-    table = compare_table.full_table(lines, [*(one.told for one in known if one.told), *compared.notes])
+    lines = result_rows(results)
+    table = compare_table.full_table(lines, [*(one.summary for one in known if one.summary), *compared.notes])
     write_found(out, compared, folder)
     for one in tables_of(compared):
         one.write(out)
@@ -67,13 +67,13 @@ def write_comparison(out: Path, compared: Compared, folder: Path) -> ComparisonC
             (trace, _charts(group, borne[trace], pair, knows.get(trace)), _omitted_labels(borne[trace]))
             for trace, group in traces.items()
         ]
-    labels = list(dict.fromkeys(line.label for line in lines if not line.recorded))
+    labels = list(dict.fromkeys(line.label for line in lines if not line.is_recorded))
     lead = f"{', '.join(traces)} under {', '.join(labels)}"
     write_page(out / "report.html", "compare.html.j2", title="A comparison", lead=lead, table=table, sections=sections)
     return ComparisonCharts({trace: charts for trace, charts, _ in sections}, rows)
 
 
-def _dispatcher_results(line: Line) -> DispatcherResults:
+def _dispatcher_results(line: ResultRow) -> DispatcherResults:
     waits, slowdowns, classes = [], [], []
     for run in line.done:
         schedule = read_jobs(run.folder / "jobs.csv")
@@ -82,7 +82,7 @@ def _dispatcher_results(line: Line) -> DispatcherResults:
         slowdowns.append(bounded_slowdown(waits[-1], (schedule.finish - schedule.start)[ran]))
         classes.append(job_classes(schedule))
     return DispatcherResults(
-        line.label, np.concatenate(waits), np.concatenate(slowdowns), added(classes), len(line.done)
+        line.label, np.concatenate(waits), np.concatenate(slowdowns), merge_classes(classes), len(line.done)
     )
 
 
@@ -91,7 +91,10 @@ def _omitted_labels(borne: Sequence[DispatcherResults]) -> str:
 
 
 def _charts(
-    lines: Sequence[Line], borne: Sequence[DispatcherResults], pair: tuple[str, str], known: Known | None
+    lines: Sequence[ResultRow],
+    borne: Sequence[DispatcherResults],
+    pair: tuple[str, str],
+    known: ClairvoyantResult | None,
 ) -> list[Chart]:
     ran = [one for one in borne if len(one.waits)]
     if not ran:
@@ -110,7 +113,7 @@ def _charts(
     return [one for one in drawn if one is not None]
 
 
-def _over_time(lines: Sequence[Line], pair: tuple[str, str]) -> Chart | None:
+def _over_time(lines: Sequence[ResultRow], pair: tuple[str, str]) -> Chart | None:
     """Nodes over time, one run per dispatcher; None without runs."""
     runs = [line.done[0] for label in dict.fromkeys(pair) for line in lines if line.label == label and line.done]
     files = [(run, read_run(run.folder)) for run in runs]

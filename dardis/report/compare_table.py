@@ -14,13 +14,13 @@ from dardis.metrics.comparison_rows import (
     OF_DEADLINES,
     OF_DECIDING,
     Figure,
-    Line,
-    best,
+    ResultRow,
+    best_labels,
     by_trace,
-    comparable,
+    can_rank,
     first_of,
-    of_same_jobs,
-    same_rejections,
+    has_equal_rejections,
+    is_comparable,
 )
 from dardis.report.words import NOTHING, draws
 
@@ -67,7 +67,7 @@ class ComparisonTable:
     """Remarks, omitted figures, failures."""
 
 
-def full_table(lines: Sequence[Line], more: Sequence[str] = ()) -> ComparisonTable:
+def full_table(lines: Sequence[ResultRow], more: Sequence[str] = ()) -> ComparisonTable:
     """Table of all rows; omits and lists metrics that are 0 or undefined."""
     told = [key for key in KEYS if any((figure := line.figure(key)) and figure.mean for line in lines)]
     known = {key for line in lines for run in line.done for key in run.metrics or {}}
@@ -77,20 +77,20 @@ def full_table(lines: Sequence[Line], more: Sequence[str] = ()) -> ComparisonTab
     return _table(lines, told, [*_notes(lines, left_out), *more])
 
 
-def brief_table(lines: Sequence[Line]) -> ComparisonTable:
+def brief_table(lines: Sequence[ResultRow]) -> ComparisonTable:
     """Table of main metrics."""
     told = [key for key in _BRIEF if key not in OF_POWER or any(line.figure(key) for line in lines)]
     return _table(lines, told, [*_rejection_lines(lines), *_rejection_notes(lines)])
 
 
-def _table(lines: Sequence[Line], told: Collection[str], notes: list[str]) -> ComparisonTable:
+def _table(lines: Sequence[ResultRow], told: Collection[str], notes: list[str]) -> ComparisonTable:
     of_line = {key: [line.figure(key) for line in lines] for key in told}
     most = {key: max((figure.mean for figure in of_line[key] if figure), default=0.0) for key in told}
     # One unit for all waits eases comparison.
     most |= {key: most["mean_wait_s"] for key in most if key.endswith("_wait_s") and "mean_wait_s" in most}
     units = {key: _unit(key, most[key]) for key in told}
-    leaders = {trace: {key: best(group, key) for key in told} for trace, group in by_trace(lines).items()}
-    tested = {trace: {key for key in told if of_same_jobs(group, key)} for trace, group in by_trace(lines).items()}
+    leaders = {trace: {key: best_labels(group, key) for key in told} for trace, group in by_trace(lines).items()}
+    tested = {trace: {key for key in told if can_rank(group, key)} for trace, group in by_trace(lines).items()}
     firsts = {trace: first_of(group) for trace, group in by_trace(lines).items()}
     rows = []
     for place, line in enumerate(lines):
@@ -105,13 +105,13 @@ def _table(lines: Sequence[Line], told: Collection[str], notes: list[str]) -> Co
     return ComparisonTable([(metric_of(key).heading, units[key][0]) for key in told], rows, notes)
 
 
-def _may_be_chance(line: Line, first: Line | None, key: str) -> bool:
-    found = line.beside(first, key) if first is not None and line is not first else None
+def _may_be_chance(line: ResultRow, first: ResultRow | None, key: str) -> bool:
+    found = line.compare_with(first, key) if first is not None and line is not first else None
     return found is not None and found.may_be_chance
 
 
-def _notes(lines: Sequence[Line], left_out: list[str]) -> Iterator[str]:
-    runs = [run for line in lines for run in (*line.done, *line.failed) if not run.recorded]
+def _notes(lines: Sequence[ResultRow], left_out: list[str]) -> Iterator[str]:
+    runs = [run for line in lines for run in (*line.done, *line.failed) if not run.is_recorded]
     seeds, drawn = list(dict.fromkeys(run.seed for run in runs)), {run.draw for run in runs if run.draw}
     several = ", ".join(map(str, seeds))
     if drawn:
@@ -132,8 +132,8 @@ def _notes(lines: Sequence[Line], left_out: list[str]) -> Iterator[str]:
     groups = by_trace(lines)
     rules: dict[str, list[str]] = {}
     for trace, group in groups.items():
-        if not all(comparable(group, key) for key in OF_DEADLINES):
-            own = {line.label: line.done[0].deadlines for line in group if line.done and not line.recorded}
+        if not all(is_comparable(group, key) for key in OF_DEADLINES):
+            own = {line.label: line.done[0].deadlines for line in group if line.done and not line.is_recorded}
             rules.setdefault(", ".join(f"{label} {rule}" for label, rule in own.items()), []).append(trace)
     for told, traces in rules.items():
         yield (
@@ -141,7 +141,7 @@ def _notes(lines: Sequence[Line], left_out: list[str]) -> Iterator[str]:
             "and dissimilarity can't be compared there: nobody is marked as the best, and no chart shows them."
         )
     unlike = [
-        trace for trace, group in groups.items() if not all(comparable(group, key) for key in OF_DECIDING)
+        trace for trace, group in groups.items() if not all(is_comparable(group, key) for key in OF_DECIDING)
     ]  # fmt: skip
     if unlike:
         yield (
@@ -154,9 +154,9 @@ def _notes(lines: Sequence[Line], left_out: list[str]) -> Iterator[str]:
             yield f"Failed: {line.trace}, {line.label}, {run.drawn_by}: {run.error}"
 
 
-def _rejection_notes(lines: Sequence[Line]) -> Iterator[str]:
+def _rejection_notes(lines: Sequence[ResultRow]) -> Iterator[str]:
     """Notes on unequal rejections."""
-    traces = [trace for trace, group in by_trace(lines).items() if not same_rejections(group)]
+    traces = [trace for trace, group in by_trace(lines).items() if not has_equal_rejections(group)]
     if traces:
         yield (
             f"The dispatchers rejected different numbers of jobs of {_listed(traces)}, so their figures are not of the "
@@ -168,7 +168,7 @@ def _listed(names: Sequence[str]) -> str:
     return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
 
-def _rejection_lines(lines: Sequence[Line]) -> Iterator[str]:
+def _rejection_lines(lines: Sequence[ResultRow]) -> Iterator[str]:
     for line in lines:
         counts = [int((run.metrics or {}).get("rejected") or 0) for run in line.done]
         if any(counts):
@@ -177,7 +177,7 @@ def _rejection_lines(lines: Sequence[Line]) -> Iterator[str]:
             yield f"{line.trace}, {line.label}: {told} jobs rejected; run.json of the run says why."
 
 
-def _runs(line: Line) -> str:
+def _runs(line: ResultRow) -> str:
     if not line.failed:
         return str(len(line.done))
     return f"{len(line.done)}, {len(line.failed)} failed" if line.done else "failed"

@@ -16,7 +16,7 @@ from dardis.model.resources import CORES
 from dardis.model.schedule import Schedule
 from dardis.report import chart, words
 from dardis.report.chart import Chart, Dashes, TimeAxis
-from dardis.runs.solved_instances import Gap, Outcome
+from dardis.runs.solved_instances import DecisionGap, DecisionOutcome
 
 MOST_QUEUES: Final = len(chart.CYCLE)
 """Limit of separate queues."""
@@ -125,7 +125,7 @@ def waits_by_width(schedule: Schedule) -> Chart:
     """Waits by width: median, quartiles, 5th and 95th percentile."""
     ran = schedule.ran
     wait = np.maximum(schedule.start - schedule.submit, 1)[ran]
-    cores = schedule.asked_of(CORES)[ran]
+    cores = schedule.requested_total(CORES)[ran]
     bounds = width_bounds(int(cores.max(initial=1)))
     of_class = np.searchsorted(bounds, cores)
     drawing, (axes,) = chart.figure(chart.HALF, 3.4)
@@ -208,14 +208,14 @@ def decision_times(histogram: Floats) -> Chart:
 
 
 _LOOKS: Final = {
-    Outcome.NOT_ASKED: (chart.GREY, "."),
-    Outcome.PROVEN: (chart.IN_PIXELS[0], "o"),
-    Outcome.STOPPED: (chart.VERMILLION, "^"),
-    Outcome.TOO_LARGE: (chart.CYCLE[2], "s"),
+    DecisionOutcome.NOT_ASKED: (chart.GREY, "."),
+    DecisionOutcome.PROVEN: (chart.IN_PIXELS[0], "o"),
+    DecisionOutcome.STOPPED: (chart.VERMILLION, "^"),
+    DecisionOutcome.TOO_LARGE: (chart.CYCLE[2], "s"),
 }
 
 
-def gaps(decisions: Sequence[Gap], axis: TimeAxis) -> Chart:
+def gaps(decisions: Sequence[DecisionGap], axis: TimeAxis) -> Chart:
     """Gaps of decisions over time, by outcome."""
     drawing, (axes,) = chart.figure(chart.FULL, 2.8, 1)
     counts = Counter(one.outcome for one in decisions)
@@ -234,6 +234,6 @@ def gaps(decisions: Sequence[Gap], axis: TimeAxis) -> Chart:
     if axes.lines:
         axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=len(axes.lines), borderaxespad=0.2)
     axis.dress(axes)
-    said = ", ".join(f"{words.number(counts[outcome])} {outcome}" for outcome in Outcome if counts[outcome])
+    said = ", ".join(f"{words.number(counts[outcome])} {outcome}" for outcome in DecisionOutcome if counts[outcome])
     caption = f"(objective − bound) / objective of each decision, 0 where no answer can be better: {said}."
     return chart.finish(drawing, "Decisions as constraint models", caption)

@@ -71,7 +71,7 @@ def _classes(schedules: Sequence[Schedule]) -> tuple[str, list[str], list[Ints]]
         place = {queue: index for index, queue in enumerate(queues)}
         found = [np.array([place.get(queue, 0) for queue in schedule.queue], np.int64) for schedule in schedules]
         return "queue", [queue or "no queue" for queue in queues], found
-    cores = [schedule.asked_of(CORES) for schedule in schedules]
+    cores = [schedule.requested_total(CORES) for schedule in schedules]
     bounds = width_bounds(max(int(asked.max(initial=1)) for asked in cores), most)
     names = [short_count(high) for high in bounds]
     names = [f"up to {name}" if place else name for place, name in enumerate(names)]

@@ -99,7 +99,7 @@ def queue(schedule: Schedule, axis: TimeAxis) -> Chart:
     """Waiting jobs and their cores."""
     ran = schedule.ran
     submit, start = schedule.submit[ran], schedule.start[ran]
-    cores = schedule.asked_of(CORES)[ran]
+    cores = schedule.requested_total(CORES)[ran]
     drawing, panels = chart.figure(chart.FULL, 4.0, 2)
     for axes, amounts, name in zip(panels, (np.ones_like(cores), cores), ("jobs", "cores"), strict=True):
         waiting = StepFunction.from_spans(submit, start, amounts)

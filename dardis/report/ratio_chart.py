@@ -11,7 +11,7 @@ from matplotlib.projections.polar import PolarAxes
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
 from dardis.metrics.catalogue import excess_kind, metric_of
-from dardis.metrics.comparison_rows import Interval, Line, comparable, first_of, of_same_jobs
+from dardis.metrics.comparison_rows import Interval, ResultRow, can_rank, first_of, is_comparable
 from dardis.report import chart, words
 from dardis.report.chart import Chart
 
@@ -20,7 +20,7 @@ _FARTHEST: Final = 1e3
 """Largest ratio shown."""
 
 
-def ratios(lines: Sequence[Line], title: str) -> Chart | None:
+def ratios(lines: Sequence[ResultRow], title: str) -> Chart | None:
     """Metrics relative to the first dispatcher.
 
     None without other dispatchers, or with unequal rejections.
@@ -29,7 +29,7 @@ def ratios(lines: Sequence[Line], title: str) -> Chart | None:
     if first is None:
         return None
     others = [line for line in lines if line is not first and line.done]
-    found = {key: [_ratio(line, first, key) for line in others] for key in _FIGURES if of_same_jobs(lines, key)}
+    found = {key: [_ratio(line, first, key) for line in others] for key in _FIGURES if can_rank(lines, key)}
     found = {key: each for key, each in found.items() if any(each)}
     if not found:
         return None
@@ -42,7 +42,7 @@ def ratios(lines: Sequence[Line], title: str) -> Chart | None:
             if one is None:
                 continue
             interval, hollow = one
-            if not interval.bounded:
+            if not interval.is_bounded:
                 interval = Interval(interval.value, interval.value, interval.value)
             ends_here = (interval.low, interval.value, interval.high)
             low, value, high = (min(max(end, 1 / _FARTHEST), _FARTHEST) for end in ends_here)
@@ -62,9 +62,9 @@ def ratios(lines: Sequence[Line], title: str) -> Chart | None:
     return chart.finish(drawing, title, _caption(others, first, list(found)))
 
 
-def _ratio(line: Line, first: Line, key: str) -> tuple[Interval, bool] | None:
+def _ratio(line: ResultRow, first: ResultRow, key: str) -> tuple[Interval, bool] | None:
     """Ratio, and whether the difference may be random."""
-    if (found := line.beside(first, key)) is not None:
+    if (found := line.compare_with(first, key)) is not None:
         return None if found.ratio is None else (found.ratio, found.may_be_chance)
     mine, theirs = line.figure(key), first.figure(key)
     if mine is None or theirs is None or not mine.mean or not theirs.mean:
@@ -73,15 +73,15 @@ def _ratio(line: Line, first: Line, key: str) -> tuple[Interval, bool] | None:
     return Interval(ratio, ratio, ratio), mine.mean == theirs.mean
 
 
-def _caption(others: Sequence[Line], first: Line, keys: Sequence[str]) -> str:
-    pairs = [pair for line in others for key in keys if (pair := line.beside(first, key)) is not None]
+def _caption(others: Sequence[ResultRow], first: ResultRow, keys: Sequence[str]) -> str:
+    pairs = [pair for line in others for key in keys if (pair := line.compare_with(first, key)) is not None]
     told = f"Left of 1 is less than under {first.label}."
     if not pairs:
         return f"{told} Of one trace: what is chance in it nobody knows (--replicates tells)."
     least, most = min(pair.pairs for pair in pairs), max(pair.pairs for pair in pairs)
     over = words.draws(f"{most}" if least == most else f"{least} to {most}", {first.weeks})
     told += f" Lines: 95 % intervals over {over}; hollow: the difference may be chance."
-    if any(pair.ratio is not None and not pair.ratio.bounded for pair in pairs):
+    if any(pair.ratio is not None and not pair.ratio.is_bounded for pair in pairs):
         told += f" A dot without a line has no bounds: {first.label} itself may have 0 on average."
     return told
 
@@ -94,7 +94,7 @@ _MORE: Final = ("mean_bounded_slowdown", "max_wait_s")
 """Added if fewer than three thesis metrics have values."""
 
 
-def radial_positions(lines: Sequence[Line], keys: Sequence[str]) -> dict[str, tuple[float, float, list[float]]]:
+def radial_positions(lines: Sequence[ResultRow], keys: Sequence[str]) -> dict[str, tuple[float, float, list[float]]]:
     """Median, maximum, and radial positions of rows, per metric.
 
     Centre: 0; half-way: median; rim: twice the median, or the maximum if larger. Metrics without comparable positive
@@ -104,7 +104,7 @@ def radial_positions(lines: Sequence[Line], keys: Sequence[str]) -> dict[str, tu
     for key in keys:
         means = np.array([figure.mean if (figure := line.figure(key)) else np.nan for line in lines])
         largest = float(np.nanmax(means)) if not np.isnan(means).all() else 0.0
-        if largest > 0 and comparable(lines, key):
+        if largest > 0 and is_comparable(lines, key):
             median = float(np.nanmedian(means))
             beyond = 0.5 + 0.5 * (means - median) / (max(2 * median, largest) - median)
             within = 0.5 * means / median if median > 0 else means
@@ -112,7 +112,7 @@ def radial_positions(lines: Sequence[Line], keys: Sequence[str]) -> dict[str, tu
     return found
 
 
-def radar(lines: Sequence[Line], title: str) -> Chart | None:
+def radar(lines: Sequence[ResultRow], title: str) -> Chart | None:
     """Radar of up to MOST_LINES rows; None for fewer than three metrics."""
     shown = radial_positions(lines, list(_THESIS))
     if len(shown) < 3:

@@ -24,7 +24,7 @@ from dardis.model.platform import Platform
 from dardis.model.schedule import Downtime, Schedule
 from dardis.model.step_function import ZERO, StepFunction
 from dardis.runs.outputs import DECISIONS
-from dardis.runs.solved_instances import SOLVER_FILE, Gap, read_gaps
+from dardis.runs.solved_instances import SOLVER_FILE, DecisionGap, read_gaps
 
 T = TypeVar("T")
 _LATEST: Final = 1 << 60
@@ -67,7 +67,7 @@ class RunFiles:
     downtime: Downtime | None = None
     expected: Expectations | None = None
     """None if jobs were expected to use their walltimes."""
-    gaps: list[Gap] | None = None
+    gaps: list[DecisionGap] | None = None
     """Constraint model decisions, or None."""
 
 

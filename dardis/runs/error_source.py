@@ -12,7 +12,7 @@ from dardis.registry import Dispatcher
 
 
 @contextmanager
-def blamed(dispatcher: Dispatcher) -> Iterator[None]:
+def attribute_errors(dispatcher: Dispatcher) -> Iterator[None]:
     """Report errors within as those of an external dispatcher.
 
     Unexpected errors also print a traceback. Raises ProtocolError, DispatcherError.

@@ -19,25 +19,25 @@ from dardis.model.choices import Expecting, ProfileRule
 from dardis.model.errors import InputError
 from dardis.model.events import JobChanged, NodesDown, NodesUp, ReservationMade, SiteEvent
 from dardis.model.files import InputFiles
-from dardis.model.job import Actual
-from dardis.model.node_layout import lay_out
+from dardis.model.job import ActualJob
+from dardis.model.node_layout import make_layout
 from dardis.model.platform import Platform
 from dardis.model.queues import LATEST_BEGIN
 from dardis.model.target import Target
-from dardis.registry import Dispatcher, dispatchers_that, taken
-from dardis.runs.run_objects import Given, read_given
+from dardis.registry import Dispatcher, name_conflicts, names_of_capable
+from dardis.runs.run_objects import RunSources, read_sources
 from dardis.runs.run_workload import (
-    Part,
+    TraceSelection,
     jobs_of,
-    named,
-    part_asked,
-    told_of_machine,
-    told_of_walltimes,
-    trim_asked,
+    machine_notes,
+    name_trace_in_errors,
+    requested_selection,
+    requested_trim,
+    walltime_notes,
 )
-from dardis.workload.deadlines import deadline_notes, deadlines_asked
-from dardis.workload.trace import Trace, told_of
-from dardis.workload.trace_jobs import Rounded, groups_of
+from dardis.workload.deadlines import deadline_notes, with_requested_deadlines
+from dardis.workload.trace import Trace, unequal_units_text
+from dardis.workload.trace_jobs import RoundingExcess, groups_of
 from dardis.workload.trace_summary import skipped_lines
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ class Inputs:
 
     platform: Platform
     dispatcher: Dispatcher
-    jobs: list[Actual]
+    jobs: list[ActualJob]
     deadlines: str
     deadlines_stated: bool
     """Whether the trace's own deadlines stay: no rule was requested."""
@@ -61,13 +61,13 @@ class Inputs:
     unix_start: int | None
     skipped: list[str]
     warnings: list[str]
-    given: Given
+    sources: RunSources
     record: dict[str, Any]
     """Request record: equal records have equal outcomes."""
-    part: Part
+    selection: TraceSelection
     trim: tuple[int, int] | None
     """Warm-up and cool-down in s; their jobs are not counted."""
-    rounded: Rounded
+    rounding: RoundingExcess
     power: PowerTerms | None = None
     """Power and price data of the platform, or None."""
     events: Sequence[SiteEvent] = ()
@@ -75,62 +75,62 @@ class Inputs:
 
 def load_inputs(request: RunSpec, files: InputFiles) -> Inputs:
     """Read and check a run's inputs. Raises InputError."""
-    return prepared(request, read_given(request, files))
+    return check_inputs(request, read_sources(request, files))
 
 
-def prepared(request: RunSpec, given: Given) -> Inputs:
+def check_inputs(request: RunSpec, given: RunSources) -> Inputs:
     """Check the inputs of a run. Raises InputError."""
     dispatcher, whole, setup = given.dispatcher, given.trace, given.dispatcher.setup
     platform, unix_start = _on_clock(request, given)
-    asked = part_asked(request, whole, unix_start)
-    part = asked.of(whole)
+    asked = requested_selection(request, whole, unix_start)
+    part = asked.select_from(whole)
     platform = platform.with_partitions(part.named_partitions)
     setup.check_platform(platform)
     story = _story(request, platform, given, part)
     platform = story.platform
     unit_cores = setup.unit_cores or None
-    workload = named(
+    workload = name_trace_in_errors(
         request.trace, lambda: jobs_of(part, platform, unit_cores, think_times=request.think_times)
     )  # fmt: skip
-    _see_hours(request, platform, int(whole.submit.min()))
+    _check_hours(request, platform, int(whole.submit.min()))
     skipped = skipped_lines(whole)
-    warnings = [str(mistake) for mistake in taken(request.dispatcher)]
-    told = [*skipped, *whole.notes, *told_of_walltimes(whole, asked), *told_of_machine(whole, given.platform)]
+    warnings = [str(mistake) for mistake in name_conflicts(request.dispatcher)]
+    told = [*skipped, *whole.notes, *walltime_notes(whole, asked), *machine_notes(whole, given.platform)]
     warnings += [f"{request.trace}: {line}" for line in told] + workload.notes
     warnings += deadline_notes(whole, request.deadlines or setup.deadlines)
-    jobs = deadlines_asked(workload.jobs, whole, request.deadlines, setup.deadlines, given.files.content)
+    jobs = with_requested_deadlines(workload.jobs, whole, request.deadlines, setup.deadlines, given.files.content)
     undated = [job.number for job in jobs if job.latest is None] if setup.needs_deadlines else []
     if undated:
         found = f"gives job {undated[0]} none, and {request.dispatcher} weighs waits by those that are expected"
         raise InputError(f"--deadlines {request.deadlines or setup.deadlines}", found, "a rule that gives all jobs one")
     if setup.expecting not in (None, Expecting.WALLTIME):
-        warnings += _walltimes_that_tell(request.trace, jobs)
-    trim = trim_asked(request, jobs[0].submit, jobs[-1].submit, unix_start)
+        warnings += _walltime_warnings(request.trace, jobs)
+    trim = requested_trim(request, jobs[0].submit, jobs[-1].submit, unix_start)
     if trim is not None:
         trim_window(jobs[0].submit, jobs[-1].submit, trim)
     target = _target(request, story, given, warnings, jobs[-1].submit)
-    see_shapes(request.trace, jobs, request.dispatcher, setup, target)
+    check_shapes(request.trace, jobs, request.dispatcher, setup, target)
     warnings += check_reach(request, setup)
     power = _power(platform, unix_start, jobs, given.files)
     warnings += power.warnings if power else ()
-    events = _with_groups(request, story.events, part, lay_out(platform).machine)
+    events = _with_groups(request, story.events, part, make_layout(platform).machine)
     return Inputs(
         platform, dispatcher, jobs, request.deadlines or setup.deadlines, request.deadlines is None, target, unix_start,
-        skipped, warnings, given, given.record(request), asked, trim, workload.rounded, power, events,
+        skipped, warnings, given, given.record(request), asked, trim, workload.rounding, power, events,
     )  # fmt: skip
 
 
 def _power(
-    platform: Platform, unix_start: int | None, jobs: Sequence[Actual], files: InputFiles
+    platform: Platform, unix_start: int | None, jobs: Sequence[ActualJob], files: InputFiles
 ) -> PowerTerms | None:  # fmt: skip
-    if not platform.says_of_power:
+    if not platform.has_power_data:
         return None
     from dardis.metrics.power import power_terms
 
     return power_terms(platform, unix_start, jobs[0].submit, jobs[-1].submit, files)
 
 
-def _target(request: RunSpec, story: LoadedEvents, given: Given, warnings: list[str], last_submit: int) -> Target:
+def _target(request: RunSpec, story: LoadedEvents, given: RunSources, warnings: list[str], last_submit: int) -> Target:
     if request.profile is None:
         return Target()
     platform, setup = story.platform, given.dispatcher.setup
@@ -140,7 +140,7 @@ def _target(request: RunSpec, story: LoadedEvents, given: Given, warnings: list[
         raise InputError(f"--profile {request.profile}", found, "one of the two")
     if target.switching is not None and not setup.switches:
         found = f"switches nodes, which {request.dispatcher} does not obey"
-        expected = f"one of {dispatchers_that(lambda setup: setup.switches)}, or another profile"
+        expected = f"one of {names_of_capable(lambda setup: setup.switches)}, or another profile"
         raise InputError(f"--profile {request.profile}", found, expected)
     desired = target.desired
     if desired is not None:
@@ -160,21 +160,21 @@ def _target(request: RunSpec, story: LoadedEvents, given: Given, warnings: list[
     return target
 
 
-def _story(request: RunSpec, platform: Platform, given: Given, part: Trace) -> LoadedEvents:
+def _story(request: RunSpec, platform: Platform, given: RunSources, part: Trace) -> LoadedEvents:
     if request.events is None:
         return LoadedEvents(platform, ())
     jobs, first = {*part.number.tolist()}, int(given.trace.submit.min())
     story = load_events(request.events, platform, jobs, first, given.files.content)
-    see_failures(request.events, story.events, request.dispatcher, given.dispatcher.setup)
+    check_failures(request.events, story.events, request.dispatcher, given.dispatcher.setup)
     return story
 
 
-def see_failures(path: Path | None, events: Sequence[SiteEvent], dispatcher: str, setup: AnySetUp) -> None:
+def check_failures(path: Path | None, events: Sequence[SiteEvent], dispatcher: str, setup: AnySetUp) -> None:
     """Raise InputError for node failures or reservations beyond the dispatcher's abilities."""
     changes_nodes = any(isinstance(event, NodesDown | NodesUp | ReservationMade) for event in events)
     if changes_nodes and not setup.bears_failures:
         found = f"nodes fail or reservations are made, which {dispatcher} does not bear"
-        raise InputError(f"--events {path}", found, f"one of {dispatchers_that(lambda setup: setup.bears_failures)}")
+        raise InputError(f"--events {path}", found, f"one of {names_of_capable(lambda setup: setup.bears_failures)}")
 
 
 def _with_groups(
@@ -194,14 +194,14 @@ def _with_groups(
     return found
 
 
-def see_shapes(trace: Path, jobs: Sequence[Actual], dispatcher: str, setup: AnySetUp, target: Target) -> None:
+def check_shapes(trace: Path, jobs: Sequence[ActualJob], dispatcher: str, setup: AnySetUp, target: Target) -> None:
     """Raise InputError for job parts, nodes or alternatives beyond the dispatcher's abilities."""
-    shaped = [job.number for job in jobs if job.asked.requests]
+    shaped = [job.number for job in jobs if job.job.requests]
     if not shaped:
         return
-    what = told_of(shaped[0])
+    what = unequal_units_text(shaped[0])
     if not setup.obeys_shapes:
-        expected = f"one of {dispatchers_that(lambda setup: setup.obeys_shapes)}"
+        expected = f"one of {names_of_capable(lambda setup: setup.obeys_shapes)}"
         raise InputError(trace, f"{what}, which {dispatcher} does not obey", expected)
     if setup.expecting not in (None, Expecting.WALLTIME):
         raise InputError(trace, f"{what}, and expected={setup.expecting} predicts none of them", "expected=walltime")
@@ -209,7 +209,7 @@ def see_shapes(trace: Path, jobs: Sequence[Actual], dispatcher: str, setup: AnyS
         raise InputError(trace, f"{what}, for which no desired profile is obeyed", "profile=off, or no --profile")
 
 
-def _see_hours(request: RunSpec, platform: Platform, first: int) -> None:
+def _check_hours(request: RunSpec, platform: Platform, first: int) -> None:
     if not any(queue.is_closed_at_times for queue in platform.queues):
         return
     if platform.prime is not None and not 0 <= (platform.prime.unix_start or 0) + first <= LATEST_BEGIN:
@@ -220,7 +220,7 @@ def _see_hours(request: RunSpec, platform: Platform, first: int) -> None:
             raise InputError(f"{request.platform}: queues", found, "hours in which its jobs may start")
 
 
-def _walltimes_that_tell(trace: Path, jobs: Sequence[Actual]) -> list[str]:
+def _walltime_warnings(trace: Path, jobs: Sequence[ActualJob]) -> list[str]:
     told = sum(job.runtime == job.walltime for job in jobs)
     if 2 * told <= len(jobs):
         return []
@@ -235,11 +235,11 @@ def check_reach(request: RunSpec, setup: AnySetUp) -> list[str]:
         return [f"{option}: {request.dispatcher} asks no nodes" for option, value in asked.items() if value]
     if request.sample and not setup.samples:
         found = f"{request.sample} with {request.dispatcher}, whose jobs ask all nodes"
-        raise InputError("--sample", found, f"one of {dispatchers_that(lambda setup: setup.samples)}")
+        raise InputError("--sample", found, f"one of {names_of_capable(lambda setup: setup.samples)}")
     return []
 
 
-def _on_clock(request: RunSpec, given: Given) -> tuple[Platform, int | None]:
+def _on_clock(request: RunSpec, given: RunSources) -> tuple[Platform, int | None]:
     stated, trace = given.platform, given.trace
     unix_start = trace.begins(stated.facility.begins(request.begins))
     platform = stated.on_clock(unix_start, int(trace.submit.min()))

@@ -9,17 +9,17 @@ from pathlib import Path
 from typing import Final
 
 from dardis.config.settings import with_settings
-from dardis.dispatch import ASKING_SETUPS, AskingSetUp
-from dardis.dispatch.cp.decision_problem import Answer, Problem
+from dardis.dispatch import MODEL_SETUPS, ModelSetUp
+from dardis.dispatch.cp.decision_problem import Decision, DecisionProblem
 from dardis.dispatch.cp.instance import read_instance
-from dardis.dispatch.cp.solver_dispatcher import told
+from dardis.dispatch.cp.solver_dispatcher import decision_record
 from dardis.model.csv_table import TEXT, WORD, Column, CsvTable
 from dardis.model.errors import InputError
 from dardis.model.files import atomic_text, partly_written
 from dardis.runs.solved_instances import SOLVED, row_of
 from dardis.sim.recorder import Keep
 from dardis.wire.effects import Plain, Solved
-from dardis.workload.trace import told_of
+from dardis.workload.trace import unequal_units_text
 
 _PREFIX, _SUFFIX = "decision-", ".json"
 
@@ -27,9 +27,9 @@ _PREFIX, _SUFFIX = "decision-", ".json"
 def check_folder(folder: Path, dispatcher: str, out: Path, *, force: bool) -> None:
     """Raise InputError unless the folder can hold the dispatcher's decisions."""
     place = f"--save-instances {folder}"
-    if dispatcher not in ASKING_SETUPS:
+    if dispatcher not in MODEL_SETUPS:
         raise InputError(
-            place, f"decisions of {dispatcher} are no problems to keep", f"one of {', '.join(ASKING_SETUPS)}"
+            place, f"decisions of {dispatcher} are no problems to keep", f"one of {', '.join(MODEL_SETUPS)}"
         )
     if folder.resolve().is_relative_to(out.resolve()):
         raise InputError(place, f"lies in --out {out}, which a run fills", "another folder")
@@ -39,13 +39,13 @@ def check_folder(folder: Path, dispatcher: str, out: Path, *, force: bool) -> No
         found = [path.name for path in folder.iterdir()]
     except OSError as error:
         raise InputError(place, error.strerror or "can't be read", "a folder that can be written") from None
-    if not all(map(_is_ours, found)):
+    if not all(map(_is_instance, found)):
         raise InputError(place, "holds something else than decisions", "an empty folder")
     if found and not force:
         raise InputError(place, "is not empty", "an empty folder, or --force to replace decisions")
 
 
-def keeper(folder: Path) -> Keep:
+def instance_writer(folder: Path) -> Keep:
     """Create or empty the folder; return a function to save decisions. Raises InputError."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -63,34 +63,36 @@ def keeper(folder: Path) -> Keep:
     return keep
 
 
-def _is_ours(name: str) -> bool:
+def _is_instance(name: str) -> bool:
     name = partly_written(name) or name
     return name.startswith(_PREFIX) and name.endswith(_SUFFIX)
 
 
-def setup_of(dispatcher: str, settings: Iterable[str]) -> AskingSetUp:
+def setup_of(dispatcher: str, settings: Iterable[str]) -> ModelSetUp:
     """Return a model dispatcher's set-up with `KEY=VALUE` settings. Raises InputError."""
-    if dispatcher not in ASKING_SETUPS:
-        raise InputError(f"--dispatcher {dispatcher}", "asks no model", f"one of {', '.join(ASKING_SETUPS)}")
-    return with_settings(ASKING_SETUPS[dispatcher], settings).checked()
+    if dispatcher not in MODEL_SETUPS:
+        raise InputError(f"--dispatcher {dispatcher}", "asks no model", f"one of {', '.join(MODEL_SETUPS)}")
+    return with_settings(MODEL_SETUPS[dispatcher], settings).checked()
 
 
-def read_instances(what: Sequence[Path], setup: AskingSetUp) -> list[tuple[Path, Problem]]:
+def read_instances(what: Sequence[Path], setup: ModelSetUp) -> list[tuple[Path, DecisionProblem]]:
     """Return the problems in files and folders, by number.
 
     Raises InputError, also for jobs without required deadlines.
     """
     files: list[Path] = []
     for path in what:
-        found = sorted(one for one in path.iterdir() if _is_ours(one.name)) if path.is_dir() else [path]
+        found = sorted(one for one in path.iterdir() if _is_instance(one.name)) if path.is_dir() else [path]
         if not found:
             raise InputError(path, "holds no decisions", "a folder of --save-instances, or its files")
         files += found
-    problems = [(file, _as_asked(read_instance(file), setup)) for file in files]
+    problems = [(file, _drop_closed_queues(read_instance(file), setup)) for file in files]
     for file, problem in () if setup.model().knows_shapes else problems:
         shaped = [waiting.job.number for waiting in problem.waiting if waiting.job.requests]
         if shaped:
-            raise InputError(file, told_of(shaped[0]), "a model that decides on such jobs: another --dispatcher")
+            raise InputError(
+                file, unequal_units_text(shaped[0]), "a model that decides on such jobs: another --dispatcher"
+            )
     for file, problem in problems if setup.needs_deadlines else ():
         undated = [waiting.job.number for waiting in problem.waiting if waiting.job.latest is None]
         if undated:
@@ -99,7 +101,7 @@ def read_instances(what: Sequence[Path], setup: AskingSetUp) -> list[tuple[Path,
     return problems
 
 
-def _as_asked(problem: Problem, setup: AskingSetUp) -> Problem:
+def _drop_closed_queues(problem: DecisionProblem, setup: ModelSetUp) -> DecisionProblem:
     """Keep only jobs with open queues, unless the set-up keeps all."""
     if setup.keeps_closed or not problem.keeps_hours:
         return problem
@@ -117,11 +119,11 @@ class Solution:
         Column("starting", WORD, "jobs that begin at once"),
     )
 
-    def __init__(self, path: Path, problem: Problem, answer: Answer, cpu_s: float) -> None:
+    def __init__(self, path: Path, problem: DecisionProblem, answer: Decision, cpu_s: float) -> None:
         begins = [problem.waiting[place] for place, start in answer.starts.items() if start == problem.now]
         self.path = path
         self.moment = problem.now
-        self.told: Solved = told(problem, answer, cpu_s, len(begins))
+        self.told: Solved = decision_record(problem, answer, cpu_s, len(begins))
         self.starting = [waiting.job.number for waiting in begins]
 
     @property

@@ -7,13 +7,13 @@ from dardis.model.addresses import HostId, JobId
 from dardis.model.choices import Expecting
 from dardis.model.errors import InputError
 from dardis.model.events import JobChanged
-from dardis.model.job import Actual, Job, Part, Request
+from dardis.model.job import ActualJob, Job, Part, Request
 from dardis.model.platform import NodeGroup, Platform
 from dardis.model.step_function import StepFunction
 from dardis.model.target import DesiredProfile, Target
-from dardis.registry import OURS, Dispatcher, find_dispatcher
+from dardis.registry import BUILT_IN_DISPATCHERS, Dispatcher, find_dispatcher
 from dardis.runs.hosts import even_bounds, host_of
-from dardis.runs.play import Hosting, heeded, play_over
+from dardis.runs.play import HostAssignment, followed_profile, play_over
 from dardis.sim.simulation import NO_HOSTS
 from dardis.task_manager.setups import EVERY_HOST, Reach
 from dardis.transport.local_transport import LocalHosts, LocalPool
@@ -22,8 +22,8 @@ _MACHINE = Platform("tiny", (NodeGroup("n", 4, {"cores": 2}),))
 _DESIRED = DesiredProfile(_MACHINE, {0: StepFunction.from_steps(8, [(30, 6), (90, 4)])})
 
 
-def _job(number: int, submit: int, units: int, cores: int, walltime: int, runtime: int) -> Actual:
-    return Actual(Job(JobId(number), submit, submit, submit + 600, walltime, units, (cores,), 1), runtime)
+def _job(number: int, submit: int, units: int, cores: int, walltime: int, runtime: int) -> ActualJob:
+    return ActualJob(Job(JobId(number), submit, submit, submit + 600, walltime, units, (cores,), 1), runtime)
 
 
 _JOBS = (
@@ -32,17 +32,17 @@ _JOBS = (
 )  # fmt: skip
 _EVENTS = (JobChanged(3, JobId(5), walltime=50),)
 _PARTS = Request((Part(1, (2,), 1), Part(1, (1,), 1, nodes=1)), 60)
-_OF_PARTS = Actual(Job(JobId(6), 3, 3, 603, 60, 2, (2,), 1, requests=(_PARTS,)), 10)
+_OF_PARTS = ActualJob(Job(JobId(6), 3, 3, 603, 60, 2, (2,), 1, requests=(_PARTS,)), 10)
 
 
-def warm(
+def warm_kernels(
     dispatcher: Dispatcher, reach: Reach = EVERY_HOST, *, wished: bool = False, task_managers: int = 1, hosts: int = 1
 ) -> None:  # fmt: skip
     """Compile or load a dispatcher's kernels for one or several `hosts`.
 
     `wished`: with a desired profile. Does nothing for an external dispatcher with its own builder.
     """
-    ours = dispatcher if not dispatcher.origin else _built_alike(dispatcher)
+    ours = dispatcher if not dispatcher.origin else _equal_builtin(dispatcher)
     if ours is None:
         return
     try:
@@ -51,9 +51,9 @@ def warm(
         ours = find_dispatcher(ours.name)
     setup, target = ours.setup, Target(_DESIRED if wished else None)
     hosts = min(hosts, 2) if setup.asks_nodes else 1
-    desired, bounds = heeded(ours, target), even_bounds(_MACHINE.node_count, hosts)
+    desired, bounds = followed_profile(ours, target), even_bounds(_MACHINE.node_count, hosts)
     what = f"{ours.name}-{hosts}-{task_managers > 1:d}{wished:d}{reach.arity > 0:d}{reach.sample > 0:d}"
-    jobs: tuple[Actual, ...]
+    jobs: tuple[ActualJob, ...]
     events: tuple[JobChanged, ...]
     with lock_compilation(what) as is_compiled:
         if is_compiled:  # rare kernels load on demand; solvers load slowly
@@ -62,10 +62,10 @@ def warm(
             jobs, events = (*_JOBS, _OF_PARTS), _EVENTS
         else:
             jobs, events = _JOBS, _EVENTS
-        over = Hosting(NO_HOSTS, bounds)
+        over = HostAssignment(NO_HOSTS, bounds)
         if setup.asks_nodes:
             nodes = [host_of(_MACHINE, desired, bounds, HostId(host), 1, ours.pool) for host in range(hosts)]
-            over = Hosting(LocalHosts(nodes) if hosts > 1 else LocalPool(nodes[0].pool), bounds)
+            over = HostAssignment(LocalHosts(nodes) if hosts > 1 else LocalPool(nodes[0].pool), bounds)
         play_over(
             over, _MACHINE, jobs, ours, target, 1, task_managers=task_managers, reach=reach, progress=None,
             events=events,
@@ -76,8 +76,8 @@ def warm_reach(dispatcher: Dispatcher) -> None:
     """Compile the kernels for all nodes at once, a tree, and samples."""
     for reach in (EVERY_HOST, Reach(arity=2), Reach(sample=1)):
         for hosts in (1, 2):
-            warm(dispatcher, reach, hosts=hosts)
+            warm_kernels(dispatcher, reach, hosts=hosts)
 
 
-def _built_alike(dispatcher: Dispatcher) -> Dispatcher | None:
-    return next((ours for ours in OURS.values() if ours.builder is dispatcher.builder), None)
+def _equal_builtin(dispatcher: Dispatcher) -> Dispatcher | None:
+    return next((ours for ours in BUILT_IN_DISPATCHERS.values() if ours.builder is dispatcher.builder), None)

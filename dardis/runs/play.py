@@ -10,14 +10,14 @@ from typing import NamedTuple
 from dardis.model.choices import Expecting, ProfileRule, UnitsPerNode
 from dardis.model.errors import ProtocolError
 from dardis.model.events import SiteEvent
-from dardis.model.job import Actual
-from dardis.model.node_layout import LaidOut, lay_out
+from dardis.model.job import ActualJob
+from dardis.model.node_layout import NodeLayout, make_layout
 from dardis.model.platform import Platform
 from dardis.model.schedule import Schedule
 from dardis.model.target import DesiredProfile, Target
 from dardis.predict import Predictor, new_predictor
 from dardis.registry import Cluster, Dispatcher
-from dardis.runs.error_source import blamed
+from dardis.runs.error_source import attribute_errors
 from dardis.runs.hosts import even_bounds
 from dardis.sim.recorder import Keep, Recorder
 from dardis.sim.simulation import NO_HOSTS, Progress, Simulation
@@ -28,50 +28,51 @@ from dardis.transport.local_transport import LocalPool, in_process_pool
 
 
 @dataclass(frozen=True)
-class Played:
+class SimulatedRun:
     """Outcome of a run; `jobs` have their final submission times."""
 
-    jobs: Sequence[Actual]
+    jobs: Sequence[ActualJob]
     recorder: Recorder
     figures: dict[str, int]
-    laid_out: LaidOut
+    layout: NodeLayout
     site: SiteState
 
     @property
     def schedule(self) -> Schedule:
         """Schedule on the machine's own nodes."""
-        return _schedule(self.recorder, self.jobs, self.laid_out)
+        return _schedule(self.recorder, self.jobs, self.layout)
 
 
-def _schedule(recorder: Recorder, jobs: Sequence[Actual], laid_out: LaidOut) -> Schedule:
-    return laid_out.on_own_nodes(recorder.schedule(jobs, laid_out.machine.kinds))
+def _schedule(recorder: Recorder, jobs: Sequence[ActualJob], laid_out: NodeLayout) -> Schedule:
+    return laid_out.to_own_nodes(recorder.schedule(jobs, laid_out.machine.kinds))
 
 
-def heeded(dispatcher: Dispatcher, target: Target) -> DesiredProfile | None:
+def followed_profile(dispatcher: Dispatcher, target: Target) -> DesiredProfile | None:
     """Return the desired profile, or None with `profile=off`."""
     return None if dispatcher.setup.profile is ProfileRule.OFF else target.desired
 
 
 def play(
-    platform: Platform, jobs: Sequence[Actual], dispatcher: Dispatcher, target: Target, seed: int, *,
+    platform: Platform, jobs: Sequence[ActualJob], dispatcher: Dispatcher, target: Target, seed: int, *,
     task_managers: int = 1, reach: Reach = EVERY_HOST, progress: Progress | None = None,
     keep: Keep | None = None, events: Sequence[SiteEvent] = (),
-) -> Played:  # fmt: skip
+) -> SimulatedRun:  # fmt: skip
     """Run the jobs, sorted by (submit, number), in this process."""
-    machine = lay_out(platform).machine
+    machine = make_layout(platform).machine
     bounds = even_bounds(machine.node_count, 1)
     hosts: Hosts = NO_HOSTS
     if dispatcher.setup.asks_nodes:
-        desired = heeded(dispatcher, target)
-        with blamed(dispatcher):
+        desired = followed_profile(dispatcher, target)
+        with attribute_errors(dispatcher):
             hosts = LocalPool(dispatcher.pool(machine, *bounds, desired=desired, seed=seed))
     return play_over(
-        Hosting(hosts, bounds), platform, jobs, dispatcher, target, seed, task_managers=task_managers, reach=reach,
+        HostAssignment(hosts, bounds), platform, jobs, dispatcher, target, seed, task_managers=task_managers,
+        reach=reach,
         progress=progress, keep=keep, events=events,
     )  # fmt: skip
 
 
-def _predictor(dispatcher: Dispatcher, jobs: Sequence[Actual], seed: int) -> Predictor | None:
+def _predictor(dispatcher: Dispatcher, jobs: Sequence[ActualJob], seed: int) -> Predictor | None:
     expecting = dispatcher.setup.expecting
     if expecting in (None, Expecting.WALLTIME):
         return None
@@ -80,7 +81,7 @@ def _predictor(dispatcher: Dispatcher, jobs: Sequence[Actual], seed: int) -> Pre
     return new_predictor(expecting, truth, seed)
 
 
-class Hosting(NamedTuple):
+class HostAssignment(NamedTuple):
     """Hosts of the nodes, in layout order: host h has [bounds[h], bounds[h+1])."""
 
     hosts: Hosts
@@ -88,26 +89,26 @@ class Hosting(NamedTuple):
 
 
 def play_over(
-    over: Hosting, platform: Platform, jobs: Sequence[Actual], dispatcher: Dispatcher,
+    over: HostAssignment, platform: Platform, jobs: Sequence[ActualJob], dispatcher: Dispatcher,
     target: Target, seed: int, *, task_managers: int, reach: Reach, progress: Progress | None,
     keep: Keep | None = None, events: Sequence[SiteEvent] = (),
-) -> Played:  # fmt: skip
+) -> SimulatedRun:  # fmt: skip
     """Run the jobs over hosts."""
     hosts, bounds = over
-    laid_out = lay_out(platform)
+    laid_out = make_layout(platform)
     switching = target.switching if dispatcher.setup.switches else None
     cluster = Cluster(
-        laid_out.machine, bounds, seed, desired=heeded(dispatcher, target), switching=switching,
+        laid_out.machine, bounds, seed, desired=followed_profile(dispatcher, target), switching=switching,
         begin=jobs[0].submit if jobs else 0, task_managers=task_managers, reach=reach, pool=in_process_pool(hosts),
     )  # fmt: skip
-    with blamed(dispatcher):
+    with attribute_errors(dispatcher):
         turns = dispatcher.turns(cluster)
         distinct = dispatcher.setup.units_per_node is UnitsPerNode.DISTINCT
         predictor = _predictor(dispatcher, jobs, seed)
         simulation = Simulation(jobs, turns, hosts, predictor, keep, platform, events, distinct=distinct)
         simulation.run(progress)
         if dispatcher.origin:
-            _see_that_it_is_legal(simulation, laid_out, switched=switching is not None)
+            _check_schedule(simulation, laid_out, switched=switching is not None)
     simulation.recorder.upkeep_ns += hosts.close()
     figures = {
         "ranks": len(bounds) - 1,
@@ -118,10 +119,10 @@ def play_over(
         "message_bytes": hosts.message_bytes,
         "renegotiations": turns.renegotiations,
     }
-    return Played(simulation.jobs, simulation.recorder, figures, laid_out, simulation.site)
+    return SimulatedRun(simulation.jobs, simulation.recorder, figures, laid_out, simulation.site)
 
 
-def _see_that_it_is_legal(simulation: Simulation, laid_out: LaidOut, *, switched: bool) -> None:
+def _check_schedule(simulation: Simulation, laid_out: NodeLayout, *, switched: bool) -> None:
     from dardis.metrics.audit import audit
 
     jobs, recorder = simulation.jobs, simulation.recorder

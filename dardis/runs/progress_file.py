@@ -10,7 +10,7 @@ from dardis.engine.clock import monotonic_s
 PERIOD_S = 0.3
 
 
-def teller(path: Path) -> Callable[[int, int], None]:
+def progress_writer(path: Path) -> Callable[[int, int], None]:
     """Return a function to write progress (settled, total) to the file."""
     told = monotonic_s() - PERIOD_S
 
@@ -24,7 +24,7 @@ def teller(path: Path) -> Callable[[int, int], None]:
     return tell
 
 
-def read(path: Path) -> tuple[int, int] | None:
+def read_progress(path: Path) -> tuple[int, int] | None:
     """Return settled and total jobs, or None if unknown."""
     try:
         settled, total = map(int, path.read_text(encoding="utf-8").split())

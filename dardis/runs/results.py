@@ -25,7 +25,7 @@ from dardis.metrics.job_metrics import (
 )
 from dardis.metrics.job_rules import Violation
 from dardis.metrics.jobs_csv import write_jobs
-from dardis.metrics.requested_jobs import AskedJobs, Changed
+from dardis.metrics.requested_jobs import ChangedJob, RequestedJobs
 from dardis.metrics.system import (
     DOWNTIME_FILE,
     schedule_metrics,
@@ -38,12 +38,12 @@ from dardis.model.addresses import JobId
 from dardis.model.choices import Expecting, Resources
 from dardis.model.events import JobChanged
 from dardis.model.files import write_json
-from dardis.model.node_layout import lay_out
+from dardis.model.node_layout import make_layout
 from dardis.model.platform import Platform, platform_to_dict
 from dardis.model.schedule import Downtime, Schedule
 from dardis.runs.inputs import Inputs
 from dardis.runs.outputs import RUN_FILE, decision_figures, write_decisions
-from dardis.runs.play import Played
+from dardis.runs.play import SimulatedRun
 from dardis.runs.solved_instances import SOLVER_FILE, solver_figures, write_solved
 from dardis.sim.recorder import Recorder
 
@@ -57,7 +57,7 @@ class Results:
 
     request: RunSpec
     inputs: Inputs
-    played: Played
+    played: SimulatedRun
     schedule: Schedule
     metrics: dict[str, Any]
     warnings: Sequence[str]
@@ -80,7 +80,7 @@ class Results:
         return [(jobs[place].number, reason) for place, reason in sorted(self.played.recorder.reasons.items())]
 
     @property
-    def changed(self) -> list[dict[str, Any]]:
+    def changed_jobs(self) -> list[dict[str, Any]]:
         """Final requests after events, and runtimes cut by nodes."""
         named = {event.job for event in self.inputs.events if isinstance(event, JobChanged)}
         cut = self.played.recorder.cut
@@ -95,10 +95,10 @@ class Results:
         """Warnings unknown before the run."""
         return self.warnings[len(self.inputs.warnings) :]
 
-    def audited(self) -> list[Violation]:
+    def violations(self) -> list[Violation]:
         """Return violations of rules and requests; empty if legal."""
-        changed = [Changed(one["job"], one["walltime_s"], one["queue"], one["ran_s"]) for one in self.changed]
-        asked = AskedJobs.of(self.inputs.jobs, lay_out(self.platform).machine.kinds).changed(changed)
+        changed = [ChangedJob(one["job"], one["walltime_s"], one["queue"], one["ran_s"]) for one in self.changed_jobs]
+        asked = RequestedJobs.of(self.inputs.jobs, make_layout(self.platform).machine.kinds).apply_changes(changed)
         return audit(self.schedule, self.platform, downtime=self.downtime, asked=asked)
 
     @property
@@ -133,7 +133,7 @@ class Results:
 
     def record(self) -> dict[str, Any]:
         """Return the content of run.json."""
-        request, inputs, given = self.request, self.inputs, self.inputs.given
+        request, inputs, given = self.request, self.inputs, self.inputs.sources
         asked = inputs.record
         return {
             "dardis_version": __version__,
@@ -143,10 +143,10 @@ class Results:
             "seed": request.seed,
             "trace": str(given.trace_file.resolve()) if given.trace_file else None,
             "trace_sha256": asked["trace"],
-            "from_s": inputs.part.start,
-            "to_s": inputs.part.end,
+            "from_s": inputs.selection.start,
+            "to_s": inputs.selection.end,
             **request.model_dump(mode="json", include={*JobsSpec.model_fields}),
-            "rounded_up": inputs.rounded._asdict(),
+            "rounded_up": inputs.rounding._asdict(),
             "platform_file": str(given.platform_file.resolve()) if given.platform_file else None,
             "platform": platform_to_dict(self.platform),
             "platform_files_sha256": dict(zip(inputs.platform.facility.files, asked["platform_files"], strict=True)),
@@ -154,7 +154,7 @@ class Results:
             "profile_sha256": asked["profile"],
             "events_file": str(request.events.resolve()) if request.events else None,
             "events_sha256": asked["events"],
-            "changed": self.changed,
+            "changed": self.changed_jobs,
             "deadlines": inputs.deadlines,
             "deadlines_stated": inputs.deadlines_stated,
             "deadlines_sha256": None if asked["deadlines"] == request.deadlines else asked["deadlines"],
@@ -172,7 +172,7 @@ class Results:
         }
 
 
-def results_of(request: RunSpec, inputs: Inputs, played: Played) -> Results:
+def results_of(request: RunSpec, inputs: Inputs, played: SimulatedRun) -> Results:
     """Return the results of a played run."""
     recorder, schedule, platform = played.recorder, played.schedule, played.site.platform_after_events
     counted, window = trimmed(schedule, inputs.trim)
@@ -195,7 +195,7 @@ def results_of(request: RunSpec, inputs: Inputs, played: Played) -> Results:
         more["prediction_cpu_s"] = recorder.predictor_ns / 1e9
     span = makespan(schedule, np.arange(len(schedule.number)))  # of all jobs, like the decisions
     metrics: dict[str, Any] = schedule_metrics(schedule, platform, inputs.target.desired, inputs.trim)
-    metrics["rounded_up_cores"] = inputs.rounded.cores
+    metrics["rounded_up_cores"] = inputs.rounding.cores
     metrics |= drawn | more
     metrics |= {"overhead_share": more["decision_cpu_s"] / span if span else None, "schedule_digest": schedule.digest()}
     warnings = (*inputs.warnings, *played.site.notes, *(power.warnings if power else ()))

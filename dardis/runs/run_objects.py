@@ -31,11 +31,11 @@ class Objects:
     """SHA-256 of the source file by object; None without a file."""
 
 
-NOTHING: Final = Objects()
+NO_OBJECTS: Final = Objects()
 
 
 @dataclass(frozen=True)
-class Given:
+class RunSources:
     """Dispatcher with settings, complete trace and original platform."""
 
     dispatcher: Dispatcher
@@ -53,7 +53,7 @@ class Given:
         return record | ({"dispatcher_of": self.dispatcher.origin} if self.dispatcher.origin else {})
 
 
-def read_given(request: RunSpec, files: InputFiles, have: Objects = NOTHING) -> Given:
+def read_sources(request: RunSpec, files: InputFiles, have: Objects = NO_OBJECTS) -> RunSources:
     """Read the request's files, unless replaced by objects. Raises InputError."""
     started = utc_now()
     dispatcher = have.dispatcher or find_dispatcher(request.dispatcher, request.settings)
@@ -62,7 +62,7 @@ def read_given(request: RunSpec, files: InputFiles, have: Objects = NOTHING) -> 
     if trace is None:
         trace = files.once(read_trace, request.trace, strict=request.strict, flop_per_s=platform.flop_per_s)
     made = {name for name, digest in have.digests.items() if digest is None}
-    return Given(
+    return RunSources(
         dispatcher,
         trace,
         platform,

@@ -10,7 +10,7 @@ from dardis.config.cuts import TraceClock, seconds_of, trim_seconds
 from dardis.config.run_spec import JobsSpec, RunSpec
 from dardis.model.choices import Overrun
 from dardis.model.errors import InputError
-from dardis.model.node_layout import lay_out
+from dardis.model.node_layout import make_layout
 from dardis.model.platform import Platform
 from dardis.workload.trace import Trace
 from dardis.workload.trace_jobs import Workload, to_jobs
@@ -19,14 +19,14 @@ from dardis.workload.trace_summary import unlike_header
 from dardis.workload.transform import extended, first_jobs, submitted, with_estimates
 
 
-class Part(NamedTuple):
+class TraceSelection(NamedTuple):
     """The replayed part of a trace: jobs submitted in `[start, end)`, in s."""
 
     start: int | None
     end: int | None
     spec: JobsSpec = JobsSpec()
 
-    def of(self, whole: Trace) -> Trace:
+    def select_from(self, whole: Trace) -> Trace:
         """Return the part. Raises InputError if empty."""
         part = whole
         if self.start is not None or self.end is not None:
@@ -37,22 +37,22 @@ class Part(NamedTuple):
             part = with_estimates(part, self.spec.walltime_factor)
         return extended(part) if self.spec.overrun is Overrun.EXTEND else part
 
-    def as_stated(self) -> Part:
+    def as_stated(self) -> TraceSelection:
         """Return the same part with the trace's walltimes."""
-        return Part(self.start, self.end, JobsSpec(jobs=self.spec.jobs))
+        return TraceSelection(self.start, self.end, JobsSpec(jobs=self.spec.jobs))
 
 
-def part_asked(request: RunSpec, whole: Trace, unix_start: int | None) -> Part:
+def requested_selection(request: RunSpec, whole: Trace, unix_start: int | None) -> TraceSelection:
     """Return the part of a request. Raises InputError."""
     clock = TraceClock(request.trace, int(whole.submit.min()), unix_start)
     start, end = (
         None if cut is None else seconds_of(option, cut, clock)
         for option, cut in (("--from", request.from_), ("--to", request.to))
     )
-    return Part(start, end, request)
+    return TraceSelection(start, end, request)
 
 
-def trim_asked(request: RunSpec, first: int, last: int, unix_start: int | None) -> tuple[int, int] | None:
+def requested_trim(request: RunSpec, first: int, last: int, unix_start: int | None) -> tuple[int, int] | None:
     """Return warm-up and cool-down in s from the first and last submission. Raises InputError."""
     if request.trim is None:
         return None
@@ -61,18 +61,18 @@ def trim_asked(request: RunSpec, first: int, last: int, unix_start: int | None) 
 
 def jobs_of(part: Trace, platform: Platform, unit_cores: int | None, *, think_times: bool) -> Workload:
     """Return the jobs with the trace's deadlines. Raises InputError."""
-    return to_jobs(part, lay_out(platform).machine, unit_cores=unit_cores, think_times=think_times)
+    return to_jobs(part, make_layout(platform).machine, unit_cores=unit_cores, think_times=think_times)
 
 
-def asked_jobs(
-    path: Path, platform: Platform, unit_cores: int | None, part: Part, *, think_times: bool, strict: bool
+def read_selected_jobs(
+    path: Path, platform: Platform, unit_cores: int | None, part: TraceSelection, *, think_times: bool, strict: bool
 ) -> Workload:
     """Read the jobs of a run. Raises InputError."""
-    asked = part.of(read_trace(path, strict=strict, flop_per_s=platform.flop_per_s))
-    return named(path, lambda: jobs_of(asked, platform, unit_cores, think_times=think_times))
+    asked = part.select_from(read_trace(path, strict=strict, flop_per_s=platform.flop_per_s))
+    return name_trace_in_errors(path, lambda: jobs_of(asked, platform, unit_cores, think_times=think_times))
 
 
-def named(trace: Path, read: Callable[[], Workload]) -> Workload:
+def name_trace_in_errors(trace: Path, read: Callable[[], Workload]) -> Workload:
     """Call `read`; add the trace's name to an InputError."""
     try:
         return read()
@@ -80,9 +80,11 @@ def named(trace: Path, read: Callable[[], Workload]) -> Workload:
         raise InputError(trace, str(error)) from None
 
 
-def told_of_walltimes(whole: Trace, part: Part) -> list[str]:
+def walltime_notes(whole: Trace, part: TraceSelection) -> list[str]:
     """Return notes on missing or extended walltimes."""
-    asked = Part(part.start, part.end, part.spec.model_copy(update={"overrun": Overrun.KILL})).of(whole)
+    asked = TraceSelection(part.start, part.end, part.spec.model_copy(update={"overrun": Overrun.KILL})).select_from(
+        whole
+    )
     count, factor = int(asked.no_walltime.sum()), part.spec.walltime_factor
     told = []
     if count and factor == 1:
@@ -100,7 +102,7 @@ def told_of_walltimes(whole: Trace, part: Part) -> list[str]:
     return told
 
 
-def told_of_machine(whole: Trace, platform: Platform) -> list[str]:
+def machine_notes(whole: Trace, platform: Platform) -> list[str]:
     """Return notes if the trace's header describes another machine."""
     found = unlike_header(whole, platform)
     return [found] if found else []

@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 
 from dardis.model.csv_table import REAL, WHOLE, WORD, Column, CsvTable
 from dardis.model.numbers import decimal_number
-from dardis.solver.result import Ended, SolverStatus, gap
+from dardis.solver.result import EndReason, SolverStatus, gap
 from dardis.wire.effects import Solved
 
 SOLVER_FILE: Final = "solver.csv"
@@ -63,7 +63,7 @@ def row_of(moment: int, one: Solved) -> list[object]:
     ]  # fmt: skip
 
 
-class Outcome(StrEnum):
+class DecisionOutcome(StrEnum):
     """State of an answer, for reports."""
 
     NOT_ASKED = "decided by our own answer"
@@ -72,22 +72,22 @@ class Outcome(StrEnum):
     TOO_LARGE = "too large for a model"
 
 
-class Gap(NamedTuple):
+class DecisionGap(NamedTuple):
     """Quality of a decision: time in s on the trace's clock, and gap."""
 
     time: int
-    outcome: Outcome
+    outcome: DecisionOutcome
     gap: float | None
 
 
-def read_gaps(path: Path) -> list[Gap]:
+def read_gaps(path: Path) -> list[DecisionGap]:
     """Read a file of `write_solved`. Raises InputError for another format."""
     cells = SOLVED.read(path)
-    times = cells.whole("time", -_LATEST, _LATEST).tolist()
+    times = cells.integers("time", -_LATEST, _LATEST).tolist()
     gaps = cells.values("gap", _gap, "a gap from 0 on")
     states = cells.values("status", lambda text: SolverStatus(text) if text else None, "what a solver says")
-    outcomes = map(_outcome, states, cells.whole("too_large", 0, 1).tolist())
-    return [Gap(*row) for row in zip(times, outcomes, gaps, strict=True)]
+    outcomes = map(_outcome, states, cells.integers("too_large", 0, 1).tolist())
+    return [DecisionGap(*row) for row in zip(times, outcomes, gaps, strict=True)]
 
 
 def _gap(text: str) -> float | None:
@@ -97,12 +97,12 @@ def _gap(text: str) -> float | None:
     return distance
 
 
-def _outcome(status: SolverStatus | None, too_large: int) -> Outcome:
+def _outcome(status: SolverStatus | None, too_large: int) -> DecisionOutcome:
     if too_large:
-        return Outcome.TOO_LARGE
+        return DecisionOutcome.TOO_LARGE
     if status is None:
-        return Outcome.NOT_ASKED
-    return Outcome.PROVEN if status in _PROVEN else Outcome.STOPPED
+        return DecisionOutcome.NOT_ASKED
+    return DecisionOutcome.PROVEN if status in _PROVEN else DecisionOutcome.STOPPED
 
 
 def solver_figures(decisions: Decisions) -> dict[str, Any]:
@@ -119,7 +119,7 @@ def solver_figures(decisions: Decisions) -> dict[str, Any]:
         "solver_gap_mean": sum(gaps) / len(gaps) if gaps else None,
         **{figure_of(phase): _sum(phase, decisions) for phase in PHASES},
         "solver_deterministic_s": sum(one.deterministic_s for _, one in decisions),
-        "stopped_by": "time" if any(one.ended == Ended.GUARD for one in asked) else None,
+        "stopped_by": "time" if any(one.ended == EndReason.GUARD for one in asked) else None,
     }
 
 
@@ -128,6 +128,6 @@ def _sum(phase: str, decisions: Decisions) -> float:
 
 
 def _stopped_by(decision: Solved) -> str:
-    if decision.ended == Ended.GUARD:
+    if decision.ended == EndReason.GUARD:
         return "time"
-    return "" if decision.ended in ("", Ended.PROVEN) else decision.ended
+    return "" if decision.ended in ("", EndReason.PROVEN) else decision.ended

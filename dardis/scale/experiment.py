@@ -11,7 +11,7 @@ from dardis.kernels.rows import SLACK, Rows, make_rows
 from dardis.model.addresses import JobId
 from dardis.model.arrays import Floats, Ints
 from dardis.model.errors import InputError
-from dardis.model.job import NO_TIME, Actual, Job
+from dardis.model.job import NO_TIME, ActualJob, Job
 from dardis.model.loggp import LogGP
 from dardis.model.platform import NodeGroup, Platform
 from dardis.model.randomness import stream
@@ -128,7 +128,7 @@ def machine(nodes: int) -> Platform:
     return Platform("scale", (NodeGroup("n", nodes, {CORES: CORES_OF_A_NODE}),))
 
 
-def jobs(count: int, window: int, seed: int) -> list[Actual]:
+def jobs(count: int, window: int, seed: int) -> list[ActualJob]:
     """Return jobs numbered from 1, submitted every second, with starts within `window` s."""
     draws = stream(seed, "scale", "jobs").random((count, 3))
     units = 1 + (MOST_UNITS * draws[:, 0]).astype(np.int64)
@@ -138,7 +138,7 @@ def jobs(count: int, window: int, seed: int) -> list[Actual]:
         zip(units.tolist(), cores.tolist(), _walltimes(draws[:, 2]).tolist(), strict=True)
     ):
         asked = Job(JobId(place + 1), place, place, place + window - 1, walltime, size, (each,), groups=1)
-        found.append(Actual(asked, runtime=walltime))
+        found.append(ActualJob(asked, runtime=walltime))
     return found
 
 

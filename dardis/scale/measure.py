@@ -8,7 +8,7 @@ import numpy as np
 
 from dardis.engine.clock import cpu_ns, monotonic_s
 from dardis.model.addresses import HostId
-from dardis.model.job import Actual
+from dardis.model.job import ActualJob
 from dardis.model.schedule import Schedule
 from dardis.node_manager import RelayingHost
 from dardis.node_manager.pool_state import VirtualHosts
@@ -102,7 +102,7 @@ def drive_turns(
 
 
 def _play(
-    what: Experiment, jobs: Sequence[Actual], hosts: TalliedHosts, progress: Progress | None
+    what: Experiment, jobs: Sequence[ActualJob], hosts: TalliedHosts, progress: Progress | None
 ) -> tuple[int, float, Schedule]:
     """CPU ns in machines, wall-clock s, schedule."""
     simulation = Simulation(jobs, what.dispatcher.turns(what.cluster), hosts)

@@ -21,8 +21,8 @@ from dardis.model.files import write_json
 from dardis.model.loggp import LogGP
 from dardis.model.out_folder import SCALE_FOLDER
 from dardis.node_manager.pool_state import PoolState
-from dardis.registry import Dispatcher, dispatchers_that, find_dispatcher
-from dardis.runs.error_source import blamed
+from dardis.registry import Dispatcher, find_dispatcher, names_of_capable
+from dardis.runs.error_source import attribute_errors
 from dardis.runs.kernel_warmup import warm_reach
 from dardis.runs.outputs import Report
 from dardis.scale import experiment as load
@@ -75,7 +75,7 @@ class ScaleRequest:
         if self.faults:
             self._check_faults(dispatcher, ranks)
         elif not dispatcher.setup.rounds:
-            expected = f"one of {dispatchers_that(lambda setup: setup.rounds)}"
+            expected = f"one of {names_of_capable(lambda setup: setup.rounds)}"
             raise InputError("--dispatcher", f"{self.dispatcher} has no rounds, in which a job asks nodes", expected)
         for count in self.ranks:
             if count > ranks:
@@ -107,10 +107,10 @@ class ScaleRequest:
 
     def _check_faults(self, dispatcher: Dispatcher, ranks: int) -> None:
         if not dispatcher.setup.asks_nodes:
-            expected = f"one of {dispatchers_that(lambda setup: setup.asks_nodes)}"
+            expected = f"one of {names_of_capable(lambda setup: setup.asks_nodes)}"
             raise InputError("--dispatcher", f"{self.dispatcher} asks no nodes: it sends no messages", expected)
         if any(self.samples) and not dispatcher.setup.samples:
-            expected = f"one of {dispatchers_that(lambda setup: setup.samples)}"
+            expected = f"one of {names_of_capable(lambda setup: setup.samples)}"
             raise InputError("--sample", f"{self.dispatcher} asks all nodes", expected)
         if ranks > 1 or self.ranks or self.weak or self.overlaps or self.repeat > 1:
             found = "with mpirun, --ranks, --weak, --overlap or --repeat"
@@ -127,7 +127,7 @@ def run_scale(
     """
     experiments = request.experiments(1)
     begun(len(experiments))
-    with SCALE_FOLDER.held(request.out, force=request.force):
+    with SCALE_FOLDER.lock(request.out, force=request.force):
         return _run_all(request, experiments, None, progress, report)
 
 
@@ -144,7 +144,7 @@ def run_scale_over_ranks(
     def prepare(stack: ExitStack) -> tuple[Any, Callable[[], list[ExperimentRow] | list[FaultRow]]]:
         experiments = request.experiments(comm.size)
         begun(len(experiments))
-        stack.enter_context(SCALE_FOLDER.held(request.out, force=request.force))
+        stack.enter_context(SCALE_FOLDER.lock(request.out, force=request.force))
         return {}, lambda: _run_all(request, experiments, comm, progress, report)
 
     def follow(_: Any) -> int:  # noqa: ANN401 (all is in the request)
@@ -159,7 +159,7 @@ def _run_all(
     report: Report | None,
 ) -> list[ExperimentRow] | list[FaultRow]:  # fmt: skip
     COMPILE_LISTENER.quiet |= comm is not None and comm.rank > 0
-    with blamed(dispatcher := find_dispatcher(request.dispatcher)):
+    with attribute_errors(dispatcher := find_dispatcher(request.dispatcher)):
         _warm(dispatcher)
     if request.faults:
         return _run_faults(request, experiments, progress, report)
@@ -174,7 +174,7 @@ def _run_all(
         row = None
         if ground is not None:
             before = len(rows) * request.jobs
-            with blamed(dispatcher):
+            with attribute_errors(dispatcher):
                 row = measure(what, ground, _part_of_progress(progress, before, len(runs) * request.jobs), repeat)
         if row is not None and ground is not None:
             rows.append(row)
@@ -198,9 +198,9 @@ def _run_faults(
     rows: list[FaultRow] = []
     for what, network in runs:
         part = _part_of_progress(progress, len(rows) * request.jobs, len(runs) * request.jobs)
-        with blamed(what.dispatcher):
+        with attribute_errors(what.dispatcher):
             rows.append(measure_faults(what, network, part))
-        with SCALE_FOLDER.written_together(request.out) as folder:
+        with SCALE_FOLDER.replace_files(request.out) as folder:
             FAULTS.write(folder / FAULTS.name, map(astuple, rows))
             write_json(folder / RECORD_FILE, record)
     if report is not None:
@@ -272,7 +272,7 @@ def _record(request: ScaleRequest, experiments: Sequence[Experiment], comm: Comm
 
 def _write(out: Path, rows: Sequence[ExperimentRow], record: dict[str, Any], grounds: Sequence[RankGroup]) -> None:
     """Write rows, predictions and record atomically."""
-    with SCALE_FOLDER.written_together(out) as part:
+    with SCALE_FOLDER.replace_files(out) as part:
         SCALE.write(part / SCALE.name, map(astuple, rows))
         if predicted := predictions(rows, grounds):
             PREDICTIONS.write(part / PREDICTIONS.name, map(astuple, predicted))

@@ -15,7 +15,7 @@ import numpy as np
 
 from dardis.engine.clock import cpu_ns, monotonic_s
 from dardis.kernels.ranking import LONGEST_TO_ROOT, SENT
-from dardis.model.addresses import HostId, JobId, parts_of
+from dardis.model.addresses import HostId, JobId, split_hosts
 from dardis.model.loggp import flat_chain, tree_chain, tree_round_trip
 from dardis.node_manager import RelayingHost
 from dardis.node_manager.pool_state import PoolState
@@ -220,7 +220,7 @@ def depth_of(host: int, hosts: int, arity: int) -> int:
     """Return the hops from the first host."""
     depth, first, last = 0, 0, hosts
     while host != first:
-        first, last = next(part for part in parts_of(first + 1, last, arity) if part[0] <= host < part[1])
+        first, last = next(part for part in split_hosts(first + 1, last, arity) if part[0] <= host < part[1])
         depth += 1
     return depth
 

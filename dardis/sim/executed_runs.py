@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dardis.model.addresses import JobId
-from dardis.model.job import Actual, Job
+from dardis.model.job import ActualJob, Job
 from dardis.model.schedule import Schedule
 from dardis.sim.fault_simulation import FaultSimulation, RunOutcome, UnitRun
 from dardis.sim.recorder import Recorder
@@ -37,7 +37,7 @@ class ExecutedAttempts:
         for run in simulation.runs:
             self.attempts[run.job].setdefault(run.attempt, []).append(run)
 
-    def full(self, job: Actual) -> list[list[UnitRun]]:
+    def full(self, job: ActualJob) -> list[list[UnitRun]]:
         """Return the attempts in which all units ran in full."""
         return [runs for runs in self.attempts[job.number].values() if is_full(job, runs)]
 
@@ -65,7 +65,7 @@ class ExecutedAttempts:
             if piece.end > piece.start:
                 walltime = piece.end - piece.start
                 asked = Job(JobId(number), piece.start, piece.start, None, walltime, piece.units, piece.request, ~0)
-                jobs.append(Actual(asked, walltime))
+                jobs.append(ActualJob(asked, walltime))
                 placed.append([UnitRun(asked.number, 0, piece.node, piece.units, piece.start, piece.end)])
         recorder = Recorder(len(jobs))
         for place, runs in enumerate(placed):
@@ -78,7 +78,7 @@ class ExecutedAttempts:
         return recorder.schedule(jobs, self._scenario.platform.kinds)
 
 
-def is_full(job: Actual, runs: list[UnitRun]) -> bool:
+def is_full(job: ActualJob, runs: list[UnitRun]) -> bool:
     """Whether all units ran together in full."""
     ended = all(run.outcome is RunOutcome.ENDED and run.end - run.start == job.duration for run in runs)
     return ended and len({run.start for run in runs}) == 1 and sum(run.units for run in runs) == job.units

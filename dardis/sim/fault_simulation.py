@@ -12,7 +12,7 @@ from functools import partial
 
 from dardis.model.addresses import Address, HostId, JobId, address_of, all_hosts, is_manager, manager_at
 from dardis.model.errors import InputError
-from dardis.model.job import Actual
+from dardis.model.job import ActualJob
 from dardis.model.platform import Platform
 from dardis.model.target import DesiredProfile
 from dardis.node_manager import NodePool, RelayingHost
@@ -59,7 +59,7 @@ class Scenario:
     seed: int
     platform: Platform
     bounds: tuple[int, ...]
-    jobs: tuple[Actual, ...]
+    jobs: tuple[ActualJob, ...]
     dispatcher: Dispatcher
     managers: int
     pace: ClaimTimeouts
@@ -186,10 +186,10 @@ class FaultSimulation:
         if host is not None:
             self._interpreter.perform(to, host.machine.handle(message, now), now)
 
-    def _submit(self, place: int, job: Actual, now: int) -> None:
+    def _submit(self, place: int, job: ActualJob, now: int) -> None:
         manager = self.turns.manager_of(place)
         self._note(now, "task manager", manager, "gets", job)
-        self._interpreter.perform(address_of(manager), self.turns.on_submit(job.asked, place, now), now)
+        self._interpreter.perform(address_of(manager), self.turns.on_submit(job.job, place, now), now)
 
     def send(self, who: Address, said: ToHosts, now: int) -> None:
         """Send a message to hosts."""

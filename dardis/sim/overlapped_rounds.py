@@ -12,7 +12,7 @@ from heapq import heappop, heappush
 from dardis.engine.clock import cpu_ns, monotonic_s
 from dardis.model.addresses import ONLY_MANAGER, Address, HostId, JobId
 from dardis.model.errors import ProtocolError
-from dardis.model.job import Actual
+from dardis.model.job import ActualJob
 from dardis.node_manager import NodePool
 from dardis.node_manager.relay import process_claims, process_queries
 from dardis.sim.recorder import Recorder
@@ -35,7 +35,7 @@ class OverlappedRounds:
     """One rank's part of a run. Task manager i mod M serves job i, on rank i mod M mod R."""
 
     def __init__(
-        self, jobs: Sequence[Actual], turns: OverlappedTurns, pool: NodePool, peers: Peers, note: Note | None = None
+        self, jobs: Sequence[ActualJob], turns: OverlappedTurns, pool: NodePool, peers: Peers, note: Note | None = None
     ) -> None:
         """`turns`: of all M task managers. `pool`: the nodes of this rank."""
         self.jobs = jobs
@@ -77,7 +77,7 @@ class OverlappedRounds:
             following = min(self._turns.last_in_flight(settled), len(self.jobs))
             for place in range(entered, following):
                 if self._rank_of(place) == self._peers.rank:
-                    self._turns.on_submit(self.jobs[place].asked, place, now)
+                    self._turns.on_submit(self.jobs[place].job, place, now)
             self.cpu_ns += cpu_ns() - begun
             entered = following
             mine = self._wave(now)

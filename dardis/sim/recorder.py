@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dardis.model.arrays import Ints
-from dardis.model.job import FOREVER, NO_TIME, Actual, Status
+from dardis.model.job import FOREVER, NO_TIME, ActualJob, Status
 from dardis.model.placements import Placements, indexes_of, offsets_of
 from dardis.model.schedule import Downtime, PartsOfJobs, Schedule
 from dardis.wire.effects import Plain, Solved
@@ -147,7 +147,7 @@ class Recorder:
             gathered[offsets[jobs.start] : offsets[jobs.stop]] = self._placed[row, source]
         return gathered
 
-    def schedule(self, jobs: Sequence[Actual], kinds: tuple[str, ...]) -> Schedule:
+    def schedule(self, jobs: Sequence[ActualJob], kinds: tuple[str, ...]) -> Schedule:
         """Return the schedule of these jobs."""
         status = [
             Status.REJECTED
@@ -182,11 +182,11 @@ class Recorder:
             taken=column([self.taken.get(place, -1) for place in range(len(jobs))]) if self._chose(jobs) else None,
         )
 
-    def _chose(self, jobs: Sequence[Actual]) -> bool:
-        return bool(self.taken) or any(len(job.asked.requests) > 1 for job in jobs)
+    def _chose(self, jobs: Sequence[ActualJob]) -> bool:
+        return bool(self.taken) or any(len(job.job.requests) > 1 for job in jobs)
 
-    def _parts_of(self, jobs: Sequence[Actual]) -> PartsOfJobs | None:
-        of_jobs = [job.asked.requests[0].parts if job.asked.requests else () for job in jobs]
+    def _parts_of(self, jobs: Sequence[ActualJob]) -> PartsOfJobs | None:
+        of_jobs = [job.job.requests[0].parts if job.job.requests else () for job in jobs]
         if max(map(len, of_jobs), default=0) < 2:
             return None
         nothing = np.zeros(0, dtype=np.int64)

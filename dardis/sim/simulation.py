@@ -13,9 +13,9 @@ from dardis.engine.event_queue import Event, EventQueue
 from dardis.model.addresses import Address, JobId
 from dardis.model.errors import ProtocolError
 from dardis.model.events import Change, SiteEvent, Withdrawn
-from dardis.model.job import FOREVER, NO_TIME, Actual
+from dardis.model.job import FOREVER, NO_TIME, ActualJob
 from dardis.model.platform import Platform
-from dardis.model.resources import NOBODY_KNOWS
+from dardis.model.resources import UNKNOWN_END
 from dardis.predict import Predictor
 from dardis.sim.recorder import Keep, Recorder
 from dardis.sim.site_state import SiteState
@@ -41,7 +41,7 @@ class Simulation:
     """
 
     def __init__(
-        self, jobs: Sequence[Actual], turns: Turns, hosts: Hosts = NO_HOSTS, predictor: Predictor | None = None,
+        self, jobs: Sequence[ActualJob], turns: Turns, hosts: Hosts = NO_HOSTS, predictor: Predictor | None = None,
         keep: Keep | None = None, site: Platform = NO_SITE, happens: Sequence[SiteEvent] = (), *,
         distinct: bool = False,
     ) -> None:  # fmt: skip
@@ -63,7 +63,7 @@ class Simulation:
         self._place = {job.number: place for place, job in enumerate(self.jobs)}
         self._version = [0] * len(self.jobs)
         """Number of placements; ends of earlier ones are void."""
-        self._several: dict[int, Actual] = {}
+        self._several: dict[int, ActualJob] = {}
         """Placed jobs with alternatives, before the choice."""
         self._followers: dict[int, list[int]] = {}
         first = []
@@ -91,10 +91,10 @@ class Simulation:
 
         Jobs too large for the remaining nodes go first, as others may wait only behind these.
         """
-        reasons = {place: self.site.never_reason(place, self.jobs[place].asked) for place in sorted(self._in)}
+        reasons = {place: self.site.never_reason(place, self.jobs[place].job) for place in sorted(self._in)}
         vain = [place for place, reason in reasons.items() if reason]
         held = [place for place in vain if self.site.is_held(place)]
-        lacking = self.site.unplaceable_jobs({place: self.jobs[place].asked for place in vain if place not in held})
+        lacking = self.site.unplaceable_jobs({place: self.jobs[place].job for place in vain if place not in held})
         rejected = sorted([*held, *lacking]) or vain
         if not rejected:
             return False
@@ -109,7 +109,7 @@ class Simulation:
         alone, last = 0, NO_TIME
         while True:
             following, wake = events.next_time(), turns.wake()
-            if min(wake, FOREVER if following is None else following) >= NOBODY_KNOWS:
+            if min(wake, FOREVER if following is None else following) >= UNKNOWN_END:
                 return last
             now = wake if following is None else min(following, wake)
             switches = turns.next_switch()
@@ -158,7 +158,7 @@ class Simulation:
 
     def submit(self, place: int, now: int) -> None:
         """Submit a job to the site."""
-        asked = self.jobs[place].asked
+        asked = self.jobs[place].job
         if reason := self.site.refusal(asked):
             self._reject(place, reason, now)
             return
@@ -170,7 +170,7 @@ class Simulation:
             self.submit_to_dispatcher(place, now)
 
     def _lapse(self, place: int, now: int) -> None:
-        asked = self.jobs[place].asked
+        asked = self.jobs[place].job
         if self.has_begun(place, now) or now <= self.site.last_start(asked):
             return
         if not self.site.release_held(place):
@@ -227,7 +227,7 @@ class Simulation:
 
     def submit_to_dispatcher(self, place: int, now: int) -> None:
         """Submit a job to the dispatcher, with a prediction."""
-        asked = self.jobs[place].asked
+        asked = self.jobs[place].job
         if self._predictor is not None:
             begun = cpu_ns()
             duration, rule = self._predictor.predict(asked, now)
@@ -260,12 +260,12 @@ class Simulation:
         return spent
 
     def _arrive(self, place: int, now: int) -> None:
-        asked = self.jobs[place].asked
+        asked = self.jobs[place].job
         if now > asked.submit:
             # Users submit a following job after they have seen the result.
             late = None if asked.latest is None else asked.latest + now - asked.submit
             asked = replace(asked, submit=now, earliest=max(asked.earliest, now), latest=late)
-            self.jobs[place] = replace(self.jobs[place], asked=asked)
+            self.jobs[place] = replace(self.jobs[place], job=asked)
 
     def _ends(self, event: Event | None, now: int) -> list[JobId]:
         """Process ends; return the ended jobs."""
@@ -280,7 +280,7 @@ class Simulation:
                 ended.append(job.number)
                 if self._predictor is not None:
                     begun = cpu_ns()
-                    self._predictor.observe(job.asked, job.duration, now)
+                    self._predictor.observe(job.job, job.duration, now)
                     self._count_prediction(begun)
             event = self._events.pop_before((now, self._ending + 1)) if self._turns.batched else None
         return ended
@@ -297,10 +297,10 @@ class Simulation:
 
     def _take_shape(self, place: int, placed: Placed) -> None:
         job = self.jobs[place]
-        if len(job.asked.requests) > 1:
+        if len(job.job.requests) > 1:
             self.recorder.taken[place] = placed.taken
             self._several[place] = job
-            self.jobs[place] = job.taking(placed.taken)
+            self.jobs[place] = job.with_request(placed.taken)
         if placed.parts:
             self.recorder.parts[place] = placed.parts
 
@@ -314,7 +314,7 @@ class Simulation:
         match deed:
             case Placed():
                 place = self._place[deed.job]
-                if self.jobs[place].asked.requests:
+                if self.jobs[place].job.requests:
                     self._take_shape(place, deed)
                 self.recorder.record_placement(place, deed.start, deed.nodes, deed.units)
                 self.recorder.boot_delay[place] = deed.boot_delay
@@ -325,7 +325,7 @@ class Simulation:
             case Rejected():
                 place = self._place[deed.job]
                 self.recorder.attempts[place] = deed.attempts
-                self._reject(place, deed.reason + self.site.judged_by(self.jobs[place].asked), now)
+                self._reject(place, deed.reason + self.site.judged_by(self.jobs[place].job), now)
             case Solved():
                 self.recorder.record_decision(now, deed)
                 self._decided += round(deed.solver_cpu_s * 1e9)  # the solver runs outside the measured thread

@@ -8,14 +8,14 @@ from typing import Protocol
 
 import numpy as np
 
-from dardis.dispatch.job_shapes import Shapes
+from dardis.dispatch.job_shapes import ShapeChecker
 from dardis.model.addresses import JobId
 from dardis.model.arrays import Ints
 from dardis.model.capacity import could_hold
 from dardis.model.events import (
     Change,
     JobChanged,
-    LaidOutAnew,
+    LayoutChanged,
     NodesDown,
     NodesUp,
     QueueStarted,
@@ -23,18 +23,18 @@ from dardis.model.events import (
     ReservationMade,
     SiteEvent,
 )
-from dardis.model.job import Actual, Job
-from dardis.model.node_layout import lay_out
+from dardis.model.job import ActualJob, Job
+from dardis.model.node_layout import make_layout
 from dardis.model.platform import Maintenance, Platform
 from dardis.model.queues import Reservation
-from dardis.model.resources import NOBODY_KNOWS
+from dardis.model.resources import UNKNOWN_END
 from dardis.sim.recorder import Recorder
 
 
 class SimulatedJobs(Protocol):
     """Jobs of a run, for site events."""
 
-    jobs: list[Actual]
+    jobs: list[ActualJob]
     recorder: Recorder
 
     def place_of(self, job: JobId) -> int:
@@ -94,7 +94,7 @@ class SiteState:
     @property
     def platform_after_events(self) -> Platform:
         """The machine with past events."""
-        return _with_stops(self.platform, {queue: (since, NOBODY_KNOWS) for queue, since in self._stopped.items()})
+        return _with_stops(self.platform, {queue: (since, UNKNOWN_END) for queue, since in self._stopped.items()})
 
     def must_hold(self, place: int, job: Job) -> bool:
         """Whether to hold a submitted job."""
@@ -120,7 +120,7 @@ class SiteState:
 
     def judged_by(self, job: Job) -> str:
         """Return an addition to a rejection's reason."""
-        return self.platform.judged_by(job)
+        return self.platform.reservation_note(job)
 
     def release_held(self, place: int) -> bool:
         """Release a job; return whether it was held."""
@@ -133,22 +133,22 @@ class SiteState:
         """Return why a waiting job never starts, or empty."""
         if place in self._held:
             return f"waits in queue {job.queue}, which is stopped"
-        has_failed = any(window.end == NOBODY_KNOWS for window in self.platform.maintenance)
+        has_failed = any(window.end == UNKNOWN_END for window in self.platform.maintenance)
         return "finds no start while nodes have failed" if has_failed else ""
 
     def unplaceable_jobs(self, jobs: Mapping[int, Job]) -> list[int]:
         """Return the places of jobs too large for the remaining nodes."""
-        machine = lay_out(self.platform).machine
-        failed = {node for window in machine.maintenance if window.end == NOBODY_KNOWS for node in window.nodes}
+        machine = make_layout(self.platform).machine
+        failed = {node for window in machine.maintenance if window.end == UNKNOWN_END for node in window.nodes}
         left = np.delete(np.arange(machine.node_count), sorted(failed))
         sets = machine.sets.with_counts(
             np.bincount(machine.group_of_node[left], minlength=len(machine.groups)).tolist()
         )
-        shapes = Shapes(machine, distinct=self._distinct, failed=sorted(failed))
+        shapes = ShapeChecker(machine, distinct=self._distinct, failed=sorted(failed))
 
         def hold(job: Job) -> bool:
             if job.requests:
-                return bool(shapes.held(job))
+                return bool(shapes.feasible_orders(job))
             return could_hold(job, sets, distinct=self._distinct) >= job.units
 
         return [place for place, job in jobs.items() if not hold(job)]
@@ -189,21 +189,21 @@ class SiteState:
         waits = world.is_in(place)
         if waits and place not in self._held:
             world.withdraw([place], now)
-        asked = world.jobs[place].asked
+        asked = world.jobs[place].job
         changed = replace(asked, walltime=event.walltime or asked.walltime)
         if event.queue is not None:
             changed = replace(changed, queue=event.queue, groups=event.groups)
-        world.jobs[place] = replace(world.jobs[place], asked=changed)
+        world.jobs[place] = replace(world.jobs[place], job=changed)
         self._held.discard(place)
         if waits:
             world.submit(place, now)
 
     def _apply_failures(self, nodes: tuple[int, ...], world: SimulatedJobs, now: int) -> None:
-        failed = lay_out(self.platform).standing_on(nodes)
+        failed = make_layout(self.platform).with_reserved_nodes(nodes)
         world.kill(
             [place for place in world.running(now) if np.isin(world.recorder.nodes_of(place), failed).any()], now
         )
-        window = Maintenance(nodes, now, NOBODY_KNOWS, foreseen=False)
+        window = Maintenance(nodes, now, UNKNOWN_END, foreseen=False)
         self._lay_out(replace(self.platform, maintenance=(*self.platform.maintenance, window)), world, now)
 
     def _reserve(self, name: str, world: SimulatedJobs, now: int) -> None:
@@ -220,7 +220,7 @@ class SiteState:
         """(walltime end, nodes, amounts) of jobs outside reservations."""
         held = []
         for place in world.running(now):
-            asked, start = world.jobs[place].asked, world.recorder.start[place]
+            asked, start = world.jobs[place].job, world.recorder.start[place]
             if asked.queue not in self.platform.reservation_of:
                 requests = [part.request for part in asked.requests[0].parts] if asked.requests else [asked.request]
                 placed = world.recorder.parts.get(place, (world.recorder.placement(place),))
@@ -232,7 +232,7 @@ class SiteState:
         self.platform = platform
         places = world.waiting(now)
         world.withdraw(places, now)
-        world.notify_dispatcher(LaidOutAnew(lay_out(platform).machine), now)
+        world.notify_dispatcher(LayoutChanged(make_layout(platform).machine), now)
         for place in places:
             world.submit_to_dispatcher(place, now)
 
@@ -248,7 +248,7 @@ def _with_stops(platform: Platform, spans: dict[str, tuple[int, int]]) -> Platfo
 def _restore_nodes(platform: Platform, nodes: tuple[int, ...], now: int) -> Platform:
     windows = []
     for window in platform.maintenance:
-        back = set(window.nodes).intersection(nodes) if window.end == NOBODY_KNOWS else set()
+        back = set(window.nodes).intersection(nodes) if window.end == UNKNOWN_END else set()
         left = tuple(node for node in window.nodes if node not in back)
         if left:
             windows.append(replace(window, nodes=left))
@@ -262,7 +262,7 @@ def _lacks(platform: Platform, asked: Reservation, running: list[tuple[int, Ints
 
     `running`: (walltime end, nodes, amounts of shape (nodes, kinds)) by job.
     """
-    kept = asked.kept(platform.capacity, platform.kinds)
+    kept = asked.reserved_amounts(platform.capacity, platform.kinds)
     others = [other for other in platform.reservations if other.stands]
     for start, end in asked.spans:
         for moment in {start, *(begin for other in others for begin, _ in other.spans if start < begin < end)}:
@@ -272,7 +272,7 @@ def _lacks(platform: Platform, asked: Reservation, running: list[tuple[int, Ints
                     np.add.at(taken, nodes, amounts)
             for other in others:
                 if any(begin <= moment < over for begin, over in other.spans):
-                    taken += other.kept(platform.capacity, platform.kinds)
+                    taken += other.reserved_amounts(platform.capacity, platform.kinds)
             for window in platform.maintenance:
                 if window.start < end and window.end > start:
                     taken[list(window.nodes)] = platform.capacity[list(window.nodes)]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dardis.model.arrays import Ints
-from dardis.solver.result import Budget, Ended, Result, SolverStatus, apart
+from dardis.solver.result import Budget, EndReason, Result, SolverStatus, run_in_thread
 
 if TYPE_CHECKING:
     from ortools.sat.python.cp_model import (
@@ -25,15 +25,15 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
-    "Answer",
     "CpModel",
+    "CpSolution",
     "Domain",
     "IntVar",
     "IntervalVar",
     "LinearExpr",
-    "begin_with",
     "domain",
     "new_model",
+    "set_hints",
     "solve",
     "weighted_sum",
 ]
@@ -48,7 +48,7 @@ BoundProgress = Callable[[float, float], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class CpSolution:
     """Result and values of all variables by index; empty without a solution."""
 
     result: Result
@@ -80,7 +80,7 @@ def weighted_sum(parts: Iterable[LinearExpr | int], weights: Iterable[int]) -> L
     return cp_model.LinearExpr.weighted_sum(list(parts), list(weights))
 
 
-def begin_with(model: CpModel, answer: Answer) -> None:
+def set_hints(model: CpModel, answer: CpSolution) -> None:
     """Set hints from an answer."""
     model.clear_hints()  # type: ignore[no-untyped-call]
     for index, value in enumerate(answer.all_values.tolist()):
@@ -94,7 +94,7 @@ def solve(
     progress: BoundProgress | None = None,
     stop: Callable[[], bool] | None = None,
     notes_when: bool = False,
-) -> Answer:
+) -> CpSolution:
     """Run a model within a budget; `stop` is polled, and Ctrl-C stops the run and is raised.
 
     `notes_when`: record times of solutions.
@@ -103,7 +103,7 @@ def solve(
     stopped = False
     moments: list[float] = []
     told = _callback(progress, moments if notes_when else None)
-    with apart(lambda: solver.solve(model, told).name) as run:
+    with run_in_thread(lambda: solver.solve(model, told).name) as run:
         try:
             while not wait([run], timeout=_POLL_S).done:
                 if stop is not None and not stopped and stop():
@@ -165,19 +165,19 @@ def _callback(progress: BoundProgress | None, moments: list[float] | None) -> Cp
     return Told()
 
 
-def _answer(solver: CpSolver, status: SolverStatus, budget: Budget, stopped: bool, cpu_s: float) -> Answer:
+def _answer(solver: CpSolver, status: SolverStatus, budget: Budget, stopped: bool, cpu_s: float) -> CpSolution:
     response = solver.response_proto
     found = status in {SolverStatus.OPTIMAL, SolverStatus.FEASIBLE}
     if status in {SolverStatus.OPTIMAL, SolverStatus.INFEASIBLE}:
-        ended = Ended.PROVEN
+        ended = EndReason.PROVEN
     elif stopped:
-        ended = Ended.STOPPED
+        ended = EndReason.STOPPED
     else:
         # The wall clock may stop a run slightly early: a run with unspent budget was stopped by the guard.
         spent = response.deterministic_time >= 0.99 * budget.deterministic_s
         spent = spent or (budget.conflicts is not None and response.num_conflicts >= budget.conflicts)
         spent = spent or (budget.first_only and found)
-        ended = Ended.BUDGET if spent or budget.guard_s == math.inf else Ended.GUARD
+        ended = EndReason.BUDGET if spent or budget.guard_s == math.inf else EndReason.GUARD
     result = Result(
         status=status,
         ended=ended,
@@ -187,4 +187,4 @@ def _answer(solver: CpSolver, status: SolverStatus, budget: Budget, stopped: boo
         deterministic_s=float(response.deterministic_time),
         cpu_s=cpu_s,
     )
-    return Answer(result, np.array(response.solution if found else [], dtype=np.int64))
+    return CpSolution(result, np.array(response.solution if found else [], dtype=np.int64))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dardis.model.arrays import Bools, Floats, Ints
-from dardis.solver.result import Budget, Ended, Result, SolverStatus, apart
+from dardis.solver.result import Budget, EndReason, Result, SolverStatus, run_in_thread
 
 if TYPE_CHECKING:
     from ortools.linear_solver.python.model_builder_helper import ModelBuilderHelper, ModelSolverHelper
@@ -20,7 +20,7 @@ _LARGEST_SEED = (1 << 31) - 1
 
 
 @dataclass(frozen=True, slots=True)
-class Search:
+class MilpBudget:
     """Bounds of a run."""
 
     nodes: int
@@ -29,7 +29,7 @@ class Search:
 
 
 def maximise(
-    program: LinearProgram, whole: Bools, search: Search, known: Floats | None = None
+    program: LinearProgram, whole: Bools, search: MilpBudget, known: Floats | None = None
 ) -> tuple[Result, Floats | None]:
     """Return the result and best values, or None; variables in `whole` are integers.
 
@@ -52,7 +52,7 @@ def maximise(
         hint = mathopt.SolutionHint(variable_values=dict(zip(variables, known.tolist(), strict=True)))
         beginning = mathopt.ModelSolveParameters(solution_hints=[hint])
     highs = mathopt.SolverType.HIGHS
-    with apart(lambda: mathopt.solve(model, highs, params=parameters, model_params=beginning)) as run:
+    with run_in_thread(lambda: mathopt.solve(model, highs, params=parameters, model_params=beginning)) as run:
         solved, cpu_s = run.result()
     values = None
     if solved.has_primal_feasible_solution():
@@ -77,7 +77,7 @@ def _result(solved: mathopt.SolveResult, cpu_s: float) -> Result:
     bound = solved.termination.objective_bounds.dual_bound
     return Result(
         status=status,
-        ended=Ended.PROVEN if proven else Ended.BUDGET,
+        ended=EndReason.PROVEN if proven else EndReason.BUDGET,
         objective=solved.objective_value() if found else None,
         bound=bound if np.isfinite(bound) else None,
         cpu_s=cpu_s,
@@ -126,7 +126,7 @@ class LinearProgram:
 
 
 @dataclass(frozen=True, slots=True)
-class LpAnswer:
+class LpSolution:
     """Result, values, and duals by row; empty without a solution.
 
     Floats have solver tolerances.
@@ -137,7 +137,7 @@ class LpAnswer:
     duals: Floats
 
 
-def solve_lp(program: LinearProgram, budget: Budget) -> LpAnswer:
+def solve_lp(program: LinearProgram, budget: Budget) -> LpSolution:
     """Solve a linear program within a budget, without workers and seed.
 
     Status is OPTIMAL or UNKNOWN, as GLOP may confuse infeasible and unbounded.
@@ -173,16 +173,16 @@ def _model(program: LinearProgram) -> ModelBuilderHelper:
     return model
 
 
-def _answer(solver: ModelSolverHelper, budget: Budget) -> LpAnswer:
+def _answer(solver: ModelSolverHelper, budget: Budget) -> LpSolution:
     status = SolverStatus.OPTIMAL if solver.status().name == "OPTIMAL" else SolverStatus.UNKNOWN
-    ended = Ended.GUARD if solver.wall_time() >= budget.guard_s else Ended.BUDGET
+    ended = EndReason.GUARD if solver.wall_time() >= budget.guard_s else EndReason.BUDGET
     if solver.status().name in {"OPTIMAL", "INFEASIBLE", "UNBOUNDED"}:
-        ended = Ended.PROVEN
+        ended = EndReason.PROVEN
     objective = float(solver.objective_value()) if status is SolverStatus.OPTIMAL else None
     result = Result(status, ended, objective, objective)
     if objective is None:
-        return LpAnswer(result, np.zeros(0), np.zeros(0))
-    return LpAnswer(result, np.array(solver.variable_values()), np.array(solver.dual_values()))
+        return LpSolution(result, np.zeros(0), np.zeros(0))
+    return LpSolution(result, np.array(solver.variable_values()), np.array(solver.dual_values()))
 
 
 def largest_flow(tail: Ints, head: Ints, capacity: Ints, source: int, sink: int) -> Ints:

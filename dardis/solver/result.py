@@ -28,7 +28,7 @@ class SolverStatus(StrEnum):
     """No solution found, nothing proven."""
 
 
-class Ended(StrEnum):
+class EndReason(StrEnum):
     """Why a run ended."""
 
     PROVEN = "proven"
@@ -79,7 +79,7 @@ class Result:
     """Outcome of a run."""
 
     status: SolverStatus
-    ended: Ended
+    ended: EndReason
     objective: float | None
     bound: float | None
     """Bound within the solver's arithmetic."""
@@ -109,7 +109,7 @@ T = TypeVar("T")
 
 
 @contextmanager
-def apart(work: Callable[[], T]) -> Iterator[Future[tuple[T, float]]]:
+def run_in_thread(work: Callable[[], T]) -> Iterator[Future[tuple[T, float]]]:
     """Run `work` in a thread; the future gives answer and CPU time, in s."""
     # OR-Tools blocks Ctrl-C until done, and the caller's CPU time excludes solver work.
     with ThreadPoolExecutor(max_workers=1) as pool:

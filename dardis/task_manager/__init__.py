@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from dardis.model.lazy_imports import found_when_used
+from dardis.model.lazy_imports import lazy_getattr
 
 if TYPE_CHECKING:
     from dardis.task_manager.late.late_manager import LockstepLateManager
@@ -23,7 +23,7 @@ __all__ = [
 ]  # fmt: skip
 
 if not TYPE_CHECKING:  # or type checkers would accept any name
-    __getattr__ = found_when_used(__name__, {
+    __getattr__ = lazy_getattr(__name__, {
         "late.timers": ("TimedLateManager",),
         "late.late_manager": ("LockstepLateManager",),
         "planned_manager": ("PlannedManager",),

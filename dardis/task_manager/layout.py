@@ -13,7 +13,7 @@ from dardis.model.arrays import Ints
 from dardis.model.job import Job
 from dardis.model.node_sets import NodeSets, units_in
 from dardis.model.platform import Platform
-from dardis.model.queues import ALWAYS, Starts
+from dardis.model.queues import ALWAYS, PermittedStarts
 from dardis.model.target import DesiredProfile
 
 
@@ -26,7 +26,7 @@ class Layout:
     sets: NodeSets
     kinds: tuple[str, ...]
     has_desired: bool
-    hours: Mapping[str, Starts] = field(default_factory=dict)
+    hours: Mapping[str, PermittedStarts] = field(default_factory=dict)
     """Start hours of queues with limited hours."""
     levels: Mapping[str, int] = field(default_factory=lambda: {"": 0})
     """Number of lower priorities, by queue."""
@@ -77,7 +77,7 @@ class Layout:
         whole = units_in(of_node, request)
         return int((np.minimum(whole, 1) if distinct else whole).sum())
 
-    def starts_of(self, job: Job) -> Starts:
+    def starts_of(self, job: Job) -> PermittedStarts:
         """Return the queue's start hours."""
         return self.hours.get(job.queue, ALWAYS)
 

@@ -17,7 +17,7 @@ from dardis.model.addresses import FIRST_HOST, JobId
 from dardis.model.arrays import Ints
 from dardis.model.choices import UnitsPerNode
 from dardis.model.job import SHORTEST_WINDOW_S
-from dardis.model.local_queries import Improve, Improved, LocalNodes, Seek
+from dardis.model.local_queries import ImproveQuery, ImproveResponse, LocalNodes, SeekQuery
 from dardis.model.node_sets import NodeSets
 from dardis.task_manager.negotiation import Negotiation
 from dardis.task_manager.questions import FIRST_BATCH, LARGEST_BATCH
@@ -55,7 +55,7 @@ class LocalRounds:
         job = state.job
         request = np.array(job.request, dtype=np.int64)
         span = max(job.walltime, SHORTEST_WINDOW_S)
-        seek = Seek(
+        seek = SeekQuery(
             job.number, state.round_count + 1, max(job.earliest, now), span, job.walltime, job.units,
             self._sets.code(job.groups), request, self._choice, self._distinct,
         )  # fmt: skip
@@ -86,10 +86,10 @@ class LocalRounds:
         job, attempt, earliest, last, units, groups = np.array(columns, dtype=np.int64)
         first = np.maximum(earliest, now)
         request = np.array([job.request for job in jobs], dtype=np.int64)
-        improve = Improve(job, attempt, first, last, units, groups, request, self._choice, self._distinct)
+        improve = ImproveQuery(job, attempt, first, last, units, groups, request, self._choice, self._distinct)
         return self._improved(asking, self._pool.improve(improve, now))
 
-    def _improved(self, asking: Sequence[JobState], found: Improved) -> list[Effect]:
+    def _improved(self, asking: Sequence[JobState], found: ImproveResponse) -> list[Effect]:
         """Count queries in batches; each move starts a new batch."""
         moved = dict(zip(found.place.tolist(), range(len(found.place)), strict=True))
         effects: list[Effect] = []

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from dardis.model.addresses import FIRST_HOST, HostId, JobId, ManagerAddress
-from dardis.model.capacity import could_hold, outside_desired, too_large
+from dardis.model.capacity import could_hold, outside_profile_reason, too_large
 from dardis.model.choices import ProfileRule, UnitsPerNode
 from dardis.model.job import Job
 from dardis.task_manager.claims import Claims
@@ -58,7 +58,7 @@ class Negotiation:
         self.rules = SearchRules(
             setup.drawn, desired_binds, setup.profile is ProfileRule.SOFT, setup.grain, layout.hours
         )
-        self.outside_desired = outside_desired(setup.profile_split) if self.rules.hard else ""
+        self.outside_desired = outside_profile_reason(setup.profile_split) if self.rules.hard else ""
         """Why a hard profile may forbid all starts."""
         self._asking = QueryRouter(layout, reach, address, claims.resend, claims.dead_hosts)
         self.states: dict[JobId, JobState] = {}

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from dardis.model.addresses import FIRST_HOST, HostId, ManagerAddress, all_hosts, living
+from dardis.model.addresses import FIRST_HOST, HostId, ManagerAddress, all_hosts, first_living_host
 from dardis.model.job import FOREVER
 from dardis.task_manager.layout import Layout
 from dardis.task_manager.rounds import JobState, Round
@@ -93,7 +93,8 @@ class QueryRouter:
         self._questions += 1
         gone = sorted(self._gone)
         return say.Relay(
-            self._questions, self._address, self._address, living(0, self._hosts, gone), self._hosts, self._arity,
+            self._questions, self._address, self._address, first_living_host(0, self._hosts, gone), self._hosts,
+            self._arity,
             self._levels * step, step, self._resend, np.array(gone, dtype=np.int64), [], message,
             expires,
         )  # fmt: skip

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from dardis.model.job import SHORTEST_WINDOW_S, Job
-from dardis.model.queues import ALWAYS, Starts
+from dardis.model.queues import ALWAYS, PermittedStarts
 
 SHIFTS = 3
 """Shifts before the window after the last reservation (thesis 5.3.6)."""
@@ -51,10 +51,10 @@ class SearchRules:
     soft: bool
     grain: int = 1
     """Step of starts, in s."""
-    hours: Mapping[str, Starts] = field(default_factory=dict)
+    hours: Mapping[str, PermittedStarts] = field(default_factory=dict)
     """Start hours of queues with limited hours."""
 
-    def starts_of(self, job: Job) -> Starts:
+    def starts_of(self, job: Job) -> PermittedStarts:
         """Return the queue's start hours."""
         return self.hours.get(job.queue, ALWAYS)
 

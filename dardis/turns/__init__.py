@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from dardis.model.lazy_imports import found_when_used
+from dardis.model.lazy_imports import lazy_getattr
 
 if TYPE_CHECKING:
     from dardis.turns.central_turns import CentralTurns
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 __all__ = ["CentralTurns", "LateTurns", "MessageTurns", "OverlappedTurns", "PlannedTurns", "Turn", "Turns"]
 
 if not TYPE_CHECKING:  # otherwise type checkers accept any name
-    __getattr__ = found_when_used(__name__, {
+    __getattr__ = lazy_getattr(__name__, {
         "message_turns": ("MessageTurns",),
         "central_turns": ("CentralTurns",),
         "late_turns": ("LateTurns",),

@@ -14,7 +14,7 @@ from dardis.model.addresses import JobId
 from dardis.model.arrays import Ints
 from dardis.model.choices import EventOrder
 from dardis.model.errors import ProtocolError
-from dardis.model.events import Change, LaidOutAnew
+from dardis.model.events import Change, LayoutChanged
 from dardis.model.job import Job
 from dardis.node_manager.switching import Switcher
 from dardis.task_manager import LockstepLateManager
@@ -111,7 +111,7 @@ class LateTurns:
         """Withdraw jobs or adopt a layout."""
         self._whole = self._news = True
         yield from self._send_ends()
-        if isinstance(change, LaidOutAnew):
+        if isinstance(change, LayoutChanged):
             yield from self._drop_reservations(now)
             yield send_closures(change.machine)
             return

@@ -14,7 +14,7 @@ import numpy as np
 from dardis.model.addresses import JobId
 from dardis.model.choices import EventOrder, OnOff
 from dardis.model.errors import ProtocolError
-from dardis.model.events import Change, LaidOutAnew
+from dardis.model.events import Change, LayoutChanged
 from dardis.model.job import FOREVER, NO_TIME, Job
 from dardis.node_manager.switching import Switcher
 from dardis.task_manager import PlannedManager, SetUp
@@ -94,7 +94,7 @@ class PlannedTurns:
 
     def on_change(self, change: Change, now: int) -> Iterable[Turn]:
         """Withdraw jobs, as after early ends."""
-        if isinstance(change, LaidOutAnew):
+        if isinstance(change, LayoutChanged):
             yield send_closures(change.machine)
             return
         for job in change.jobs:

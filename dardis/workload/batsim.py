@@ -152,10 +152,10 @@ def write_batsim(trace: Trace, path: Path, resources: int | None = None) -> list
         + ",\n".join(f'"delay-{runtime}": {{"type": "delay", "delay": {runtime}}}' for runtime in runtimes)
         + "\n}\n}\n",
     )
-    return _lost(trace, int((~whole).sum()))
+    return _lost_data(trace, int((~whole).sum()))
 
 
-def _lost(trace: Trace, left_out: int) -> list[str]:
+def _lost_data(trace: Trace, left_out: int) -> list[str]:
     lost = [f"{kind}: Batsim knows no such resource" for kind in trace.request if kind != CORES]
     if (trace.est != trace.submit).any() or (trace.lst != NO_TIME).any():
         lost.append("est_s, lst_s: Batsim has no keys for them")
@@ -196,9 +196,9 @@ class Profiles:
 
     def seconds(self, name: object, hosts: int) -> float | str:
         """Runtime on `hosts` hosts, or reason for none. Raises ValueError."""
-        return self._found(name, hosts, 0)[0]
+        return self._runtime_and_depth(name, hosts, 0)[0]
 
-    def _found(self, name: object, hosts: int, above: int) -> tuple[float | str, int]:
+    def _runtime_and_depth(self, name: object, hosts: int, above: int) -> tuple[float | str, int]:
         """Runtime, and depth; `above`: enclosing sequences."""
         profile = self._stated.get(name) if isinstance(name, str) else None
         if not isinstance(name, str) or not isinstance(profile, dict) or not isinstance(profile.get("type"), str):
@@ -237,7 +237,7 @@ class Profiles:
             raise ValueError(f"repeat is {repeat!r}")
         total, deepest, without = 0.0, 0, ""
         for member in members:
-            found, depth = self._found(member, hosts, above + 1)
+            found, depth = self._runtime_and_depth(member, hosts, above + 1)
             deepest = max(deepest, depth)
             if isinstance(found, str):
                 without = without or found

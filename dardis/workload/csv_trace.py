@@ -74,10 +74,10 @@ def parse_table(path: Path, text: str, *, strict: bool) -> Trace:
     rows: list[list[Any]] = []
     problems: list[Skipped] = []
     may_go_on = not {*shape_rows.NAMES}.isdisjoint(header)
-    asked = shape_rows.Rows(path)
+    asked = shape_rows.ShapeRows(path)
     for line_number, fields in table:
         if may_go_on and shape_rows.is_further(header, fields):
-            asked.go_on(line_number, _further(path, line_number, header, converters, fields))
+            asked.add_row(line_number, _further_cells(path, line_number, header, converters, fields))
             continue
         try:
             rows.append(_values(header, converters, fields))
@@ -85,7 +85,7 @@ def parse_table(path: Path, text: str, *, strict: bool) -> Trace:
             raise InputError(f"{path}:{line_number}", str(error), error.expected) from None
         except ValueError as error:
             problems.append(Skipped(line_number, str(error), malformed=True))
-            asked.forget()
+            asked.skip_job()
         else:
             lines.append(line_number)
             if may_go_on:
@@ -93,18 +93,19 @@ def parse_table(path: Path, text: str, *, strict: bool) -> Trace:
     asked.end()
     columns = {name: [row[place] for row in rows] for place, name in enumerate(header) if name not in shape_rows.NAMES}
     sizes = np.array(columns.pop(_ARRAY, [1] * len(rows)), dtype=np.int64)
-    each = _with_requests(members(_columns(columns), sizes), asked.requests)
+    each = _with_requests(expand_arrays(_columns(columns), sizes), asked.requests)
     return build_trace(path, np.repeat(lines, sizes), each, problems, strict=strict)
 
 
-def _further(
+def _further_cells(
     path: Path, line: int, header: list[str], converters: list[Callable[[str], Any]], fields: list[str]
 ) -> shape_rows.Cells:
     """Cells of a further row; None if empty. Raises InputError."""
     says = [name for name, cell in zip(header, fields, strict=False) if cell]
     try:
         values = _values(
-            header, [convert if name in says else _nothing for name, convert in zip(header, converters, strict=True)],
+            header, [convert if name in says else _check_empty for name, convert in zip(header, converters,
+            strict=True)],
             fields,
         )  # fmt: skip
     except shape_rows.WrongShapeError as error:
@@ -114,7 +115,7 @@ def _further(
     return dict(zip(header, values, strict=True))
 
 
-def _nothing(cell: str) -> None:
+def _check_empty(cell: str) -> None:
     """Convert an empty cell."""
 
 
@@ -131,7 +132,7 @@ def _with_requests(columns: dict[str, Any], requests: dict[int, tuple[StatedRequ
     return columns | {"units": units, "procs": procs, "walltime": walltime, "requests": requests}
 
 
-def members(columns: dict[str, Any], sizes: Ints) -> dict[str, Any]:
+def expand_arrays(columns: dict[str, Any], sizes: Ints) -> dict[str, Any]:
     """Expand arrays to a row per job, numbered consecutively."""
     request = {kind: np.repeat(amounts, sizes) for kind, amounts in columns["request"].items()}
     each = {name: np.repeat(values, sizes) for name, values in columns.items() if name != "request"}
@@ -233,6 +234,6 @@ def write_table(trace: Trace, path: Path) -> None:
     stated = [name for name in columns if name not in {*optional, *_TEXTS} or any(v != "" for v in columns[name])]
     rows = [dict(zip(stated, row, strict=True)) for row in zip(*(columns[name] for name in stated), strict=True)]
     if any(number in trace.requests for number in columns["job_id"]):
-        rows = [written for row in rows for written in shape_rows.written(row, trace.requests.get(row["job_id"], ()))]
+        rows = [written for row in rows for written in shape_rows.job_rows(row, trace.requests.get(row["job_id"], ()))]
         stated += [name for name in ("partition", *shape_rows.NAMES) if name not in stated]
     write_text(path, table_of(stated).text([row.get(name, "") for name in stated] for row in rows))

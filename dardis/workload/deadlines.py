@@ -11,7 +11,7 @@ from pathlib import Path
 
 from dardis.model.errors import InputError
 from dardis.model.files import Read, csv_rows, is_file, read_text
-from dardis.model.job import SHORTEST_WINDOW_S, Actual, Job
+from dardis.model.job import SHORTEST_WINDOW_S, ActualJob, Job
 from dardis.model.numbers import decimal_number, whole_number
 from dardis.workload.trace import LARGEST, Trace
 
@@ -24,8 +24,8 @@ _Rule = Callable[[Job], int | None]
 
 
 def with_deadlines(
-    jobs: list[Actual], trace: Trace, rule: str, *, keep_stated: bool = False, read: Read = Path.read_bytes
-) -> list[Actual]:  # fmt: skip
+    jobs: list[ActualJob], trace: Trace, rule: str, *, keep_stated: bool = False, read: Read = Path.read_bytes
+) -> list[ActualJob]:  # fmt: skip
     """Set latest starts by `rule`.
 
     - `none`: no deadline.
@@ -37,16 +37,16 @@ def with_deadlines(
     `keep_stated` keeps a job table's deadlines. Raises InputError.
     """
     rule_of = _rule(jobs, trace, rule, read)
-    latest = [job.latest if keep_stated and job.latest is not None else rule_of(job.asked) for job in jobs]
+    latest = [job.latest if keep_stated and job.latest is not None else rule_of(job.job) for job in jobs]
     return [
-        job if time == job.latest else replace(job, asked=replace(job.asked, latest=time))
+        job if time == job.latest else replace(job, job=replace(job.job, latest=time))
         for job, time in zip(jobs, latest, strict=True)
     ]
 
 
-def deadlines_asked(
-    jobs: list[Actual], trace: Trace, asked: str | None, default: str, read: Read = Path.read_bytes
-) -> list[Actual]:  # fmt: skip
+def with_requested_deadlines(
+    jobs: list[ActualJob], trace: Trace, asked: str | None, default: str, read: Read = Path.read_bytes
+) -> list[ActualJob]:  # fmt: skip
     """Set latest starts by `asked`, else by `default`, but keep stated ones."""
     return with_deadlines(jobs, trace, asked or default, keep_stated=asked is None, read=read)
 
@@ -59,7 +59,7 @@ def deadline_notes(trace: Trace, rule: str) -> list[str]:
     return [f"--deadlines {rule}: the trace names no {column}s, so the mean wait is that of all its jobs"]
 
 
-def _rule(jobs: list[Actual], trace: Trace, rule: str, read: Read) -> _Rule:
+def _rule(jobs: list[ActualJob], trace: Trace, rule: str, read: Read) -> _Rule:
     name, colon, value = rule.partition(":")
     match name, colon, value:
         case "none", "", _:

@@ -24,7 +24,7 @@ COLUMNS = ("job_id", "queue", "submit", "start", "end", "req_nodes", "req_wallti
 _KINDS = (CORES, "gpu", "mic", MEMORY)
 
 
-class _Row(NamedTuple):
+class _EuroraRow(NamedTuple):
     number: int
     submit: int
     wait: int
@@ -41,7 +41,7 @@ def parse_eurora(path: Path, text: str, *, strict: bool) -> Trace:
     """Read a trace; `path` is for messages. Invalid rows are skipped."""
     header, table = csv_table(path, text, COLUMNS)
     lines: list[int] = []
-    rows: list[_Row] = []
+    rows: list[_EuroraRow] = []
     problems: list[Skipped] = []
     for line_number, fields in table:
         try:
@@ -53,7 +53,7 @@ def parse_eurora(path: Path, text: str, *, strict: bool) -> Trace:
     return build_trace(path, lines, _columns(rows), problems, strict=strict)
 
 
-def _columns(rows: list[_Row]) -> dict[str, Any]:
+def _columns(rows: list[_EuroraRow]) -> dict[str, Any]:
     columns: dict[str, Any] = {
         name: np.array([getattr(row, name) for row in rows], dtype=np.int64)
         for name in ("number", "submit", "wait", "runtime", "walltime", "units")
@@ -64,7 +64,7 @@ def _columns(rows: list[_Row]) -> dict[str, Any]:
     return columns | {"queue": np.array([row.queue for row in rows], dtype=object)}
 
 
-def _row(fields: dict[str, str]) -> _Row:
+def _row(fields: dict[str, str]) -> _EuroraRow:
     shares = [[*map(whole_number, share.split(":")[1:])] for share in fields[ALLOCATION].split()]
     if not shares or any(len(share) != len(_KINDS) or min(share) < 0 for share in shares):
         raise ValueError(f"{ALLOCATION} {fields[ALLOCATION]!r}")
@@ -73,7 +73,7 @@ def _row(fields: dict[str, str]) -> _Row:
     submit = utc_seconds(fields["submit"])
     start, end = (utc_seconds(fields[name]) if fields[name] else None for name in ("start", "end"))
     tenths = round(decimal_number(fields["predicted_power_w"] or "0") * 10)
-    row = _Row(
+    row = _EuroraRow(
         number=whole_number(fields["job_id"]),
         submit=submit,
         wait=UNKNOWN if start is None else max(start - submit, 0),

@@ -58,7 +58,7 @@ MORE_KINDS = {"ssd": {0: 50, 20: 25, 40: 15, 80: 10}, "fpga": {0: 95, 1: 5}}
 """Local disk (GiB) and FPGAs per node: our choice; the thesis names no fifth and sixth kind."""
 
 
-class Wanted(NamedTuple):
+class GeneratorRequest(NamedTuple):
     """`nodes` and `kinds` of the machine; `begin` is a midnight (s)."""
 
     jobs: int
@@ -88,10 +88,10 @@ def generate(
         raise InputError("--begin", utc_text(begin), f"a midnight since {utc_text(EARLIEST)}")
     if kind != "eurora" and (nodes, kinds) != (NODES, KINDS):
         raise InputError("generator", f"{kind} makes jobs of {NODES} nodes, without resource kinds", "eurora")
-    return GENERATORS[kind](Wanted(jobs, days, nodes, kinds, begin or 0), stream(seed, "generate", kind))
+    return GENERATORS[kind](GeneratorRequest(jobs, days, nodes, kinds, begin or 0), stream(seed, "generate", kind))
 
 
-def _eurora(wanted: Wanted, rng: np.random.Generator) -> Trace:
+def _eurora(wanted: GeneratorRequest, rng: np.random.Generator) -> Trace:
     """T 4.5.2. Shares are met as exactly as whole jobs allow.
 
     Nodes have GPUs or MICs, never both: MICs go to jobs without GPUs, in the printed share. Jobs request at most half
@@ -157,7 +157,7 @@ MEMORY_A_CORE_KIB = 512 * 1024
 LOAD = 0.7
 
 
-def _lublin(wanted: Wanted, rng: np.random.Generator) -> Trace:
+def _lublin(wanted: GeneratorRequest, rng: np.random.Generator) -> Trace:
     """Sizes, correlated runtimes, daily cycle."""
     jobs, days = wanted.jobs, wanted.days
     low, middle, high = SIZE_LOG2
@@ -174,7 +174,7 @@ def _lublin(wanted: Wanted, rng: np.random.Generator) -> Trace:
     weights = slots ** (shape - 1) * np.exp(-slots / scale)
     slot = rng.choice(48, jobs, p=weights / weights.sum())
     submit = np.sort(rng.integers(0, days, jobs) * DAY + slot * 1800 + rng.integers(0, 1800, jobs))
-    return _whole("lublin", submit + wanted.begin, runtime, walltime, procs)
+    return _processor_trace("lublin", submit + wanted.begin, runtime, walltime, procs)
 
 
 RIVALS_SHARE = 0.02
@@ -185,7 +185,7 @@ STREAM = 20
 """Mean length of streams of similar narrow jobs."""
 
 
-def _rivals(wanted: Wanted, rng: np.random.Generator) -> Trace:
+def _rivals(wanted: GeneratorRequest, rng: np.random.Generator) -> Trace:
     """Wide jobs, and streams of narrow jobs."""
     jobs, days = wanted.jobs, wanted.days
     cores = NODES * NODE_CORES
@@ -199,7 +199,7 @@ def _rivals(wanted: Wanted, rng: np.random.Generator) -> Trace:
     walltime = _walltimes(runtime, rng)
     days = days or _days_of(procs * runtime)
     submit = np.sort(rng.integers(0, days * DAY, jobs))
-    return _whole("rivals", submit + wanted.begin, runtime, walltime, procs)
+    return _processor_trace("rivals", submit + wanted.begin, runtime, walltime, procs)
 
 
 def _days_of(work: Ints) -> int:
@@ -210,7 +210,7 @@ def _walltimes(runtime: Ints, rng: np.random.Generator) -> Ints:
     return np.ceil(runtime / rng.uniform(*ACCURACY, len(runtime)) / 900).astype(np.int64) * 900
 
 
-def _whole(name: str, submit: Ints, runtime: Ints, walltime: Ints, procs: Ints) -> Trace:
+def _processor_trace(name: str, submit: Ints, runtime: Ints, walltime: Ints, procs: Ints) -> Trace:
     columns = {"submit": submit, "runtime": runtime, "walltime": walltime, "procs": procs}
     trace = _finish(name, columns | {"memory_kb": np.full(len(runtime), MEMORY_A_CORE_KIB)})
     return in_units(trace, None, NODE_CORES)
@@ -221,7 +221,7 @@ def _finish(name: str, columns: dict[str, Any]) -> Trace:
     return build_trace(Path(name), numbers, {"number": numbers} | columns, [], strict=True)
 
 
-GENERATORS: dict[str, Callable[[Wanted, np.random.Generator], Trace]] = {
+GENERATORS: dict[str, Callable[[GeneratorRequest, np.random.Generator], Trace]] = {
     "eurora": _eurora,
     "lublin": _lublin,
     "rivals": _rivals,
@@ -251,7 +251,7 @@ WORKLOADS: Final = {"I": (1, 0, 0, 0), "II": (0, 1, 0, 0), "III": (1, 1, 0, 0), 
 """Weights of types (rows of table 4)."""
 
 
-class Auction(NamedTuple):
+class AuctionParameters(NamedTuple):
     """AUCSCHED parameters."""
 
     workload: str = "I"
@@ -264,7 +264,7 @@ class Auction(NamedTuple):
     """Largest job, as share of machine cores: not in AUCSCHED, see docs/formats.md."""
 
 
-def generate_auction(wanted: Auction, seed: int) -> Trace:
+def generate_auction(wanted: AuctionParameters, seed: int) -> Trace:
     """Jobs submitted at time 0, walltime equal to runtime. Raises InputError."""
     _check(wanted)
     nodes = MACHINES[wanted.machine]
@@ -280,7 +280,7 @@ def generate_auction(wanted: Auction, seed: int) -> Trace:
     return _trace(drawn)
 
 
-def _check(wanted: Auction) -> None:
+def _check(wanted: AuctionParameters) -> None:
     for option, value, known in (("workload", wanted.workload, WORKLOADS), ("machine", wanted.machine, MACHINES)):
         if value not in known:
             raise InputError(f"--{option}", repr(value), "one of " + ", ".join(known))
@@ -294,7 +294,7 @@ def _check(wanted: Auction) -> None:
         raise InputError("--max-share", f"{wanted.max_share}", expected)
 
 
-def _block(wanted: Auction, nodes: int, rng: np.random.Generator) -> dict[str, Ints]:
+def _block(wanted: AuctionParameters, nodes: int, rng: np.random.Generator) -> dict[str, Ints]:
     """Random jobs; `node_cores` is 0 for any nodes.
 
     "The number of CPUs a job requests is multiples of the CPUs per node in a system": total cores of every type follow

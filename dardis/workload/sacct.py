@@ -27,8 +27,8 @@ from dardis.model.files import by_name
 from dardis.model.numbers import whole_number
 from dardis.model.resources import CORES, MEMORY
 from dardis.workload import slurm_texts as slurm
-from dardis.workload.csv_trace import members, processors
-from dardis.workload.slurm_texts import UNSTATED, Clock, OtherClockError, Phase, Tres
+from dardis.workload.csv_trace import expand_arrays, processors
+from dardis.workload.slurm_texts import UNSTATED, JobPhase, OtherClockError, SlurmClock, Tres
 from dardis.workload.trace import LARGEST, UNKNOWN, Skipped, Trace, build_trace
 
 STEP = "a step of a job (sacct -X leaves them out)"
@@ -39,7 +39,7 @@ _REQUIRED = (
 """One column of each group is required."""
 _NODES = ("NNodes", "AllocNodes", "ReqNodes", "AllocTRES", "ReqTRES")
 _ALLOCATED = ("AllocTRES", "AllocCPUS", "NCPUS", "AllocNodes", "NNodes", "ReqTRES", "ReqCPUS", "ReqNodes")
-_ASKED = ("ReqTRES", "ReqCPUS", "ReqNodes", "NNodes", "NCPUS", "AllocTRES", "AllocCPUS", "AllocNodes")
+_REQUESTED = ("ReqTRES", "ReqCPUS", "ReqNodes", "NNodes", "NCPUS", "AllocTRES", "AllocCPUS", "AllocNodes")
 """Sources of cores and nodes, by precedence."""
 _TEXTS = {
     "user": ("User", "UID"), "group": ("Group", "GID", "Account"), "name": ("JobName",), "queue": ("QOS",),
@@ -59,7 +59,7 @@ _BETWEEN = re.compile(r"[|,;\s]+")
 Value = TypeVar("Value")
 
 
-class _Row(NamedTuple):
+class _SacctRow(NamedTuple):
     line: int
     key: str
     """Common to a job's lines."""
@@ -75,7 +75,7 @@ class _Row(NamedTuple):
     amounts: Mapping[str, int]
     """Of the whole job."""
     texts: tuple[str, ...]
-    phase: Phase
+    phase: JobPhase
     is_part: bool
     never_ran: str
     """Reason, or empty."""
@@ -97,8 +97,8 @@ def parse_sacct(path: Path, text: str, *, strict: bool) -> Trace:
     names = _header(path, *next(table, (1, "")))
     is_closed = names[-1] == ""  # --parsable also ends lines with a bar
     names = names[:-1] if is_closed else names
-    clock = Clock()
-    rows: list[_Row] = []
+    clock = SlurmClock()
+    rows: list[_SacctRow] = []
     problems: list[Skipped] = []
     for line, content in table:
         fields = (content.removesuffix("|") if is_closed else content).split("|")
@@ -145,7 +145,7 @@ def _header(path: Path, line: int, first: str) -> list[str]:
     return names
 
 
-def _row(line: int, cells: Mapping[str, str], clock: Clock) -> _Row:
+def _row(line: int, cells: Mapping[str, str], clock: SlurmClock) -> _SacctRow:
     shown = [_read(cells, name, slurm.job_name) for name in _REQUIRED[0] if name in cells]
     if any(name.is_step for name in shown):
         raise _StepError
@@ -155,21 +155,21 @@ def _row(line: int, cells: Mapping[str, str], clock: Clock) -> _Row:
     submit, start = (_read(cells, name, clock.seconds) for name in ("Submit", "Start"))
     end, eligible = (_read(cells, name, clock.seconds) if name in cells else None for name in ("End", "Eligible"))
     if outgrown := state == slurm.RESIZING and end is not None:
-        phase = Phase.ENDED
+        phase = JobPhase.ENDED
     if submit is None:
         raise ValueError(f"Submit: {cells['Submit']!r} is no time")
-    if phase is Phase.WAITS:
+    if phase is JobPhase.WAITS:
         start = None  # a planned start, if any
-    elif phase is not Phase.ENDED and start is None:
+    elif phase is not JobPhase.ENDED and start is None:
         raise ValueError(f"Start: {cells['Start']!r} is no time, and the job is {state}")
-    never_ran, runtime = _run(cells, state, start, end) if phase is Phase.ENDED else ("", UNKNOWN)
-    has = _has(cells, _ASKED if start is None else _ALLOCATED)
+    never_ran, runtime = _run(cells, state, start, end) if phase is JobPhase.ENDED else ("", UNKNOWN)
+    has = _job_resources(cells, _REQUESTED if start is None else _ALLOCATED)
     pending = next((name.pending for name in shown if name.pending is not None), None)
-    return _Row(
+    return _SacctRow(
         line=line,
         key=_first(cells, _REQUIRED[0]) if number is None else str(number),
         number=UNKNOWN if number is None else number,
-        members=1 if pending is None or phase is not Phase.WAITS else slurm.pending_members(pending),
+        members=1 if pending is None or phase is not JobPhase.WAITS else slurm.pending_members(pending),
         submit=submit,
         wait=UNKNOWN if start is None else max(start - submit, 0),
         runtime=runtime,
@@ -181,7 +181,7 @@ def _row(line: int, cells: Mapping[str, str], clock: Clock) -> _Row:
         phase=phase,
         is_part=any(name.is_part for name in shown),
         never_ran=never_ran,
-        is_held=phase is Phase.WAITS and "Eligible" in cells and eligible is None,
+        is_held=phase is JobPhase.WAITS and "Eligible" in cells and eligible is None,
         outgrown=outgrown,
     )
 
@@ -220,7 +220,7 @@ def _walltime(cells: Mapping[str, str]) -> int:
     return _read(cells, "Timelimit", slurm.limit) if "Timelimit" in cells else UNKNOWN
 
 
-def _has(cells: Mapping[str, str], sources: Sequence[str]) -> Tres:
+def _job_resources(cells: Mapping[str, str], sources: Sequence[str]) -> Tres:
     """Nodes and resources, by precedence of sources."""
     nodes = cores = 0
     amounts: Mapping[str, int] = {}
@@ -246,9 +246,9 @@ def _first(cells: Mapping[str, str], names: Sequence[str]) -> str:
     return next((cells[name] for name in names if cells.get(name)), "")
 
 
-def _last_runs(rows: list[_Row], problems: list[Skipped]) -> list[_Row]:
+def _last_runs(rows: list[_SacctRow], problems: list[Skipped]) -> list[_SacctRow]:
     """The line that counts per job; others become problems."""
-    last: dict[str, _Row] = {}
+    last: dict[str, _SacctRow] = {}
     for row in rows:
         if row.key not in last or _later(row) >= _later(last[row.key]):
             last[row.key] = row
@@ -260,17 +260,17 @@ def _last_runs(rows: list[_Row], problems: list[Skipped]) -> list[_Row]:
     return [row for row in rows if last[row.key] is row]
 
 
-def _later(row: _Row) -> tuple[int, bool]:
+def _later(row: _SacctRow) -> tuple[int, bool]:
     return row.submit, not row.outgrown
 
 
 def _built(
-    path: Path, rows: list[_Row], problems: list[Skipped], clock: Clock, *, strict: bool, has_nodes: bool
+    path: Path, rows: list[_SacctRow], problems: list[Skipped], clock: SlurmClock, *, strict: bool, has_nodes: bool
 ) -> Trace:  # fmt: skip
     sizes = np.array([row.members for row in rows], dtype=np.int64)
     number, first_given = _numbers(rows, sizes)
-    columns = members(_columns(rows, has_nodes=has_nodes), sizes) | {"number": number}
-    suspended = np.repeat([row.phase is Phase.SUSPENDED for row in rows], sizes).astype(bool)
+    columns = expand_arrays(_columns(rows, has_nodes=has_nodes), sizes) | {"number": number}
+    suspended = np.repeat([row.phase is JobPhase.SUSPENDED for row in rows], sizes).astype(bool)
     lines = np.repeat([row.line for row in rows], sizes)
     trace = build_trace(path, lines, columns, problems, strict=strict, suspended=suspended)
     notes = []
@@ -287,7 +287,7 @@ def _built(
     return replace(trace, notes=tuple(notes))
 
 
-def _numbers(rows: list[_Row], sizes: Ints) -> tuple[Ints, int]:
+def _numbers(rows: list[_SacctRow], sizes: Ints) -> tuple[Ints, int]:
     """Job numbers, and the first assigned number."""
     stated = np.array([row.number for row in rows], dtype=np.int64)
     numbers = np.full(int(sizes.sum()), UNKNOWN, dtype=np.int64)
@@ -298,7 +298,7 @@ def _numbers(rows: list[_Row], sizes: Ints) -> tuple[Ints, int]:
     return numbers, first
 
 
-def _columns(rows: list[_Row], *, has_nodes: bool) -> dict[str, Any]:
+def _columns(rows: list[_SacctRow], *, has_nodes: bool) -> dict[str, Any]:
     columns: dict[str, Any] = {
         name: np.array([getattr(row, name) for row in rows], dtype=np.int64)
         for name in ("number", "submit", "wait", "runtime", "walltime", "est")
@@ -316,7 +316,7 @@ def _columns(rows: list[_Row], *, has_nodes: bool) -> dict[str, Any]:
     return columns | {"units": units, "request": request, "procs": processors(units, request)}
 
 
-def _kinds(rows: list[_Row]) -> list[str]:
+def _kinds(rows: list[_SacctRow]) -> list[str]:
     """Requested kinds, in order."""
     found = {kind for row in rows for kind, amount in row.amounts.items() if amount}
     return [CORES, *({MEMORY} & found), *sorted(found - {CORES, MEMORY})]

@@ -58,7 +58,7 @@ def is_further(header: Sequence[str], fields: Sequence[str]) -> bool:
     return any(cells.get(name, "") not in {"", "1"} for name in (PART, ALTERNATIVE))
 
 
-class Rows:
+class ShapeRows:
     """Collects shape requests, row by row."""
 
     def __init__(self, path: Path) -> None:
@@ -74,12 +74,12 @@ class Rows:
         self.end()
         self._rows = [(line, cells)]
 
-    def forget(self) -> None:
+    def skip_job(self) -> None:
         """Skip a job with an invalid first row."""
         self.end()
         self._rows = []
 
-    def go_on(self, line: int, cells: Cells) -> None:
+    def add_row(self, line: int, cells: Cells) -> None:
         """Add a further row. Raises InputError."""
         part, alternative = cells.get(PART) or 1, cells.get(ALTERNATIVE) or 1
         first = self._rows[0][1] if self._rows else {}
@@ -147,7 +147,7 @@ class Rows:
         return InputError(f"{self._path}:{line}", found, expected)
 
 
-def written(row: Cells, requests: Sequence[StatedRequest]) -> list[Cells]:
+def job_rows(row: Cells, requests: Sequence[StatedRequest]) -> list[Cells]:
     """Table rows of a job: one per part of each request, at least one."""
     rows: list[Cells] = []
     for alternative, request in enumerate(requests, 1):

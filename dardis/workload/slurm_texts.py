@@ -21,7 +21,7 @@ UNSTATED = frozenset({"", "Unknown", "None", "N/A"})
 _NO_LIMIT = UNSTATED | {"UNLIMITED", "Partition_Limit"}
 
 
-class Phase(Enum):
+class JobPhase(Enum):
     """Progress of a job."""
 
     ENDED = 0
@@ -32,11 +32,11 @@ class Phase(Enum):
 
 
 _PHASES = {
-    Phase.ENDED: "BOOT_FAIL CANCELLED COMPLETED DEADLINE FAILED LAUNCH_FAILED NODE_FAIL OUT_OF_MEMORY PREEMPTED "
+    JobPhase.ENDED: "BOOT_FAIL CANCELLED COMPLETED DEADLINE FAILED LAUNCH_FAILED NODE_FAIL OUT_OF_MEMORY PREEMPTED "
     "RECONFIG_FAIL REVOKED TIMEOUT",
-    Phase.RUNS: "COMPLETING CONFIGURING EXPEDITING POWER_UP_NODE RESIZING RUNNING SIGNALING STAGE_OUT",
-    Phase.SUSPENDED: "STOPPED SUSPENDED",
-    Phase.WAITS: "PENDING REQUEUED REQUEUE_FED REQUEUE_HOLD RESV_DEL_HOLD SPECIAL_EXIT",
+    JobPhase.RUNS: "COMPLETING CONFIGURING EXPEDITING POWER_UP_NODE RESIZING RUNNING SIGNALING STAGE_OUT",
+    JobPhase.SUSPENDED: "STOPPED SUSPENDED",
+    JobPhase.WAITS: "PENDING REQUEUED REQUEUE_FED REQUEUE_HOLD RESV_DEL_HOLD SPECIAL_EXIT",
 }
 RESIZING = "RESIZING"
 """Ended if an end is stated: the resized job has its own line."""
@@ -60,7 +60,7 @@ _STAMP = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(Z|[+-]\d\d:?\d\d)?", re.
 _UNIX, _NO_ZONE, _ZONE = "Unix seconds", "without a zone", "with a zone"
 
 
-class Clock:
+class SlurmClock:
     """Reads a file's times: all Unix seconds, all without zone (UTC), or all with offset."""
 
     def __init__(self) -> None:

@@ -203,7 +203,7 @@ def write_swf(trace: Trace, path: Path) -> list[str]:
     )
     body = [" ".join(map(str, row)) for row in table.tolist()]
     write_text(path, "\n".join([*header, *body]) + "\n")
-    return _lost(trace)
+    return _lost_data(trace)
 
 
 def keeps_names(trace: Trace) -> bool:
@@ -224,7 +224,7 @@ def _numbered(texts: Texts) -> tuple[Ints, dict[str, int]]:
     return np.array([numbers.get(text, UNKNOWN) for text in texts.tolist()], dtype=np.int64), legend
 
 
-def _lost(trace: Trace) -> list[str]:
+def _lost_data(trace: Trace) -> list[str]:
     lost = [f"{kind}: SWF has no column for it" for kind in trace.request if kind not in (CORES, MEMORY)]
     if (trace.est != trace.submit).any() or (trace.lst != NO_TIME).any():
         lost.append("est_s, lst_s: SWF has no columns for them")

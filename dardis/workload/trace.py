@@ -299,6 +299,6 @@ class StatedRequest:
         return sum(part.units * part.request.get(CORES, 0) for part in self.parts)
 
 
-def told_of(number: int) -> str:
+def unequal_units_text(number: int) -> str:
     """Error text for readers limited to equal units."""
     return f"has jobs with parts, nodes, contiguous or alternatives (job {number} is the first)"

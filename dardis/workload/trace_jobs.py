@@ -12,7 +12,7 @@ import numpy as np
 from dardis.model.addresses import JobId
 from dardis.model.arrays import Ints, Sets
 from dardis.model.errors import InputError
-from dardis.model.job import NO_TIME, Actual, Job, Part, Request
+from dardis.model.job import NO_TIME, ActualJob, Job, Part, Request
 from dardis.model.node_sets import bits_of
 from dardis.model.platform import Platform
 from dardis.model.queues import Queue
@@ -20,7 +20,7 @@ from dardis.model.resources import CORES, MEMORY
 from dardis.workload.trace import UNKNOWN, StatedRequest, Trace
 
 
-class Rounded(NamedTuple):
+class RoundingExcess(NamedTuple):
     """Excess of requests over the trace's processors, due to equal units."""
 
     cores: int = 0
@@ -28,16 +28,16 @@ class Rounded(NamedTuple):
     """Jobs with an excess."""
 
 
-NOTHING_ROUNDED: Final = Rounded()
+NO_ROUNDING: Final = RoundingExcess()
 
 
 @dataclass(frozen=True, slots=True)
 class Workload:
     """Jobs sorted by (submit, number), and notes on ignored data."""
 
-    jobs: list[Actual]
+    jobs: list[ActualJob]
     notes: list[str]
-    rounded: Rounded = NOTHING_ROUNDED
+    rounding: RoundingExcess = NO_ROUNDING
 
 
 def to_jobs(trace: Trace, platform: Platform, *, unit_cores: int | None = None, think_times: bool = False) -> Workload:
@@ -50,7 +50,7 @@ def to_jobs(trace: Trace, platform: Platform, *, unit_cores: int | None = None, 
     notes: list[str] = []
     if unit_cores is not None and not trace.counts_processors:
         notes.append("unit_cores: ignored, the trace states its units")
-    _see_queues(trace, platform)
+    _check_queues(trace, platform)
     stated, trace = trace, in_units(trace, platform, unit_cores)
     groups = groups_of(trace, platform)
     request = _request(trace, platform, notes)
@@ -62,21 +62,21 @@ def to_jobs(trace: Trace, platform: Platform, *, unit_cores: int | None = None, 
     names = trace.queue.tolist(), trace.user.tolist(), trace.name.tolist()
     asked = zip(number, submit, est, latest, walltime, units, request, group_bits, *names, strict=True)
     truth = zip(asked, runtime, after, pause, strict=True)
-    jobs = [Actual(Job(*row), run, leader, think) for row, run, leader, think in truth]
+    jobs = [ActualJob(Job(*row), run, leader, think) for row, run, leader, think in truth]
     if trace.requests:
         jobs = [_with_requests(job, trace.requests.get(job.number, ()), platform) for job in jobs]
     jobs.sort(key=attrgetter("submit", "number"))
-    return Workload(jobs, notes, _rounded(stated, trace))
+    return Workload(jobs, notes, _rounding_excess(stated, trace))
 
 
-def _rounded(stated: Trace, units: Trace) -> Rounded:
+def _rounding_excess(stated: Trace, units: Trace) -> RoundingExcess:
     if not stated.counts_processors:
-        return NOTHING_ROUNDED
+        return NO_ROUNDING
     more = units.units * units.request[CORES] - stated.procs
-    return Rounded(int(more.sum()), int((more > 0).sum()))
+    return RoundingExcess(int(more.sum()), int((more > 0).sum()))
 
 
-def _with_requests(job: Actual, stated: Sequence[StatedRequest], platform: Platform) -> Actual:
+def _with_requests(job: ActualJob, stated: Sequence[StatedRequest], platform: Platform) -> ActualJob:
     if not stated:
         return job
     requests = []
@@ -90,11 +90,11 @@ def _with_requests(job: Actual, stated: Sequence[StatedRequest], platform: Platf
             groups = groups_of_one(part.partition, job.queue, platform)
             parts.append(Part(part.units, amounts, groups, part.nodes))
         requests.append(Request(tuple(parts), request.walltime, request.contiguous))
-    asked = replace(job.asked, requests=tuple(requests))
-    return replace(job, asked=asked, runtimes=tuple(request.runtime for request in stated))
+    asked = replace(job.job, requests=tuple(requests))
+    return replace(job, job=asked, runtimes=tuple(request.runtime for request in stated))
 
 
-def _see_queues(trace: Trace, platform: Platform) -> None:
+def _check_queues(trace: Trace, platform: Platform) -> None:
     """Reject undeclared queues. Raises InputError."""
     for name in sorted({*trace.queue.tolist()} - {"", *platform.queue_of}) if platform.queues else ():
         number = int(trace.number[trace.queue == name][0])

@@ -16,7 +16,7 @@ from dardis.workload.philly import COLUMNS as PHILLY
 from dardis.workload.philly import parse_philly
 from dardis.workload.sacct import is_sacct, parse_sacct
 from dardis.workload.swf import parse_swf
-from dardis.workload.trace import NOT_ENDED, Trace, no_job, told_of
+from dardis.workload.trace import NOT_ENDED, Trace, no_job, unequal_units_text
 
 _FIRST_LINE = re.compile(r"^\s*([^;\s].*)$", re.MULTILINE)
 """First line, without blanks and comments."""
@@ -33,17 +33,17 @@ def read_trace(
     malformed lines.
     """
     trace = _parse(path, read_text(path, read), strict=strict, flop_per_s=flop_per_s)
-    return _asked_for(path, trace, not_ended=not_ended)
+    return _select_ended(path, trace, not_ended=not_ended)
 
 
-def _asked_for(path: Path, trace: Trace, *, not_ended: bool) -> Trace:
-    ended = of_those_that_ended(path, trace)
+def _select_ended(path: Path, trace: Trace, *, not_ended: bool) -> Trace:
+    ended = drop_unended_jobs(path, trace)
     if not_ended:
         return replace(trace, skipped=tuple(skip for skip in trace.skipped if skip.reason != NOT_ENDED))
     return ended
 
 
-def of_those_that_ended(path: Path, trace: Trace) -> Trace:
+def drop_unended_jobs(path: Path, trace: Trace) -> Trace:
     """Drop jobs that have not ended. Raises InputError if none is left."""
     if not trace.has_ended.any():
         raise no_job(path, trace.skipped)
@@ -78,13 +78,13 @@ def read_equal_units(
 ) -> Trace:  # fmt: skip
     """Like `read_trace`; InputError unless all units are equal."""
     trace = read_trace(path, strict=strict, not_ended=not_ended, flop_per_s=flop_per_s)
-    return of_equal_units(path, trace, not_ended=not_ended)
+    return require_equal_units(path, trace, not_ended=not_ended)
 
 
-def of_equal_units(path: Path, trace: Trace, *, not_ended: bool) -> Trace:
+def require_equal_units(path: Path, trace: Trace, *, not_ended: bool) -> Trace:
     """Keep or drop unended jobs. Raises InputError unless all units are equal."""
-    trace = _asked_for(path, trace, not_ended=not_ended)
+    trace = _select_ended(path, trace, not_ended=not_ended)
     for number in trace.number.tolist() if trace.requests else ():
         if number in trace.requests:
-            raise InputError(path, told_of(number), "jobs of equal units")
+            raise InputError(path, unequal_units_text(number), "jobs of equal units")
     return trace

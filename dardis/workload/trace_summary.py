@@ -76,7 +76,7 @@ def _on_machine(trace: Trace, platform: Platform) -> list[tuple[str, str]]:
         return [*lines, ("can't be run there", str(error))]
     if found.reasons:
         lines += [("can't be run there", f"{count:,} jobs: {reason}") for reason, count in found.reasons.items()]
-        trace = trace.take(found.can)
+        trace = trace.take(found.is_runnable)
         load = offered_load(trace, platform)
         lines.append(("load without these", "none" if load is None else f"{load:.3f} ({len(trace):,} jobs)"))
     if load is None or load <= 1:
@@ -162,44 +162,44 @@ def unlike_header(trace: Trace, platform: Platform) -> str:
 class Runnable(NamedTuple):
     """Mask of runnable jobs (jobs,), and counts of refusal reasons."""
 
-    can: Bools
+    is_runnable: Bools
     reasons: dict[str, int]
 
 
 def runnable(trace: Trace, platform: Platform) -> Runnable:
     """Jobs that fit the empty machine and their queues. Raises InputError."""
     jobs = to_jobs(trace, platform).jobs
-    judge = _Judge(platform)
-    reasons = [judge.why_not(job.asked) for job in jobs]
+    judge = _JobChecker(platform)
+    reasons = [judge.refusal_reason(job.job) for job in jobs]
     can_run = {job.number for job, reason in zip(jobs, reasons, strict=True) if not reason}
     can = np.array([number in can_run for number in trace.number.tolist()], dtype=bool)
     return Runnable(can, dict(Counter(filter(None, reasons)).most_common()))
 
 
-class _Judge:
+class _JobChecker:
     """Caches verdicts on equal requests."""
 
     def __init__(self, platform: Platform) -> None:
         self._platform = platform
         self._known: dict[tuple[int, tuple[int, ...], int], str] = {}
 
-    def why_not(self, job: Job) -> str:
+    def refusal_reason(self, job: Job) -> str:
         if job.requests:
-            found = ["".join(self._of_part(part) for part in request.parts) for request in job.requests]
+            found = ["".join(self._part_refusal(part) for part in request.parts) for request in job.requests]
             refused = "" if "" in found else "no node group holds all parts of any of their requests"
         else:
-            refused = self._of_part(Part(job.units, job.request, job.groups))
+            refused = self._part_refusal(Part(job.units, job.request, job.groups))
         if refused or not self._platform.refusal(job):
             return refused
         return f"queue {job.queue} takes no such jobs"
 
-    def _of_part(self, part: Part) -> str:
+    def _part_refusal(self, part: Part) -> str:
         key = part.units, part.request, part.groups
         if key not in self._known:
-            self._known[key] = self._judged(part)
+            self._known[key] = self._find_part_refusal(part)
         return self._known[key]
 
-    def _judged(self, part: Part) -> str:
+    def _find_part_refusal(self, part: Part) -> str:
         if could_hold(part, self._platform.sets, distinct=False) >= part.units:
             return ""
         sets = self._platform.sets

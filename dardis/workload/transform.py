@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 
 from dardis.model.arrays import Bools, Ints
-from dardis.model.choices import How, Resampling
+from dardis.model.choices import Resampling, ResamplingMethod
 from dardis.model.errors import InputError
 from dardis.model.job import NO_TIME
 from dardis.model.platform import Platform
@@ -158,7 +158,7 @@ def resampled(trace: Trace, by: Resampling, seed: int, name: str, draw: int) -> 
     """
     rng = stream(seed, "resample", str(by), name, draw)
     session = sessions(trace)
-    if by.how is How.SHAKE:
+    if by.method is ResamplingMethod.SHAKE:
         delays = rng.integers(0, by.width_s + 1, size=int(session.max()) + 1)
         return resubmitted(trace, trace.submit + delays[session])
     weeks = whole_weeks(trace)

@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 from dardis.engine.clock import monotonic_s, unix_now
 from dardis.model.errors import CapError, DardisError, InputError
 from dardis.model.hostlist import hostlist
-from dardis.model.out_folder import locked
+from dardis.model.out_folder import lock_folder
 from offline.apply.applier import Applier, ApplyEnvironment
 from offline.apply.apply_files import STATE_FILE, read_controllers, read_requests, read_state, write_state
 from offline.apply.apply_steps import NO_LIMIT, DesiredNodeState, DesiredStates, first_excess
@@ -145,7 +145,7 @@ def _run_applier(
         raise InputError(
             f"--state {folder}", error.strerror or "can't be made", "a folder that can be written"
         ) from None
-    with locked(folder, f"--state {folder}"):
+    with lock_folder(folder, f"--state {folder}"):
         found, shut_down = read_state(folder)
         unknown = sorted({*found, *shut_down} - set(wishes.most_w))
         if unknown:

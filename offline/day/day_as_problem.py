@@ -54,7 +54,7 @@ def build_problem(
         options.seed,
         hindsight.lead_s,
     )
-    asked = [job.asked for job in site.jobs]
+    asked = [job.job for job in site.jobs]
     state = state_at(past, asked, site.platform, now, predictor_of(past))
     held = len(np.unique(state.running.placed.nodes))
     forecast_jobs = to_jobs(expected.trace, site.platform).jobs if len(expected.trace) else []

@@ -132,7 +132,7 @@ class Hindsight:
 
     def _expected_jobs(self, now: int) -> list[ExpectedJob]:
         site, past = self.site, self.past
-        state = state_at(past, [job.asked for job in site.jobs], site.platform, now, predictor_of(past))
+        state = state_at(past, [job.job for job in site.jobs], site.platform, now, predictor_of(past))
         expected = dict(
             zip(state.running.number.tolist(), (state.running.finish - state.running.start).tolist(), strict=True)
         )
@@ -140,14 +140,14 @@ class Hindsight:
         known = [job for job in jobs_that_fit(site.jobs, site.platform) if job.submit < now]
         # Traces without walltimes state runtimes instead.
         return [
-            ExpectedJob(replace(job.asked, walltime=max(job.walltime, runtime)), runtime)
+            ExpectedJob(replace(job.job, walltime=max(job.walltime, runtime)), runtime)
             for job, runtime in ((job, expected.get(job.number, job.runtime)) for job in known)
         ]
 
     def _use_of(self, day: int) -> Floats:
         if day not in self._use:
             site, (start, end) = self.site, self.site.calendar.day(day)
-            asked = [job.asked for job in site.jobs]
+            asked = [job.job for job in site.jobs]
             state = state_at(self.past, asked, site.platform, start, predictor_of(self.past))
             came = [job for job in self._expected_jobs(end) if start <= job.job.submit < end]
             problem = DayProblem(

@@ -9,7 +9,7 @@ import numpy as np
 
 from dardis.metrics.system import used_profile
 from dardis.model.arrays import Ints
-from dardis.model.job import Actual, Job
+from dardis.model.job import ActualJob, Job
 from dardis.model.platform import Platform
 from dardis.model.resources import CORES
 from dardis.model.schedule import Schedule
@@ -52,7 +52,7 @@ def simulate_ahead(
     schedule = replay_easy(lived, platform)
     begun = schedule.ran & (schedule.start < until)
     on = np.flatnonzero(begun & (schedule.finish > until))
-    asked = [by_number.get(job.number, job.asked) for job in lived]
+    asked = [by_number.get(job.number, job.job) for job in lived]
     place = {number: row for row, number in enumerate(running.number.tolist())}
     then = running_of(schedule, on, schedule.finish[on], asked, platform)
     was = np.array([place.get(number, -1) for number in then.number.tolist()], dtype=np.int64)
@@ -69,9 +69,9 @@ def simulate_ahead(
     )
 
 
-def _expected_job(job: Job, submit: int, duration: int) -> Actual:
+def _expected_job(job: Job, submit: int, duration: int) -> ActualJob:
     asked = replace(job, submit=submit, earliest=max(job.earliest, submit), latest=None, walltime=duration)
-    return Actual(asked, duration)
+    return ActualJob(asked, duration)
 
 
 THURSDAY = 3

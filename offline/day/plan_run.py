@@ -15,7 +15,7 @@ from dardis.model.errors import InputError
 from dardis.model.moments import states_offset
 from dardis.model.out_folder import PLAN_FOLDER
 from dardis.model.target import Target
-from dardis.runs.run_objects import NOTHING, Objects
+from dardis.runs.run_objects import NO_OBJECTS, Objects
 from dardis.workload.trace import Trace
 from dardis.workload.trace_summary import not_ended
 from offline.day.cap_cost import parse_limit, what_if
@@ -40,13 +40,13 @@ class PlanResult(NamedTuple):
     notes: tuple[str, ...]
 
 
-def run_plan(request: PlanSpec, progress: SearchProgress | None, have: Objects = NOTHING) -> PlanResult:
+def run_plan(request: PlanSpec, progress: SearchProgress | None, have: Objects = NO_OBJECTS) -> PlanResult:
     """Plan the day and write its folder; objects may replace files. Raises InputError, OSError."""
     begun = monotonic_s()
     wanted = request.wanted_day
     if request.what_if is not None:
         parse_limit(request.what_if, 0)
-    with PLAN_FOLDER.held(request.out, force=request.force):
+    with PLAN_FOLDER.lock(request.out, force=request.force):
         site = load_site(request, partial(_moment, request), have)
         number = _number_of(wanted, site.calendar)
         start, now = site.calendar.day(number)[0], site.now
@@ -79,7 +79,7 @@ def run_plan(request: PlanSpec, progress: SearchProgress | None, have: Objects =
         settings |= {"now": site.calendar.text(now), "stale": stale}
         files = {"state": request.state, "after": request.after, "names": request.names}
         settings |= {key: None if file is None else str(file) for key, file in files.items()}
-        with PLAN_FOLDER.written_together(request.out) as part:
+        with PLAN_FOLDER.replace_files(request.out) as part:
             plan, target = write_day(
                 part, site, day, settings, cap=request.cap, what_if=limited, report=not request.no_report
             )

@@ -207,7 +207,7 @@ def reals_or_none(values: Floats) -> list[float | None]:
 
 def profile_of(table: CsvCells) -> tuple[ProfileTable, int]:
     """Parse `profile_columns`: the profile, and Unix time minus trace time."""
-    start, end = table.whole("time_s", -LATEST, LATEST), table.whole("end_s", -LATEST, LATEST)
+    start, end = table.integers("time_s", -LATEST, LATEST), table.integers("end_s", -LATEST, LATEST)
     if not len(start):
         raise InputError(table.place, "no rows", "one row a segment of the day")
     table.refuse(end <= start, "end_s is not after time_s")
@@ -216,7 +216,7 @@ def profile_of(table: CsvCells) -> tuple[ProfileTable, int]:
     unix = np.array(table.values("time_utc", parse_utc, "a moment like 2023-07-03T00:00:00Z"), dtype=np.int64)
     offsets = unix - start
     table.refuse(offsets != offsets[0], "time_utc and time_s are not on the clocks of the first row")
-    cores = table.whole("cores_target", -LATEST, LATEST)
+    cores = table.integers("cores_target", -LATEST, LATEST)
     table.refuse(cores < 0, "cores_target is negative")
     reals = {name: table.reals(name, may_be_empty=name in _MAY_BE_EMPTY) for name in _PROFILE_REALS}
     for name in _NEVER_NEGATIVE:
@@ -227,18 +227,18 @@ def profile_of(table: CsvCells) -> tuple[ProfileTable, int]:
 
 def onoff_of(table: CsvCells, platform: Platform) -> OnOffTable:
     """Parse `onoff_columns`."""
-    node = table.whole("node", -LATEST, LATEST)
+    node = table.integers("node", -LATEST, LATEST)
     table.refuse((node < 0) | (node >= platform.node_count), f"no node of the {platform.node_count} of {platform.name}")
     on = np.array(table.values("action", _ACTIONS.index, "off or on"), dtype=np.bool_)
     try:
-        return OnOffTable(table.whole("time_s", -LATEST, LATEST), node, on)
+        return OnOffTable(table.integers("time_s", -LATEST, LATEST), node, on)
     except ValueError as error:
         raise InputError(table.place, "actions that make no sense", str(error)) from None
 
 
 def schedule_of(table: CsvCells, platform: Platform) -> ScheduleTable:
     """Parse `schedule_columns`."""
-    whole = {field: table.whole(name, -LATEST, LATEST) for name, field in _SCHEDULE_WHOLE.items()}
+    whole = {field: table.integers(name, -LATEST, LATEST) for name, field in _SCHEDULE_WHOLE.items()}
     table.refuse(whole["finish"] <= whole["start"], "finish_time is not after starting_time")
     table.refuse((whole["units"] < 1) | (whole["req_cores"] < 0), "units or req_cores out of range")
     named = table.values("units_by_node", parse_units_by_node, "node:units pairs like 0:1 7:2")

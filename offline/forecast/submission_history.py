@@ -8,7 +8,7 @@ import numpy as np
 
 from dardis.model.arrays import Bools, Floats, Ints
 from dardis.model.errors import InputError
-from dardis.predict.recent import LastTwo
+from dardis.predict.recent import LastTwoRuntimes
 from dardis.workload.trace import UNKNOWN, Trace
 from offline.site.calendar import DAY_S, HOUR_S
 from offline.site.history import job_ends, record_begins
@@ -118,7 +118,7 @@ def _expect_runtimes(run: Ints, jobs: Trace, origin: int, start: Ints, ended: Bo
     users = jobs.user.tolist()
     of_ended = [users[place] for place in np.flatnonzero(ended).tolist()]
     finish = (start + jobs.runtime)[ended]
-    predictor = LastTwo(finish, run[ended], of_ended, jobs.walltime[ended])
+    predictor = LastTwoRuntimes(finish, run[ended], of_ended, jobs.walltime[ended])
     for place in np.flatnonzero(~ended).tolist():
         elapsed = max(origin - int(start[place]), 0)
         run[place] = predictor.runtime(users[place], int(jobs.walltime[place]), origin, elapsed)

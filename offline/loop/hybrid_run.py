@@ -7,7 +7,7 @@ from dataclasses import asdict
 
 from dardis.model.out_folder import LOOP_FOLDER
 from dardis.registry import dispatcher_origin
-from dardis.runs.run_objects import NOTHING, Objects
+from dardis.runs.run_objects import NO_OBJECTS, Objects
 from offline.day.plan_spec import DayRule, DaySpec, loop_switching
 from offline.folder.plan_folder import Figure
 from offline.loop.hybrid_spec import DISPATCHER, SETTINGS, HybridSpec
@@ -30,16 +30,16 @@ def loop_options(spec: HybridSpec) -> LoopOptions:
 
 
 def run_hybrid(
-    request: HybridSpec, progress: SearchProgress | None, have: Objects = NOTHING
+    request: HybridSpec, progress: SearchProgress | None, have: Objects = NO_OBJECTS
 ) -> tuple[Loop, LoopTables]:
     """Run the days and write the folder; objects may replace files. Raises InputError, OSError."""
     options = loop_options(request)
-    with LOOP_FOLDER.held(request.out, force=request.force):
+    with LOOP_FOLDER.lock(request.out, force=request.force):
         site = load_site(request, have=have)
         settings = request.record() | asdict(options) | {"day": options.day.model_dump(mode="json", by_alias=True)}
         settings |= dispatcher_origin(options.dispatcher)
         loop = run_loop(site, options, progress or ignore_progress)
-        with LOOP_FOLDER.written_together(request.out) as part:
+        with LOOP_FOLDER.replace_files(request.out) as part:
             return loop, write_loop(part, loop, settings, report=not request.no_report)
 
 

@@ -15,7 +15,7 @@ from dardis.config.settings import AnySetUp
 from dardis.model.arrays import Ints
 from dardis.model.choices import ProfileRule
 from dardis.model.errors import InputError
-from dardis.model.job import Actual
+from dardis.model.job import ActualJob
 from dardis.model.platform import Platform
 from dardis.model.schedule import Downtime, Schedule
 from dardis.model.step_function import StepFunction
@@ -23,12 +23,12 @@ from dardis.model.target import Switching, Target
 from dardis.power.account import Account, Gain, account, accounted_jobs, gain
 from dardis.power.conditions import Conditions
 from dardis.power.node_power import MachinePower
-from dardis.registry import Dispatcher, dispatchers_that, find_dispatcher
-from dardis.runs.error_source import blamed
+from dardis.registry import Dispatcher, find_dispatcher, names_of_capable
+from dardis.runs.error_source import attribute_errors
 from dardis.runs.inputs import STARTS_ONLY
-from dardis.runs.kernel_warmup import warm
-from dardis.runs.play import Played, play
-from dardis.workload.deadlines import deadlines_asked
+from dardis.runs.kernel_warmup import warm_kernels
+from dardis.runs.play import SimulatedRun, play
+from dardis.workload.deadlines import with_requested_deadlines
 from offline.day.day import DayPlan, desired_profile_of, plan_day, usable_cores
 from offline.day.hindsight import Hindsight
 from offline.day.hours_before import LEARN_DAYS
@@ -154,20 +154,20 @@ def run_loop(site: SiteInputs, options: LoopOptions, progress: SearchProgress) -
     dispatcher = _dispatcher(options)
     switches = options.reactive is not None or options.day.switching is not SwitchingRule.OFF
     if switches and not dispatcher.setup.switches:
-        expected = f"one of {dispatchers_that(lambda setup: setup.switches)}"
+        expected = f"one of {names_of_capable(lambda setup: setup.switches)}"
         raise InputError(f"--dispatcher {options.dispatcher}", "switches no nodes", expected)
     first, last = options.days
     start, end = site.calendar.day(first)[0], site.calendar.day(last)[1]
     conditions = site.conditions(first, last - first + 1)
     begin = start - LEARN_DAYS * DAY_S
-    due = deadlines_asked(site.jobs, site.trace, options.deadlines, dispatcher.setup.deadlines)
+    due = with_requested_deadlines(site.jobs, site.trace, options.deadlines, dispatcher.setup.deadlines)
     jobs = [job for job in due if begin <= job.submit < end]
     known = sum(job.submit < start for job in jobs)
     if not 0 < known < len(jobs):
         found = f"{known} jobs before and {len(jobs) - known} in them"
         raise InputError(f"--days {first}-{last}", found, "days with jobs, and some before them")
-    with blamed(dispatcher):
-        warm(dispatcher, wished=options.cap is not ProfileRule.OFF)
+    with attribute_errors(dispatcher):
+        warm_kernels(dispatcher, wished=options.cap is not ProfileRule.OFF)
     progress("all nodes on", None, None)
     before = play(site.platform, jobs, dispatcher, Target(), options.day.seed)
     site = replace(site, jobs=jobs)
@@ -220,7 +220,7 @@ def _dispatcher(options: LoopOptions) -> Dispatcher:
     return find_dispatcher(options.dispatcher, (*options.settings, f"profile={options.cap}"))
 
 
-def _of_cap(cap: ProfileRule, setup: AnySetUp, jobs: Sequence[Actual]) -> tuple[str, ...]:
+def _of_cap(cap: ProfileRule, setup: AnySetUp, jobs: Sequence[ActualJob]) -> tuple[str, ...]:
     if cap is ProfileRule.HARD and setup.checks_starts_only:
         return (STARTS_ONLY,)
     if cap is ProfileRule.SOFT and all(job.latest is None for job in jobs):
@@ -228,13 +228,13 @@ def _of_cap(cap: ProfileRule, setup: AnySetUp, jobs: Sequence[Actual]) -> tuple[
     return ()
 
 
-def _shift_starts(site: SiteInputs, jobs: Sequence[Actual], past: Schedule, options: LoopOptions) -> list[Actual]:
+def _shift_starts(site: SiteInputs, jobs: Sequence[ActualJob], past: Schedule, options: LoopOptions) -> list[ActualJob]:
     if options.shift_h <= 0:
         return list(jobs)
     return shift_jobs(site, jobs, past, options.days, options.shift_h)
 
 
-def _of_play(site: SiteInputs, conditions: Conditions, played: Played) -> SimulatedDays:
+def _of_play(site: SiteInputs, conditions: Conditions, played: SimulatedRun) -> SimulatedDays:
     recorder = played.recorder
     return _simulated_days(
         site, conditions, played.schedule, recorder.downtime(), np.array(recorder.boot_delay, dtype=np.int64)

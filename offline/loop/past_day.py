@@ -12,7 +12,7 @@ from dardis.dispatch import CENTRAL_SETUPS, CentralDispatcher
 from dardis.model.addresses import JobId
 from dardis.model.arrays import Bools, Ints
 from dardis.model.events import Change
-from dardis.model.job import Actual, Job
+from dardis.model.job import ActualJob, Job
 from dardis.model.platform import Maintenance, Platform
 from dardis.model.schedule import Downtime, Schedule, boot_and_shutdown
 from dardis.model.target import Switching
@@ -46,7 +46,7 @@ class PlayedDay:
 
 @dataclass(frozen=True)
 class _RunningJob:
-    job: Actual
+    job: ActualJob
     nodes: Ints
     units: Ints
 
@@ -63,7 +63,7 @@ class _EasyWithRunningJobs:
         one = self._runs.get(job.number)
         if one is None:
             return self._easy.submit(job, now)
-        self._easy.go_on(job, now, 0, [(one.nodes, one.units)], now)
+        self._easy.adopt_running(job, now, 0, [(one.nodes, one.units)], now)
         self._begun.append(Placed(job.number, now, one.nodes, one.units))
         return None
 
@@ -82,7 +82,7 @@ class _EasyWithRunningJobs:
 
 
 def play_day(
-    before: PastSchedule, arrivals: Sequence[Actual], platform: Platform, start: int, *, switching: Switching
+    before: PastSchedule, arrivals: Sequence[ActualJob], platform: Platform, start: int, *, switching: Switching
     | None = None,
     closed: Sequence[Absence] = (),
 ) -> PlayedDay:  # fmt: skip
@@ -119,7 +119,7 @@ def play_day(
     )
 
 
-def arrivals_of(past: PastSchedule, start: int) -> list[Actual]:
+def arrivals_of(past: PastSchedule, start: int) -> list[ActualJob]:
     """Jobs submitted in the day from `start` on that ran."""
     schedule = past.schedule
     comes = schedule.ran & (schedule.submit >= start) & (schedule.submit < start + DAY_S)
@@ -131,18 +131,18 @@ def _jobs_at_midnight(past: PastSchedule, start: int) -> list[_RunningJob]:
     for place in np.flatnonzero(schedule.ran & (schedule.start < start) & (schedule.finish > start)).tolist():
         job, finish = past.jobs[place], int(schedule.finish[place])
         left = max(int(schedule.start[place]) + job.walltime, finish) - start
-        asked = replace(job.asked, submit=start, earliest=start, latest=None, walltime=left)
+        asked = replace(job.job, submit=start, earliest=start, latest=None, walltime=left)
         nodes, units = (column.astype(np.int64) for column in schedule.placed.of(place))
-        runs.append(_RunningJob(Actual(asked, finish - start), nodes, units))
+        runs.append(_RunningJob(ActualJob(asked, finish - start), nodes, units))
     return runs
 
 
-def _pending_jobs(past: PastSchedule, arrivals: Sequence[Actual], start: int) -> list[Actual]:
+def _pending_jobs(past: PastSchedule, arrivals: Sequence[ActualJob], start: int) -> list[ActualJob]:
     schedule = past.schedule
     waits = schedule.ran & (schedule.submit < start) & (schedule.start >= start)
     told = [past.jobs[place] for place in np.flatnonzero(waits).tolist()]
     return [
-        replace(job, asked=replace(job.asked, earliest=max(job.earliest, start), latest=None), after=None)
+        replace(job, job=replace(job.job, earliest=max(job.earliest, start), latest=None), after=None)
         for job in (*told, *arrivals)
     ]
 
@@ -163,7 +163,7 @@ def _closures_beside_jobs(
     windows = []
     for begin, end, node in closed:
         here = [
-            (one.job.submit + one.job.duration, units * np.array(one.job.asked.request))
+            (one.job.submit + one.job.duration, units * np.array(one.job.job.request))
             for one in runs for where, units in zip(one.nodes.tolist(), one.units.tolist(), strict=True)
             if where == node
         ]  # fmt: skip
@@ -191,8 +191,8 @@ def _cut_at_runtime(one: _RunningJob, closed: Sequence[Absence]) -> _RunningJob:
     over = one.job.submit + one.job.duration
     if not any(begin < over < end and node in one.nodes for begin, end, node in closed):
         return one
-    asked = one.job.asked
-    return replace(one, job=replace(one.job, asked=replace(asked, walltime=min(asked.walltime, one.job.duration))))
+    asked = one.job.job
+    return replace(one, job=replace(one.job, job=replace(asked, walltime=min(asked.walltime, one.job.duration))))
 
 
 def _windows(closed: Sequence[Absence]) -> list[Maintenance]:
@@ -209,10 +209,10 @@ def _downtime(closed: Sequence[Absence], platform: Platform) -> Downtime:
 
 def _cut_at_closure(one: _RunningJob, platform: Platform, lead_s: int) -> _RunningJob:
     """Cut the walltime so that no node closes within `lead_s` of the end."""
-    asked = one.job.asked
+    asked = one.job.job
     begins = [begin for node in one.nodes.tolist() for begin, _ in platform.closed_spans(node) if begin > asked.submit]
     left = min([asked.walltime, *(begin - lead_s - asked.submit for begin in begins)])
-    return replace(one, job=replace(one.job, asked=replace(asked, walltime=max(left, 1))))
+    return replace(one, job=replace(one.job, job=replace(asked, walltime=max(left, 1))))
 
 
 def _cut_to_capacity(runs: Sequence[_RunningJob], platform: Platform) -> list[_RunningJob]:
@@ -235,7 +235,7 @@ def _cut_to_capacity(runs: Sequence[_RunningJob], platform: Platform) -> list[_R
             since = begin + min(one.job.duration, walltimes[place]) if whole else begin
             end = begin + (walltimes[place] if whole else min(one.job.duration, walltimes[place]))
             parts = [
-                (node, units * np.array(one.job.asked.request))
+                (node, units * np.array(one.job.job.request))
                 for node, units in zip(one.nodes.tolist(), one.units.tolist(), strict=True)
             ]
             until = min(
@@ -252,7 +252,7 @@ def _cut_to_capacity(runs: Sequence[_RunningJob], platform: Platform) -> list[_R
             for node, amounts in parts:
                 room.setdefault(node, []).append((since, until, amounts))
     return [
-        replace(one, job=replace(one.job, asked=replace(one.job.asked, walltime=walltime)))
+        replace(one, job=replace(one.job, job=replace(one.job.job, walltime=walltime)))
         for one, walltime in zip(runs, walltimes, strict=True)
     ]
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from dardis.model.arrays import Floats, Ints
-from dardis.model.job import Actual, Job
+from dardis.model.job import ActualJob, Job
 from dardis.model.resources import CORES
 from dardis.model.schedule import Schedule
 from dardis.model.series import Series
@@ -24,8 +24,8 @@ WAIT_HOUR_COST = 0.02
 
 
 def shift_jobs(
-    site: SiteInputs, jobs: Sequence[Actual], past: Schedule, days: tuple[int, int], hours: float
-) -> list[Actual]:
+    site: SiteInputs, jobs: Sequence[ActualJob], past: Schedule, days: tuple[int, int], hours: float
+) -> list[ActualJob]:
     """Set the earliest start of the days' jobs to the cheapest time within `hours`.
 
     The cost is energy with CO2, plus cooling at half load, over the expected runtime. A core draws its share of a busy
@@ -52,7 +52,7 @@ def shift_jobs(
         cost += WAIT_HOUR_COST * (starts - job.earliest) / 3600
         return replace(job, earliest=int(starts[cost.argmin()]))
 
-    return [replace(job, asked=held(job.asked)) for job in jobs]
+    return [replace(job, job=held(job.job)) for job in jobs]
 
 
 def _per_watt(starts: Ints, length: int, edges: Ints, area: Floats) -> Floats:

@@ -9,7 +9,7 @@ from enum import StrEnum
 import numpy as np
 
 from dardis.model.arrays import Floats, Ints, Sets
-from dardis.model.job import Actual, Job
+from dardis.model.job import ActualJob, Job
 from dardis.model.placements import Placements
 from dardis.model.platform import Platform
 from dardis.power.conditions import Conditions, Tariff
@@ -24,9 +24,9 @@ class ExpectedJob:
     runtime: int
 
     @classmethod
-    def with_known_runtime(cls, job: Actual) -> ExpectedJob:
+    def with_known_runtime(cls, job: ActualJob) -> ExpectedJob:
         """A job with a known runtime: a past or forecast job."""
-        return cls(job.asked, job.runtime)
+        return cls(job.job, job.runtime)
 
     @property
     def duration(self) -> int:

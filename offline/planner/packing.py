@@ -19,7 +19,7 @@ from dardis.model.platform import Platform
 from dardis.model.resources import CORES, POWER
 from dardis.model.schedule import Schedule
 from dardis.power.node_power import MachinePower
-from dardis.predict.recent import LastTwo
+from dardis.predict.recent import LastTwoRuntimes
 from offline.planner.day_problem import DayProblem, ExpectedJob, Plan, PlanJobs, RunningJobs
 
 GRAIN_S = 900
@@ -112,7 +112,9 @@ class MachineState:
     waiting: list[ExpectedJob]
 
 
-def state_at(schedule: Schedule, jobs: Sequence[Job], platform: Platform, now: int, predictor: LastTwo) -> MachineState:
+def state_at(
+    schedule: Schedule, jobs: Sequence[Job], platform: Platform, now: int, predictor: LastTwoRuntimes
+) -> MachineState:
     """State at `now` of a schedule of `jobs`, from earlier events."""
     submitted = schedule.ran & (schedule.submit < now)
     walltime = _known_walltimes(schedule, now).tolist()

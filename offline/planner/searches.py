@@ -12,7 +12,7 @@ from dardis.dispatch import CENTRAL_SETUPS, CentralDispatcher, CentralSetUp
 from dardis.dispatch.setups import Ordering
 from dardis.model.addresses import JobId
 from dardis.model.arrays import Floats, Ints
-from dardis.model.job import FOREVER, NO_TIME, Actual, Job
+from dardis.model.job import FOREVER, NO_TIME, ActualJob, Job
 from dardis.model.platform import Platform
 from dardis.model.schedule import Schedule
 from dardis.sim.simulation import Simulation
@@ -137,10 +137,10 @@ def schedule_by_rule(
     for nodes, units, request, begin, end in running.holdings(platform, now):
         dispatcher.occupy(nodes, units, request, begin, end)
 
-    def told(job: ExpectedJob) -> Actual:
+    def told(job: ExpectedJob) -> ActualJob:
         submit, earliest = max(job.job.submit, now), max(job.job.earliest, now)
         asked = replace(job.job, submit=submit, earliest=earliest, walltime=job.duration)
-        return Actual(asked, job.duration)
+        return ActualJob(asked, job.duration)
 
     arrivals = sorted(map(told, jobs), key=lambda job: (job.submit, job.number))
     simulation = Simulation(arrivals, CentralTurns(setup.event_order, dispatcher))

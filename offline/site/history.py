@@ -11,11 +11,11 @@ import numpy as np
 from dardis.model.arrays import Ints
 from dardis.model.capacity import could_hold
 from dardis.model.errors import InputError
-from dardis.model.job import Actual
+from dardis.model.job import ActualJob
 from dardis.model.platform import Platform
 from dardis.model.schedule import Schedule
 from dardis.model.target import Target
-from dardis.predict.recent import LastTwo
+from dardis.predict.recent import LastTwoRuntimes
 from dardis.registry import find_dispatcher
 from dardis.runs.play import play
 from dardis.workload.trace import UNKNOWN, Trace
@@ -25,14 +25,14 @@ MOST_LATE = 0.02
 """Largest share of recorded jobs without free nodes, due to failures or rounding."""
 
 
-def replay_easy(jobs: Sequence[Actual], platform: Platform) -> Schedule:
+def replay_easy(jobs: Sequence[ActualJob], platform: Platform) -> Schedule:
     """Schedule jobs by EASY backfilling, without known starts."""
     return play(platform, jobs, find_dispatcher("easy"), Target(), seed=1).schedule
 
 
 def recorded_schedule(
-    jobs: Sequence[Actual], waits: Mapping[int, int], platform: Platform, now: int
-) -> tuple[Schedule, list[Actual]] | None:
+    jobs: Sequence[ActualJob], waits: Mapping[int, int], platform: Platform, now: int
+) -> tuple[Schedule, list[ActualJob]] | None:
     """The recorded schedule on the platform's nodes, and its jobs; None if infeasible.
 
     `waits` (s, by job number) must cover all jobs. Jobs without free nodes begin later. If more than `MOST_LATE` of
@@ -42,9 +42,9 @@ def recorded_schedule(
         return None
     began = {job.number: job.submit + waits[job.number] for job in jobs}
 
-    def at_its_start(job: Actual) -> Actual:
+    def at_its_start(job: ActualJob) -> ActualJob:
         start = began[job.number]
-        return replace(job, asked=replace(job.asked, submit=start, earliest=start, latest=None), after=None)
+        return replace(job, job=replace(job.job, submit=start, earliest=start, latest=None), after=None)
 
     arrivals = sorted(map(at_its_start, jobs), key=lambda job: (job.submit, job.number))
     rule = find_dispatcher("rules-fcfs", ("ordering=relaxed", "node_choice=best-fit"))
@@ -63,11 +63,11 @@ class PastSchedule(NamedTuple):
     """Past schedule, jobs in its order, and source text."""
 
     schedule: Schedule
-    jobs: list[Actual]
+    jobs: list[ActualJob]
     source: str
 
 
-def past_of(jobs: list[Actual], trace: Trace, platform: Platform, now: int) -> PastSchedule:
+def past_of(jobs: list[ActualJob], trace: Trace, platform: Platform, now: int) -> PastSchedule:
     """The recorded past if feasible, otherwise a replay under EASY."""
     waits = dict(zip(trace.number.tolist(), trace.wait.tolist(), strict=True))
     record = recorded_schedule(jobs, waits, platform, now)
@@ -77,11 +77,11 @@ def past_of(jobs: list[Actual], trace: Trace, platform: Platform, now: int) -> P
     return PastSchedule(replay_easy(jobs, platform), jobs, source)
 
 
-def predictor_of(schedule: Schedule) -> LastTwo:
+def predictor_of(schedule: Schedule) -> LastTwoRuntimes:
     """Make a runtime predictor that knows each job from its end on."""
     ran = np.flatnonzero(schedule.ran)
     users = [schedule.user[i] for i in ran.tolist()]
-    return LastTwo(schedule.finish[ran], (schedule.finish - schedule.start)[ran], users, schedule.walltime[ran])
+    return LastTwoRuntimes(schedule.finish[ran], (schedule.finish - schedule.start)[ran], users, schedule.walltime[ran])
 
 
 def record_begins(submit: Ints, end: Ints, now: int) -> int:
@@ -111,6 +111,6 @@ def trace_that_fits(trace: Trace, platform: Platform) -> tuple[Trace, str | None
     return trace.take(fits), note
 
 
-def jobs_that_fit(jobs: Sequence[Actual], platform: Platform) -> list[Actual]:
+def jobs_that_fit(jobs: Sequence[ActualJob], platform: Platform) -> list[ActualJob]:
     """Jobs that fit the empty machine."""
-    return [job for job in jobs if could_hold(job.asked, platform.sets, distinct=False) >= job.units]
+    return [job for job in jobs if could_hold(job.job, platform.sets, distinct=False) >= job.units]

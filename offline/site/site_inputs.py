@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy as np
 
 from dardis.config.platform_file import load_platform
-from dardis.metrics.power import Reader, Surroundings, platform_cooling, tariff_of
+from dardis.metrics.power import PowerEnvironment, Reader, platform_cooling, tariff_of
 from dardis.model.errors import InputError
-from dardis.model.job import Actual
+from dardis.model.job import ActualJob
 from dardis.model.moments import states_offset, utc_text
 from dardis.model.platform import Facility, Platform
 from dardis.model.schedule import Schedule
@@ -20,10 +20,10 @@ from dardis.model.series import Series
 from dardis.power.conditions import Conditions, Tariff, check_cover
 from dardis.power.cooling import Cooling, Plant
 from dardis.power.node_power import MachinePower, full_watts
-from dardis.runs.run_objects import NOTHING, Objects
+from dardis.runs.run_objects import NO_OBJECTS, Objects
 from dardis.workload.trace import UNKNOWN, Trace
 from dardis.workload.trace_jobs import to_jobs
-from dardis.workload.trace_reader import of_equal_units, read_equal_units
+from dardis.workload.trace_reader import read_equal_units, require_equal_units
 from offline.site.calendar import DAY_S, Calendar, calendar_note, calendar_of
 from offline.site.current_jobs import PlanningTime, complete_times
 from offline.site.history import job_ends, jobs_that_fit, record_begins, trace_that_fits
@@ -39,9 +39,9 @@ class SiteInputs:
 
     platform: Platform
     trace: Trace
-    jobs: list[Actual]
+    jobs: list[ActualJob]
     calendar: Calendar
-    around: Surroundings
+    around: PowerEnvironment
     cooling: Cooling
     tariff: Tariff
     notes: tuple[str, ...]
@@ -140,7 +140,7 @@ def _boot_time_notes(platform: Platform) -> list[str]:
 
 def _history(request: SiteSpec, made: Trace | None, flop_per_s: float | None, *, not_ended: bool) -> Trace:
     if made is not None:
-        return of_equal_units(request.history, made, not_ended=not_ended)
+        return require_equal_units(request.history, made, not_ended=not_ended)
     return read_equal_units(request.history, strict=request.strict, not_ended=not_ended, flop_per_s=flop_per_s)
 
 
@@ -160,7 +160,7 @@ def _series(request: SiteSpec, facility: Facility) -> tuple[str | float, str | f
 
 
 def load_site(
-    request: SiteSpec, moment_of: Callable[[Trace, Calendar], PlanningTime] | None = None, have: Objects = NOTHING
+    request: SiteSpec, moment_of: Callable[[Trace, Calendar], PlanningTime] | None = None, have: Objects = NO_OBJECTS
 ) -> SiteInputs:
     """Read all inputs; objects may replace files. Raises InputError.
 
@@ -210,7 +210,7 @@ def load_site(
     if whole.skipped:
         notes.append(f"{request.history}: {len(whole.skipped)} lines are no jobs")
     held_s = 0 if moment is None else PRICE_EXTENSION_S
-    around = Surroundings(weather, prices, carbon, calendar.offset, platform.money, held_s)
+    around = PowerEnvironment(weather, prices, carbon, calendar.offset, platform.money, held_s)
     return SiteInputs(
         platform, trace, workload.jobs, calendar, around, cooling, tariff_of(facility, calendar.offset), tuple(notes),
         None if moment is None else moment.now,

@@ -7,7 +7,7 @@ from typing import Any, get_type_hints
 
 from dardis.config.settings import known_settings, meanings, plain_settings
 from dardis.model.choices import Choice
-from dardis.registry import OURS
+from dardis.registry import BUILT_IN_DISPATCHERS
 
 
 def setting_rows(kind: type[Any], names: list[str]) -> list[list[str]]:
@@ -37,7 +37,7 @@ def _values(kind: type[Any], name: str) -> str:
 def _default(kind: type[Any], name: str) -> str:
     """The default of most dispatchers, then those of the others, each with its dispatchers."""
     found: dict[str, list[str]] = {}
-    for dispatcher in (one for one in OURS.values() if isinstance(one.setup, kind)):
+    for dispatcher in (one for one in BUILT_IN_DISPATCHERS.values() if isinstance(one.setup, kind)):
         if name in (stated := plain_settings(dispatcher.setup)):
             found.setdefault(f"`{stated[name]}`", []).append(f"`{dispatcher.name}`")
     if not found:

@@ -10,7 +10,7 @@ from kit.actual import actual
 from kit.dispatchers import dispatcher_of
 
 from dardis.model.choices import NodeChoice, UnitsPerNode
-from dardis.model.job import Actual
+from dardis.model.job import ActualJob
 from dardis.model.platform import NodeGroup, Platform
 from dardis.model.randomness import stream
 from dardis.model.step_function import StepFunction
@@ -113,7 +113,7 @@ def _draw_bounds(rng: np.random.Generator, nodes: int) -> tuple[int, ...]:
     return (0, *cuts.tolist(), nodes)
 
 
-def _draw_jobs(rng: np.random.Generator, platform: Platform, setup: SetUp) -> tuple[Actual, ...]:
+def _draw_jobs(rng: np.random.Generator, platform: Platform, setup: SetUp) -> tuple[ActualJob, ...]:
     """Many at about the same time, so that claims race; a few that no such machine can hold."""
     count = int(rng.integers(5, 26))
     submits = np.sort(rng.integers(0, int(rng.choice([1, 60, 1500])), size=count)).tolist()

@@ -10,7 +10,7 @@ from faults.scenarios import draw_scenario, holds
 from kit.seeds import assert_sound
 
 from dardis.metrics.audit import audit
-from dardis.model.job import Actual
+from dardis.model.job import ActualJob
 from dardis.sim.executed_runs import ExecutedAttempts, is_full
 from dardis.sim.fault_simulation import FaultSimulation, Log, PoolMaker, RunOutcome, Scenario, UnitRun
 from dardis.task_manager import TimedLateManager
@@ -149,7 +149,7 @@ class Verdict:
             *self._leaks(),
         ]
 
-    def _job(self, job: Actual) -> Iterator[str]:
+    def _job(self, job: ActualJob) -> Iterator[str]:
         name = f"job {job.number}"
         told = self.simulation.told.get(job.number, [])
         attempts = self.attempts[job.number]
@@ -171,14 +171,14 @@ class Verdict:
                 yield f"{name} is done, yet {len(right)} attempts ran as agreed on"
         yield from self._other_attempts(job, complete)
 
-    def _is_as_agreed(self, job: Actual, runs: list[UnitRun]) -> bool:
+    def _is_as_agreed(self, job: ActualJob, runs: list[UnitRun]) -> bool:
         placed = self.simulation.placed.get(job.number)
         if placed is None or {run.start for run in runs} != {placed.start}:
             return False
         where = dict(zip(placed.nodes.tolist(), placed.units.tolist(), strict=True))
         return where == {run.node: run.units for run in runs} and len(where) == len(runs)
 
-    def _other_attempts(self, job: Actual, complete: set[int]) -> Iterator[str]:
+    def _other_attempts(self, job: ActualJob, complete: set[int]) -> Iterator[str]:
         """One attempt after the other; what was not accepted was cut, or is repeated since a host died too soon."""
         free_from = 0
         for attempt, runs in sorted(self.attempts[job.number].items()):

@@ -15,7 +15,7 @@ from kit.dispatchers import dispatcher_of
 
 from dardis.model.platform import NodeGroup, Platform
 from dardis.model.randomness import stream
-from dardis.registry import OURS
+from dardis.registry import BUILT_IN_DISPATCHERS
 from dardis.sim.fault_simulation import FaultSimulation, PoolMaker, Scenario
 from dardis.task_manager import LateSetUp
 from dardis.task_manager.claims.two_phase_claims import ClaimTimeouts
@@ -25,7 +25,7 @@ from dardis.wire.messages import PublishRequest
 
 IN_SYSTEM = 100
 REST_S, LOOKS = 10_000, 8
-SET_UPS = {"drawn": OURS["dardis-throughput"], "late": dispatcher_of(LateSetUp(aged_after_s=300))}
+SET_UPS = {"drawn": BUILT_IN_DISPATCHERS["dardis-throughput"], "late": dispatcher_of(LateSetUp(aged_after_s=300))}
 
 
 class _Nothing(list):

@@ -12,11 +12,11 @@ from kit.actual import actual
 from kit.dispatchers import dispatcher_of
 
 from dardis.model.errors import InputError
-from dardis.model.job import Actual
+from dardis.model.job import ActualJob
 from dardis.model.offer_rows import CANDIDATES_TAG, SUMS_TAG
 from dardis.model.platform import NodeGroup, Platform
 from dardis.node_manager import RelayingHost, relay
-from dardis.registry import OURS
+from dardis.registry import BUILT_IN_DISPATCHERS
 from dardis.sim.fault_simulation import Crash, FaultSimulation, Scenario
 from dardis.task_manager import SETUPS, LateSetUp, questions
 from dardis.task_manager.claims.two_phase_claims import LONGEST_BACKOFF, ClaimTimeouts, TwoPhaseClaims
@@ -29,14 +29,14 @@ SEVEN = Platform("seven", (NodeGroup("n", 7, {"cores": 4}),))
 """A tree of arity 2: host 0 asks 1 and 4, 1 asks 2 and 3, 4 asks 5 and 6."""
 
 
-def one_dies(*jobs: Actual, host: int, at: int, heard: int, back: int | None = None, managers: int = 1) -> Scenario:
+def one_dies(*jobs: ActualJob, host: int, at: int, heard: int, back: int | None = None, managers: int = 1) -> Scenario:
     crash = Crash(host, at, back, (heard,) * managers)
     bounds = tuple(range(8))
-    setup = OURS["dardis-throughput"]
+    setup = BUILT_IN_DISPATCHERS["dardis-throughput"]
     return Scenario(1, SEVEN, bounds, jobs, setup, managers, PACE, Faults(3), (crash,), arity=2)
 
 
-def job(number: int, submit: int, nodes: int, *, groups: int = 1) -> Actual:
+def job(number: int, submit: int, nodes: int, *, groups: int = 1) -> ActualJob:
     return actual(number, submit, submit, None, 100, nodes, (4,), groups, runtime=100)
 
 

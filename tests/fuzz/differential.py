@@ -26,7 +26,7 @@ from dardis.model.platform import Maintenance
 from dardis.model.step_function import StepFunction
 from dardis.model.target import DesiredProfile, Switching, Target
 from dardis.runs.hosts import host_from_plan, host_plan
-from dardis.runs.play import Hosting, Played, heeded, play, play_over
+from dardis.runs.play import HostAssignment, SimulatedRun, followed_profile, play, play_over
 from dardis.task_manager import Reach, SetUp
 from dardis.task_manager.selection import Selection
 from dardis.task_manager.setups import Generator
@@ -192,7 +192,7 @@ def _cuts(dice: Dice, nodes: int) -> tuple[int, ...]:
     return (0, *sorted(dice.upto(nodes) for _ in range(1 + dice.upto(min(nodes, 8)))), nodes)
 
 
-def _result(name: str, instance: Instance, run: Played, later: int = 0) -> Result:
+def _result(name: str, instance: Instance, run: SimulatedRun, later: int = 0) -> Result:
     """What is left of the run, which the product's own audit has passed as well."""
     schedule, recorder = run.schedule, run.recorder
     numbers = [job.number for job in instance.jobs]
@@ -215,12 +215,13 @@ def _spread(
     name: str, instance: Instance, bounds: tuple[int, ...], managers: int, arity: int = 0, *, encoded: bool = True
 ) -> Result:
     """Hosting hosts, every message through the wire's encoding."""
-    plan = host_plan(instance.platform, heeded(instance.player, instance.target), bounds, instance.seed)
+    plan = host_plan(instance.platform, followed_profile(instance.player, instance.target), bounds, instance.seed)
     hosts = LocalHosts(
         [host_from_plan(plan, host, instance.player.pool) for host in range(len(bounds) - 1)], encoded=encoded
     )
     run = play_over(
-        Hosting(hosts, bounds), instance.platform, instance.jobs, instance.player, instance.target, instance.seed,
+        HostAssignment(hosts, bounds), instance.platform, instance.jobs, instance.player, instance.target,
+        instance.seed,
         task_managers=managers, reach=Reach(arity, instance.sample), progress=None,
     )  # fmt: skip
     return _result(f"{name} {bounds}, {managers} task managers", instance, run)

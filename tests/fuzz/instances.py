@@ -14,12 +14,12 @@ from dardis.config.run_spec import RunSpec
 from dardis.config.settings import AnySetUp, known_settings
 from dardis.config.target_file import write_target
 from dardis.model.errors import InputError
-from dardis.model.job import Actual
+from dardis.model.job import ActualJob
 from dardis.model.platform import Maintenance, NodeGroup, NodePower, Platform
 from dardis.model.randomness import stream
 from dardis.model.step_function import StepFunction
 from dardis.model.target import DesiredProfile, Split, Switching, Target
-from dardis.registry import OURS, Dispatcher, find_dispatcher
+from dardis.registry import BUILT_IN_DISPATCHERS, Dispatcher, find_dispatcher
 from dardis.task_manager import Reach
 from dardis.workload.deadlines import with_deadlines
 
@@ -64,7 +64,7 @@ class Instance:
 
     seed: int
     platform: Platform
-    jobs: tuple[Actual, ...]
+    jobs: tuple[ActualJob, ...]
     partition: dict[int, str]
     """The partition that each job was submitted to, by its number."""
     dispatcher: str
@@ -78,7 +78,7 @@ class Instance:
     @property
     def player(self) -> Dispatcher:
         """The dispatcher with its settings."""
-        return OURS[self.dispatcher].with_setup(self.setup)
+        return BUILT_IN_DISPATCHERS[self.dispatcher].with_setup(self.setup)
 
     @property
     def central(self) -> bool:
@@ -107,8 +107,8 @@ def draw_instance(seed: int) -> Instance:
     sample = dice.one_of((1, 2, 3)) if dice.chance(0.25) else 0
     platform = _draw_platform(dice, 60 * scale, wide=bool(sample))
     central = not sample and dice.chance(0.35)
-    names = [name for name, one in OURS.items() if one.setup.asks_nodes is not central]
-    dispatcher = dice.one_of([name for name in names if not sample or OURS[name].setup.samples])
+    names = [name for name, one in BUILT_IN_DISPATCHERS.items() if one.setup.asks_nodes is not central]
+    dispatcher = dice.one_of([name for name in names if not sample or BUILT_IN_DISPATCHERS[name].setup.samples])
     settings = _draw_settings(dice, dispatcher, platform)
     setup = find_dispatcher(dispatcher, settings).setup
     jobs, partition = _draw_jobs(dice, platform, scale)
@@ -155,7 +155,7 @@ def _draw_platform(dice: Dice, until: int, *, wide: bool) -> Platform:
 def _draw_settings(dice: Dice, dispatcher: str, platform: Platform) -> tuple[str, ...]:
     """Any that the dispatcher knows, as far as they go together."""
     chosen = []
-    for key, values in known_settings(type(OURS[dispatcher].setup)).items():
+    for key, values in known_settings(type(BUILT_IN_DISPATCHERS[dispatcher].setup)).items():
         if dice.chance(LIKELY.get(key, 0.4)):
             value = dice.one_of(values.split("|"))
             kind = dice.one_of(platform.kinds)
@@ -171,7 +171,7 @@ def _draw_settings(dice: Dice, dispatcher: str, platform: Platform) -> tuple[str
             return tuple(chosen)
 
 
-def _draw_jobs(dice: Dice, platform: Platform, scale: int) -> tuple[tuple[Actual, ...], dict[int, str]]:
+def _draw_jobs(dice: Dice, platform: Platform, scale: int) -> tuple[tuple[ActualJob, ...], dict[int, str]]:
     """Many at the same times, in every relation of runtime to walltime; a few that no such machine can hold."""
     made, partition = [], {}
     spread = dice.one_of((0, 10, 60, 60, 200)) * scale

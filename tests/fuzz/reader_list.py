@@ -31,7 +31,7 @@ from dardis.config.slurm.slurm_reader import read_slurm
 from dardis.config.target_file import load_target, read_profile
 from dardis.config.toml_file import read_json
 from dardis.config.weather import read_weather
-from dardis.dispatch.cp.decision_problem import Problem
+from dardis.dispatch.cp.decision_problem import DecisionProblem
 from dardis.dispatch.cp.instance import read_instance
 from dardis.live.directives import read_directives, read_script, submit_request
 from dardis.metrics.comparison_tables import read_found
@@ -370,7 +370,7 @@ def _read_jobs(path: Path) -> object:
     return schedule
 
 
-def _read_instance(path: Path) -> Problem:
+def _read_instance(path: Path) -> DecisionProblem:
     problem = read_instance(path)
     again = path.with_name("again.json")
     again.write_text(json.dumps(problem.plain()))

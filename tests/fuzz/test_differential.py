@@ -20,7 +20,7 @@ from dardis.cli.main import run
 from dardis.config.settings import known_settings
 from dardis.model.choices import ProfileRule
 from dardis.node_manager import NodePool
-from dardis.registry import OURS
+from dardis.registry import BUILT_IN_DISPATCHERS
 from dardis.wire import messages as say
 
 FEW, MANY, BLOCK = range(1000, 1016), range(550, 2550), 100
@@ -68,9 +68,9 @@ def test_seeds_draw_every_setting_of_every_dispatcher():
         instance = draw_instance(seed)
         seen[instance.dispatcher] |= {setting.partition("=")[0] for setting in instance.settings}
         seen[type(instance.setup).__name__] |= set(instance.settings)
-    assert set(OURS) <= set(seen)
-    for kind in {type(one.setup) for one in OURS.values()}:
-        named = [seen[name] for name, one in OURS.items() if isinstance(one.setup, kind)]
+    assert set(BUILT_IN_DISPATCHERS) <= set(seen)
+    for kind in {type(one.setup) for one in BUILT_IN_DISPATCHERS.values()}:
+        named = [seen[name] for name, one in BUILT_IN_DISPATCHERS.items() if isinstance(one.setup, kind)]
         assert set().union(*named) == set(known_settings(kind))
         for key, values in known_settings(kind).items():
             words = {f"{key}={value}" for value in values.split("|") if value.islower() and " " not in value}

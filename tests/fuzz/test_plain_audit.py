@@ -14,7 +14,7 @@ from kit.actual import actual, asking
 from kit.plain_audit import Audit, Promises
 from kit.plain_rows import Down, Row
 
-from dardis.model.job import Actual
+from dardis.model.job import ActualJob
 from dardis.model.platform import Maintenance, NodeGroup, NodePower, Platform
 from dardis.model.step_function import StepFunction
 from dardis.model.target import DesiredProfile, Split, Switching
@@ -60,7 +60,7 @@ class Case:
     rows: list[Row]
     downs: list[Down]
     promises: Promises
-    jobs: list[Actual]
+    jobs: list[ActualJob]
     desired: DesiredProfile | None
     switching: Switching | None
     platform: Platform = PLATFORM

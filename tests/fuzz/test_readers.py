@@ -14,13 +14,13 @@ READERS = readers()
 SHARE = 1 / sum(reader.weight for reader in READERS)
 NO_READERS_OF_FILES = {
     ("dardis/kernels/jit.py", "_version"): "our own sources",
-    ("dardis/comparison/comparison_folder.py", "_drawn"): "bytes are compared, whatever they say",
+    ("dardis/comparison/comparison_folder.py", "_draw_trace"): "bytes are compared, whatever they say",
     ("dardis/scale/tally.py", "resident_bytes"): "what the system says of the process",
     ("dardis/scale/scale_run.py", "process_age_s"): "what the system says of the process",
     ("dardis/model/files.py", "sha256_of"): "bytes of which nothing is understood",
-    ("dardis/runs/progress_file.py", "read"): "what another process of ours is writing",
+    ("dardis/runs/progress_file.py", "read_progress"): "what another process of ours is writing",
     ("dardis/comparison/workers.py", "_do_tasks"): "the system's file in which nothing is",
-    ("dardis/comparison/workers.py", "_why_dead"): "what a process of ours has said",
+    ("dardis/comparison/workers.py", "_failure_reason"): "what a process of ours has said",
     ("dardis/comparison/comparison_folder.py", "__init__"): "tests/unit/comparison/test_compare_runs.py",
     ("offline/apply/redfish_client.py", "_object"): "tests/unit/offline/apply/test_rounds.py",
     ("dardis/live/agent.py", "on_message"): "what a service of ours says, whose key is known",

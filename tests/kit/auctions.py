@@ -11,11 +11,11 @@ import numpy as np
 from hypothesis import strategies as st
 from kit.cp_brute_force import empty_floor, seconds_of
 
-from dardis.dispatch.auction.bids import Bid, Class, Free
+from dardis.dispatch.auction.bids import Bid, BidClass, FreeLevels
 from dardis.dispatch.auction.clearing import Alpha, Aucsched, BidClasses, Terms, auction_of
 from dardis.dispatch.auction.programme import Auction
-from dardis.dispatch.cp.decision_problem import Blocked, Problem, Running, Waiting
-from dardis.dispatch.job_shapes import Shapes
+from dardis.dispatch.cp.decision_problem import BlockedCapacity, DecisionProblem, RunningJob, WaitingJob
+from dardis.dispatch.job_shapes import ShapeChecker
 from dardis.model.job import Job, Part, Request
 from dardis.model.platform import NodeGroup, Platform
 
@@ -24,7 +24,7 @@ from dardis.model.platform import NodeGroup, Platform
 class Case:
     """An auction and what it comes from."""
 
-    problem: Problem
+    problem: DecisionProblem
     terms: Terms
     window: list[int]
     auction: Auction
@@ -75,7 +75,7 @@ def terms() -> st.SearchStrategy[Terms]:
     )
 
 
-def problem_of(seed: int, most_jobs: int, most_nodes: int, *, as_in_the_paper: bool = False) -> Problem:
+def problem_of(seed: int, most_jobs: int, most_nodes: int, *, as_in_the_paper: bool = False) -> DecisionProblem:
     """A busy machine and a few jobs, all from a seed: drawn one by one they are hardly ever in each other's way.
 
     `as_in_the_paper`: nodes have one amount each, and jobs are of types 1, 2 and 3.
@@ -92,19 +92,19 @@ def problem_of(seed: int, most_jobs: int, most_nodes: int, *, as_in_the_paper: b
         for name, size in (("a", first), ("b", count - first))
     )
     platform, now = Platform("busy", groups), 50
-    problem = Problem(platform, now, (), (), (), upto(4) == 0)
+    problem = DecisionProblem(platform, now, (), (), (), upto(4) == 0)
     running, blocked = [], []
     for node, (cores, *others) in enumerate(platform.capacity.tolist()):
         taken = (upto(cores), *map(upto, others))
         if upto(2) == 0 and max(taken):
             end = now + 1 + upto(5)
             job = Job(100 + node, 0, 0, None, 99, 1, taken, 3)
-            running.append(Running(job, end, end, np.array([node]), np.array([1])))
+            running.append(RunningJob(job, end, end, np.array([node]), np.array([1])))
         if not as_in_the_paper and upto(4) == 0:
             start = now - 2 + upto(6)
-            blocked.append(Blocked(node, start, start + 1 + upto(5), (upto(cores), *map(upto, others))))
-    waiting: list[Waiting] = []
-    wanted, shapes = most_jobs - upto(1), Shapes(platform, distinct=problem.distinct)
+            blocked.append(BlockedCapacity(node, start, start + 1 + upto(5), (upto(cores), *map(upto, others))))
+    waiting: list[WaitingJob] = []
+    wanted, shapes = most_jobs - upto(1), ShapeChecker(platform, distinct=problem.distinct)
     for number in range(1, 10 * wanted):
         asked = [_request(upto, platform, as_in_the_paper) for _ in range(1 if as_in_the_paper else 1 + upto(5) // 4)]
         one, submit = asked[0].parts[0], now - upto(20)
@@ -112,8 +112,8 @@ def problem_of(seed: int, most_jobs: int, most_nodes: int, *, as_in_the_paper: b
             number, submit, submit, None, asked[0].walltime, asked[0].units, one.request, one.groups,
             requests=tuple(asked),
         )  # fmt: skip
-        if len(waiting) < wanted and (orders := shapes.held(job)):
-            waiting.append(Waiting(job, max(asked[place].walltime for place in orders), orders))
+        if len(waiting) < wanted and (orders := shapes.feasible_orders(job)):
+            waiting.append(WaitingJob(job, max(asked[place].walltime for place in orders), orders))
     return replace(problem, running=tuple(running), waiting=tuple(waiting), blocked=tuple(blocked))
 
 
@@ -132,7 +132,7 @@ def _part(upto: Callable[[int], int], platform: Platform, as_in_the_paper: bool)
     return Part(units, request, 3 if upto(2) else 1 + upto(1), nodes)
 
 
-def case_of(problem: Problem, terms: Terms) -> Case:
+def case_of(problem: DecisionProblem, terms: Terms) -> Case:
     window = Aucsched(terms)._window(problem)
     return Case(problem, terms, window, auction_of(problem, window, terms))
 
@@ -204,5 +204,5 @@ def hand_made(
     unit = (1, *(0 for _ in free[0][1:]))
     for job, nodes, cores, value in bids:
         fixed = np.repeat(np.array([unit]), len(nodes), axis=0)
-        made.append(Bid(job, 0, Class.A, value, 0, np.array(nodes), fixed, cores - len(nodes), unit, None))
-    return Auction(Free((1,), amounts), tuple(priorities), tuple(made), 0.0)
+        made.append(Bid(job, 0, BidClass.A, value, 0, np.array(nodes), fixed, cores - len(nodes), unit, None))
+    return Auction(FreeLevels((1,), amounts), tuple(priorities), tuple(made), 0.0)

@@ -19,7 +19,7 @@ from dardis.kernels import job_queue as kernel
 from dardis.kernels import job_table, placer
 from dardis.kernels import profile as profiles
 from dardis.model.choices import ProfileRule, UnitsPerNode
-from dardis.model.job import NO_TIME, Actual
+from dardis.model.job import NO_TIME, ActualJob
 from dardis.model.platform import NodeGroup, Platform
 from dardis.model.schedule import Schedule
 from dardis.model.target import DesiredProfile
@@ -77,7 +77,7 @@ class Watched(CentralDispatcher):
 
 def dispatch(
     platform: Platform,
-    jobs: Sequence[Actual],
+    jobs: Sequence[ActualJob],
     setup: QueueSetUp,
     *,
     desired: DesiredProfile | None = None,
@@ -98,7 +98,7 @@ class Case:
     """What a run is made of."""
 
     platform: Platform
-    jobs: list[Actual]
+    jobs: list[ActualJob]
     setup: QueueSetUp
     desired: DesiredProfile | None
 

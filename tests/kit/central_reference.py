@@ -21,12 +21,12 @@ from kit.shapes_reference import Pieces, ShapeSearch
 from dardis.dispatch import CentralSetUp
 from dardis.dispatch.setups import Ordering, ProfileCheck
 from dardis.model.choices import Correction, OnOff, ProfileRule, UnitsPerNode
-from dardis.model.job import Actual
+from dardis.model.job import ActualJob
 from dardis.model.offer_rows import NODE_CHOICES
 from dardis.model.platform import Platform
 from dardis.model.queues import ALWAYS
 from dardis.model.target import DesiredProfile
-from dardis.predict.base import corrected
+from dardis.predict.base import raise_prediction
 
 Claim = tuple[int, dict[int, int]]
 """Start, and node to units."""
@@ -36,7 +36,7 @@ Claim = tuple[int, dict[int, int]]
 class Waiting:
     """A job in the queue, what it has reserved, and whether the desired profile no longer binds it."""
 
-    job: Actual
+    job: ActualJob
     span: int
     """For how long it is to hold its nodes."""
     reserved: Claim | None = None
@@ -45,7 +45,7 @@ class Waiting:
     """Which of its requests it has reserved for."""
 
     @property
-    def spanned(self) -> Actual:
+    def spanned(self) -> ActualJob:
         """The job as if that were its walltime."""
         return asking(self.job, walltime=self.span)
 
@@ -54,7 +54,7 @@ class SlowDispatcher:
     """Runs the jobs, in (submit, number) order; then `claims` holds where each that ran was, by number."""
 
     def __init__(
-        self, platform: Platform, jobs: Sequence[Actual], setup: CentralSetUp, desired: DesiredProfile | None,
+        self, platform: Platform, jobs: Sequence[ActualJob], setup: CentralSetUp, desired: DesiredProfile | None,
         seed: int, expected: Mapping[int, int] | None = None,
     ) -> None:  # fmt: skip
         self.claims: dict[int, Claim] = {}
@@ -76,7 +76,7 @@ class SlowDispatcher:
         self._edges = {edge for starts in platform.hours.values() for edge in starts.edges}
         self._keeps_closed = setup.backfill is OnOff.ON and setup.backfill_depth == 0 and setup.backfill_window == 0
         last += [*self._edges]
-        longest = [max([job.walltime, *(request.walltime for request in job.asked.requests)]) for job in jobs]
+        longest = [max([job.walltime, *(request.walltime for request in job.job.requests)]) for job in jobs]
         self._until = max(last) + sum(longest) + 1
         self._nodes = dense_nodes(platform, desired, self._until)
         self._alone = dense_nodes(platform, desired, self._until)
@@ -92,7 +92,7 @@ class SlowDispatcher:
         self._running: dict[int, Claim] = {}
         self._run(jobs)
 
-    def _run(self, jobs: Sequence[Actual]) -> None:
+    def _run(self, jobs: Sequence[ActualJob]) -> None:
         changes = {second + 1 for node in self._alone for second in _changes(node)}
         changes |= self._edges
         arrivals = {job.earliest for job in jobs}
@@ -124,7 +124,7 @@ class SlowDispatcher:
         """See for how long who waits and who runs holds nodes; whether reservations may improve by it."""
         learned = False
         for waiting in self._queue:
-            if waiting.job.asked.requests:
+            if waiting.job.job.requests:
                 continue
             expected, walltime = self._expected[waiting.job.number], waiting.job.walltime
             span = walltime if any(now < bound < now + walltime for bound in self._bounds) else expected
@@ -139,7 +139,7 @@ class SlowDispatcher:
             start, taken = self._running[number]
             until = now + 1
             if self._by_steps:
-                until = start + corrected(self._expected[number], self._jobs[number].walltime, now - start)
+                until = start + raise_prediction(self._expected[number], self._jobs[number].walltime, now - start)
             self._take(self._jobs[number], taken, now, until, 1)
             self._held_until[number] = until
         return learned or bool(outrun)
@@ -149,8 +149,8 @@ class SlowDispatcher:
 
     def _has_hope(self, waiting: Waiting, now: int) -> bool:
         """Whether the job, were it alone, would ever start; a soft profile gives way to it if it would not."""
-        if waiting.job.asked.requests:
-            return any(map(self._shapes.order, waiting.job.asked.requests))
+        if waiting.job.job.requests:
+            return any(map(self._shapes.order, waiting.job.job.requests))
         if self._decision(waiting.job, self._alone).earliest(now, self._until, desired_binds=False) is None:
             return False
         if not self._binds or waiting.ignores:
@@ -160,14 +160,14 @@ class SlowDispatcher:
         waiting.ignores = not fits and self._soft
         return fits or self._soft
 
-    def _decision(self, job: Actual, nodes: list[DenseNode]) -> Decision:
+    def _decision(self, job: ActualJob, nodes: list[DenseNode]) -> Decision:
         eligible = [node for node in range(len(nodes)) if job.groups >> int(self._group[node]) & 1]
         starts = self._starts_of(job.queue) if nodes is self._nodes else ALWAYS
         return Decision(job, 0, nodes, eligible, self._setup.units_per_node is UnitsPerNode.DISTINCT, 0, starts)
 
     def _key(self, waiting: Waiting, order: str, now: int) -> tuple[float, ...]:
         """Where the job stands in that order."""
-        job = replace(waiting.job.asked, prediction=self._expected[waiting.job.number])
+        job = replace(waiting.job.job, prediction=self._expected[waiting.job.number])
         level = 0 if self._weighs else self._platform.level_of(job.queue)
         number = number_of(order, job, now, self._first, self._platform, self._setup)
         return -level, number, job.submit, job.number
@@ -213,7 +213,7 @@ class SlowDispatcher:
         if waiting.reserved is not None and waiting.reserved[0] == now and not (self._binds and self._instant):
             return self._begin(waiting, waiting.reserved, now)
         self._give_back(waiting, now)
-        if waiting.job.asked.requests:
+        if waiting.job.job.requests:
             return self._try_shape(waiting, now)
         job, decision = waiting.job, self._decision(waiting.spanned, self._nodes)
         late = job.latest is not None and now >= job.latest
@@ -229,7 +229,7 @@ class SlowDispatcher:
 
     def _try_shape(self, waiting: Waiting, now: int) -> bool:
         """The same of a job with requests: as the first that finds nodes now, else as that which ends first."""
-        requests = waiting.job.asked.requests
+        requests = waiting.job.job.requests
         held = [place for place, request in enumerate(requests) if self._shapes.order(request)]
         for place in held if self._is_open(waiting, now) else ():
             if self._shapes.place(requests[place], self._nodes, now) is not None:
@@ -248,7 +248,7 @@ class SlowDispatcher:
         return False
 
     def _claim_shape(self, waiting: Waiting, place: int, start: int) -> Claim:
-        request = waiting.job.asked.requests[place]
+        request = waiting.job.job.requests[place]
         pieces = self._shapes.place(request, self._nodes, start)
         assert pieces is not None
         self.pieces[waiting.job.number] = pieces
@@ -263,7 +263,7 @@ class SlowDispatcher:
     def _begin(self, waiting: Waiting, claim: Claim, now: int) -> bool:
         """It starts where it has reserved."""
         self.taken[waiting.job.number] = waiting.taken
-        self._jobs[waiting.job.number] = waiting.job.taking(waiting.taken)
+        self._jobs[waiting.job.number] = waiting.job.with_request(waiting.taken)
         self._running[waiting.job.number] = self.claims[waiting.job.number] = claim
         self._held_until[waiting.job.number] = now + waiting.span
         self._queue = [other for other in self._queue if other is not waiting]
@@ -299,7 +299,7 @@ class SlowDispatcher:
         self._take(job, taken, start, start + job.walltime, 1)
         return claim
 
-    def _take(self, job: Actual, taken: dict[int, int], begin: int, end: int, sign: int) -> None:
+    def _take(self, job: ActualJob, taken: dict[int, int], begin: int, end: int, sign: int) -> None:
         for request, where in self.pieces.get(job.number, [(job.request, taken)]) if begin < end else ():
             for node, units in where.items():
                 self._nodes[node].take(begin, end, sign * units * np.array(request))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from dardis.dispatch import CentralSetUp
-from dardis.dispatch.queue_orders import CLOCKED, rule_of
+from dardis.dispatch.queue_orders import TIMED_ORDERS, rule_of
 from dardis.model.choices import OnOff
 from dardis.model.job import Job
 from dardis.model.platform import Platform
@@ -13,7 +13,7 @@ from dardis.model.platform import Platform
 
 def number_of(name: str, job: Job, now: int, first: int, platform: Platform, setup: CentralSetUp) -> float:
     """`first` is the first submission. Also of rules, which don't see the clock."""
-    if name not in CLOCKED:
+    if name not in TIMED_ORDERS:
         return rule_of(name, platform)(job, platform)
     cores, wait, walltime = job.amounts[platform.kinds.index("cores")], now - job.submit, job.expected
     match name:

@@ -13,19 +13,19 @@ from itertools import permutations, product
 import numpy as np
 from hypothesis import strategies as st
 
-from dardis.dispatch.cp.decision_problem import Answer, Blocked, Problem, Running, Waiting
-from dardis.dispatch.job_shapes import Shapes
+from dardis.dispatch.cp.decision_problem import BlockedCapacity, Decision, DecisionProblem, RunningJob, WaitingJob
+from dardis.dispatch.job_shapes import ShapeChecker
 from dardis.model.job import Job, Part, Request
 from dardis.model.platform import NodeGroup, Platform
 from dardis.model.queues import Queue
 
 Where = tuple[tuple[int, int], ...]
 """Nodes, ascending, and units."""
-Cost = Callable[[Waiting, int, int], float]
+Cost = Callable[[WaitingJob, int, int], float]
 """What a job costs that starts at a time; the last argument is now."""
 
 
-def empty_floor(problem: Problem, seconds: int) -> np.ndarray:
+def empty_floor(problem: DecisionProblem, seconds: int) -> np.ndarray:
     """What is free, shape (nodes, kinds, seconds from now), with what runs and is blocked; never less than 0."""
     now = problem.now
     free = np.repeat(problem.platform.capacity[:, :, None], seconds, axis=2)
@@ -38,7 +38,7 @@ def empty_floor(problem: Problem, seconds: int) -> np.ndarray:
     return np.maximum(free, 0)
 
 
-def seconds_of(problem: Problem) -> int:
+def seconds_of(problem: DecisionProblem) -> int:
     return problem.horizon - problem.now + max((waiting.duration for waiting in problem.waiting), default=0) + 1
 
 
@@ -54,7 +54,7 @@ def fits(free: np.ndarray, job: Job | Part, where: Where, start: int, duration: 
     )
 
 
-def allotments(problem: Problem, job: Job | Part) -> Iterator[Where]:
+def allotments(problem: DecisionProblem, job: Job | Part) -> Iterator[Where]:
     """Every way to spread a job's units over nodes that may hold them."""
     nodes = range(problem.platform.node_count)
     ranges = []
@@ -76,7 +76,7 @@ Way = tuple[int, tuple[tuple[Job | Part, Where], ...]]
 """For how long, and where each part of a job is, or all of it."""
 
 
-def ways_of(problem: Problem, waiting: Waiting) -> Iterator[Way]:
+def ways_of(problem: DecisionProblem, waiting: WaitingJob) -> Iterator[Way]:
     """Every way to run a job: as each of its requests, with its parts wherever each may be."""
     for _, request in waiting.requests:
         places = [
@@ -108,20 +108,20 @@ def fits_so(free: np.ndarray, way: Way, start: int) -> bool:
     return holds
 
 
-def is_open(problem: Problem, job: Job, start: int) -> bool:
+def is_open(problem: DecisionProblem, job: Job, start: int) -> bool:
     """Whether the job's queue lets it start then, s from now: by its stopped spans, second by second."""
     queue = problem.platform.queue_of.get(job.queue) if problem.keeps_hours else None
     return queue is None or not any(a <= problem.now + start < b for a, b in queue.stopped)
 
 
-def fits_somewhere(problem: Problem, free: np.ndarray, waiting: Waiting, start: int) -> bool:
+def fits_somewhere(problem: DecisionProblem, free: np.ndarray, waiting: WaitingJob, start: int) -> bool:
     """Whether a job could start then, s from now, on any nodes."""
     return is_open(problem, waiting.job, start) and any(
         fits(free, waiting.job, where, start, waiting.duration) for where in allotments(problem, waiting.job)
     )
 
 
-def see_that_starts_fit(problem: Problem, answer: Answer) -> None:
+def see_that_starts_fit(problem: DecisionProblem, answer: Decision) -> None:
     free = empty_floor(problem, seconds_of(problem))
     assert answer.where is not None
     assert sorted(answer.where) == sorted(job for job, start in answer.starts.items() if start == problem.now)
@@ -139,7 +139,7 @@ def see_that_starts_fit(problem: Problem, answer: Answer) -> None:
 class Search:
     """The least cost of all jobs together; `total` joins what two sets of jobs cost."""
 
-    problem: Problem
+    problem: DecisionProblem
     cost: Cost
     total: Callable[[float, float], float]
     best: float = float("inf")
@@ -181,29 +181,29 @@ def expected_wait(job: Job) -> int:
     return max(1, job.latest - job.earliest)
 
 
-def end_cost(waiting: Waiting, start: int, now: int) -> float:
+def end_cost(waiting: WaitingJob, start: int, now: int) -> float:
     return float(start + waiting.duration - now)
 
 
-def tardiness_cost(waiting: Waiting, start: int, now: int) -> float:
+def tardiness_cost(waiting: WaitingJob, start: int, now: int) -> float:
     ewt = expected_wait(waiting.job)
     return max(0.0, (start - waiting.job.submit - ewt) / ewt)
 
 
-def late_cost(waiting: Waiting, start: int, now: int) -> float:
+def late_cost(waiting: WaitingJob, start: int, now: int) -> float:
     return float(start - waiting.job.submit > expected_wait(waiting.job))
 
 
-def slowdown_cost(waiting: Waiting, start: int, now: int) -> float:
+def slowdown_cost(waiting: WaitingJob, start: int, now: int) -> float:
     return (start - waiting.job.submit + waiting.duration) / waiting.duration
 
 
-def least_makespan(problem: Problem) -> float:
+def least_makespan(problem: DecisionProblem) -> float:
     busy = max((job.end - problem.now for job in problem.running), default=0)
     return Search(problem, end_cost, max).run(float(busy))
 
 
-def least(problem: Problem, cost: Cost) -> float:
+def least(problem: DecisionProblem, cost: Cost) -> float:
     return Search(problem, cost, plus).run()
 
 
@@ -215,7 +215,7 @@ def queue_cost(platform: Platform) -> Cost:
 
 
 @st.composite
-def with_queues(draw, drawn: Problem) -> Problem:
+def with_queues(draw, drawn: DecisionProblem) -> DecisionProblem:
     """The problem, with jobs of queues that are stopped at times."""
     queues = []
     for name in ("a", "b"):
@@ -232,9 +232,9 @@ def with_queues(draw, drawn: Problem) -> Problem:
 
 
 @st.composite
-def with_shapes(draw, drawn: Problem) -> Problem:
+def with_shapes(draw, drawn: DecisionProblem) -> DecisionProblem:
     """The problem, with most jobs of parts, on exactly so many nodes, side by side, or with alternatives."""
-    shapes, waiting = Shapes(drawn.platform, distinct=drawn.distinct), []
+    shapes, waiting = ShapeChecker(drawn.platform, distinct=drawn.distinct), []
     kinds = len(drawn.platform.kinds)
 
     def part(groups: int) -> Part:
@@ -257,13 +257,13 @@ def with_shapes(draw, drawn: Problem) -> Problem:
         first = requests[0]
         asked = {"units": first.units, "walltime": first.walltime, "request": first.parts[0].request}
         job = replace(one.job, requests=requests, **asked)
-        if orders := shapes.held(job):
-            waiting.append(Waiting(job, max(requests[place].walltime for place in orders), orders))
+        if orders := shapes.feasible_orders(job):
+            waiting.append(WaitingJob(job, max(requests[place].walltime for place in orders), orders))
     return replace(drawn, waiting=tuple(waiting))
 
 
 @st.composite
-def problems(draw, *, most_jobs: int = 4, most_nodes: int = 3) -> Problem:
+def problems(draw, *, most_jobs: int = 4, most_nodes: int = 3) -> DecisionProblem:
     """Few jobs of a few seconds, on up to `most_nodes` nodes of one or two kinds, beside what runs and is blocked."""
     kinds = ("cores", "gpu")[: draw(st.integers(1, 2))]
     counts = draw(st.sampled_from([(n,) for n in range(1, most_nodes + 1)] + [(1, 1), (2, 1)]))
@@ -275,7 +275,7 @@ def problems(draw, *, most_jobs: int = 4, most_nodes: int = 3) -> Problem:
     )
     platform = Platform("small", groups)
     now = 50
-    empty = Problem(platform, now, (), (), (), draw(st.booleans()))
+    empty = DecisionProblem(platform, now, (), (), (), draw(st.booleans()))
     running = []
     free = platform.capacity.copy()
     for number in range(draw(st.integers(0, 2))):
@@ -285,8 +285,8 @@ def problems(draw, *, most_jobs: int = 4, most_nodes: int = 3) -> Problem:
             free[node, 0] -= 1
             end = now + draw(st.integers(1, 6))
             job = Job(100 + number, 0, 0, None, 99, 1, request, 3)
-            running.append(Running(job, end, end, np.array([node]), np.array([1])))
-    waiting: list[Waiting] = []
+            running.append(RunningJob(job, end, end, np.array([node]), np.array([1])))
+    waiting: list[WaitingJob] = []
     for number in range(draw(st.integers(0, most_jobs).map(lambda count: most_jobs - count))):
         request = (draw(st.integers(1, 3)), *(draw(st.integers(0, 1)) for _ in kinds[1:]))
         if draw(st.integers(0, 9)) == 0 and max(request[1:], default=0):
@@ -298,11 +298,11 @@ def problems(draw, *, most_jobs: int = 4, most_nodes: int = 3) -> Problem:
         job = Job(number, submit, submit, latest, duration, draw(st.integers(1, 3)), request, groups_of)
         if not any(True for _ in allotments(empty, job)):
             job = replace(job, units=1, request=(1, *(0 for _ in kinds[1:])))
-        waiting.append(Waiting(job, duration))
+        waiting.append(WaitingJob(job, duration))
     blocked = []
     for _ in range(draw(st.integers(0, 2))):
         start = now + draw(st.integers(-2, 8))
         node = draw(st.integers(0, platform.node_count - 1))
         amounts = tuple(draw(st.integers(0, have)) for have in platform.capacity[node].tolist())
-        blocked.append(Blocked(node, start, start + draw(st.integers(1, 6)), amounts))
+        blocked.append(BlockedCapacity(node, start, start + draw(st.integers(1, 6)), amounts))
     return replace(empty, running=tuple(running), waiting=tuple(waiting), blocked=tuple(blocked))

@@ -9,7 +9,7 @@ from itertools import pairwise
 from kit.run import Run, audited
 
 from dardis.model.addresses import address_of
-from dardis.model.job import Actual
+from dardis.model.job import ActualJob
 from dardis.model.platform import Platform
 from dardis.model.target import DesiredProfile
 from dardis.node_manager import NodePool, RelayingHost
@@ -63,7 +63,7 @@ class Watched(LateTurns):
 
 def run_late(
     platform: Platform,
-    jobs: Sequence[Actual],
+    jobs: Sequence[ActualJob],
     setup: LateSetUp,
     *,
     desired: DesiredProfile | None = None,

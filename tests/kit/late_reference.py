@@ -23,7 +23,7 @@ from kit.dense import dense_nodes
 from kit.replay import Decision
 
 from dardis.model.choices import EventOrder, ProfileRule, UnitsPerNode
-from dardis.model.job import Actual
+from dardis.model.job import ActualJob
 from dardis.model.offer_rows import NODE_CHOICES
 from dardis.model.platform import Platform
 from dardis.model.target import DesiredProfile
@@ -34,7 +34,7 @@ Claim = tuple[int, dict[int, int]]
 Key = tuple[bool, int, float, int, int]
 
 
-def key_of(job: Actual, now: int, oldest: int | None, kinds: Sequence[str], level: int = 0) -> Key:
+def key_of(job: ActualJob, now: int, oldest: int | None, kinds: Sequence[str], level: int = 0) -> Key:
     """What orders the waiting jobs; the least goes first."""
     aged = job.number == oldest
     level = 0 if aged else level
@@ -44,12 +44,12 @@ def key_of(job: Actual, now: int, oldest: int | None, kinds: Sequence[str], leve
 
 
 def old_at(
-    job: Actual, now: int, setup: LateSetUp, waits: list[Actual], runs: list[tuple[Actual, int]],
-    over: list[tuple[Actual, int]], kinds: Sequence[str], machine: int,
+    job: ActualJob, now: int, setup: LateSetUp, waits: list[ActualJob], runs: list[tuple[ActualJob, int]],
+    over: list[tuple[ActualJob, int]], kinds: Sequence[str], machine: int,
 ) -> int:  # fmt: skip
     """From when on a job is old: `runs` has who is bound since when, `over` who has ended, and after what time."""
 
-    def cores(one: Actual) -> int:
+    def cores(one: ActualJob) -> int:
         return one.units * one.request[list(kinds).index("cores")]
 
     work = sum(cores(one) * one.walltime for one in waits)
@@ -64,7 +64,7 @@ def old_at(
 class Waiting:
     """A job that waits, and whether it has had no turn yet."""
 
-    job: Actual
+    job: ActualJob
     fresh: bool = True
 
 
@@ -72,7 +72,7 @@ class SlowLate:
     """Runs the jobs, in (submit, number) order; then `claims` holds where each that ran was, by number."""
 
     def __init__(
-        self, platform: Platform, jobs: Sequence[Actual], setup: LateSetUp, desired: DesiredProfile | None
+        self, platform: Platform, jobs: Sequence[ActualJob], setup: LateSetUp, desired: DesiredProfile | None
     ) -> None:
         self.claims: dict[int, Claim] = {}
         self._setup, self._kinds = setup, platform.kinds
@@ -96,12 +96,12 @@ class SlowLate:
         self._lost: set[int] = set()
         """Who finds no start at any time."""
         self._queue: list[Waiting] = []
-        self._held: tuple[Actual, Claim] | None = None
+        self._held: tuple[ActualJob, Claim] | None = None
         """Who holds the reservation."""
         self._machine = platform.cores
-        self._there: dict[int, Actual] = {}
+        self._there: dict[int, ActualJob] = {}
         """Who is in the system, and may run."""
-        self._over: list[tuple[Actual, int]] = []
+        self._over: list[tuple[ActualJob, int]] = []
         """Who has ended, after what time."""
         self._old_at: dict[int, int] = {}
         self._oldest: int | None = None
@@ -117,7 +117,7 @@ class SlowLate:
             for kind in range(len(platform.kinds)) if desired is not None else ():
                 yield from desired.of_node(number, kind).times[1:].tolist()
 
-    def _run(self, jobs: Sequence[Actual]) -> None:
+    def _run(self, jobs: Sequence[ActualJob]) -> None:
         place = {job.number: place for place, job in enumerate(jobs)}
         for job in jobs:
             if job.after is not None and place.get(job.after, len(jobs)) < place[job.number]:
@@ -193,7 +193,7 @@ class SlowLate:
                 times += [time for time in latest if time is not None and time > now]
         return min(times, default=None)
 
-    def _key(self, job: Actual, now: int) -> Key:
+    def _key(self, job: ActualJob, now: int) -> Key:
         return key_of(job, now, self._oldest, self._kinds, self._level_of(job.queue))
 
     def _wake_up(self, now: int, *, whole: bool) -> None:
@@ -236,7 +236,7 @@ class SlowLate:
             if number not in self._old_at
         }
 
-    def _try(self, job: Actual, now: int) -> None:
+    def _try(self, job: ActualJob, now: int) -> None:
         """Let the job start, or reserve where it may."""
         eligible = [node for node in range(len(self._nodes)) if job.groups >> int(self._group[node]) & 1]
         decision = Decision(job, 0, self._nodes, eligible, self._distinct, 0, self._starts_of(job.queue))
@@ -274,7 +274,7 @@ class SlowLate:
             self.claims[job.number] = claim
             self._put(now + job.duration, job.number, arrives=False)
 
-    def _take(self, job: Actual, claim: Claim, begin: int, sign: int) -> None:
+    def _take(self, job: ActualJob, claim: Claim, begin: int, sign: int) -> None:
         start, taken = claim
         for node, units in taken.items():
             self._nodes[node].take(begin, start + job.walltime, sign * units * np.array(job.request))

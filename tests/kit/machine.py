@@ -10,9 +10,9 @@ from kit.actual import actual, asking
 
 from dardis.config.queue_fields import check_reservations, places_of
 from dardis.model.errors import InputError
-from dardis.model.job import Actual, Part, Request
+from dardis.model.job import ActualJob, Part, Request
 from dardis.model.moments import united
-from dardis.model.node_layout import lay_out
+from dardis.model.node_layout import make_layout
 from dardis.model.platform import Maintenance, NodeGroup, Platform
 from dardis.model.queues import Queue, Reservation
 from dardis.model.step_function import StepFunction
@@ -72,7 +72,7 @@ def requests(draw, platform: Platform) -> tuple[int, ...]:
 
 
 @st.composite
-def jobs(draw, platform: Platform, *, most: int = 10, until: int = 60, following: bool = False) -> list[Actual]:
+def jobs(draw, platform: Platform, *, most: int = 10, until: int = 60, following: bool = False) -> list[ActualJob]:
     """Jobs in (submit, number) order: early ends and kills, delayed earliest starts, deadlines, eligible groups."""
     made = []
     spread = draw(st.sampled_from((0, 10, until)))
@@ -93,7 +93,7 @@ def jobs(draw, platform: Platform, *, most: int = 10, until: int = 60, following
 
 
 @st.composite
-def with_queues(draw, platform: Platform, listed: list[Actual], until: int = 60) -> tuple[Platform, list[Actual]]:
+def with_queues(draw, platform: Platform, listed: list[ActualJob], until: int = 60) -> tuple[Platform, list[ActualJob]]:
     """Now and then two queues, with priorities and stopped now and then, and jobs in them or in none."""
     if not draw(st.booleans()):
         return platform, listed
@@ -107,7 +107,9 @@ def with_queues(draw, platform: Platform, listed: list[Actual], until: int = 60)
 
 
 @st.composite
-def with_reservations(draw, platform: Platform, listed: list[Actual], until: int = 60) -> tuple[Platform, list[Actual]]:
+def with_reservations(
+    draw, platform: Platform, listed: list[ActualJob], until: int = 60
+) -> tuple[Platform, list[ActualJob]]:
     """One or two reservations that the machine can keep, with queues of their own, and jobs in these or in others."""
     kept: tuple[Reservation, ...] = ()
     for name in ("first", "second")[: draw(st.integers(1, 2))]:
@@ -127,7 +129,7 @@ def with_reservations(draw, platform: Platform, listed: list[Actual], until: int
     site = replace(platform, queues=tuple(map(Queue, ("first", "second", "all"))), reservations=kept)
     names = st.sampled_from((*(one.queue for one in kept), "all", ""))
     users = st.sampled_from(("ann", "bob"))
-    groups_of = {queue.name: queue.groups for queue in lay_out(site).machine.queues}
+    groups_of = {queue.name: queue.groups for queue in make_layout(site).machine.queues}
     in_queues = []
     for job in listed:
         asks = asking(job, queue=draw(names), user=draw(users))
@@ -149,7 +151,7 @@ def parts(draw, platform: Platform) -> Part:
 
 
 @st.composite
-def with_shapes(draw, platform: Platform, listed: list[Actual]) -> list[Actual]:
+def with_shapes(draw, platform: Platform, listed: list[ActualJob]) -> list[ActualJob]:
     """Most jobs with parts, exact or neighbouring nodes, or alternatives."""
     made = []
     for job in listed:
@@ -177,7 +179,7 @@ BUSY_UNTIL = 4000
 
 
 @st.composite
-def busy_hours(draw) -> tuple[Platform, list[Actual], DesiredProfile]:
+def busy_hours(draw) -> tuple[Platform, list[ActualJob], DesiredProfile]:
     """A machine with maintenance, under a profile of many steps, and 20 to 40 jobs of up to 1500 s.
 
     The jobs come from a seed: that many, drawn one by one, are too much for Hypothesis, and of no use to its shrinker.

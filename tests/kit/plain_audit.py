@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from kit.plain_rows import Down, Finding, Row, steps_of, value_at
 from kit.plain_switching import SwitchedNodes, closed_at, groups_of_nodes
 
-from dardis.model.job import Actual
+from dardis.model.job import ActualJob
 from dardis.model.platform import Platform
 from dardis.model.target import DesiredProfile, Switching
 
@@ -43,7 +43,7 @@ class Audit:
     """One run. `jobs` are those that were handed in, `desired` and `switching` what offline wished of it."""
 
     platform: Platform
-    jobs: Sequence[Actual]
+    jobs: Sequence[ActualJob]
     promises: Promises
     rows: Sequence[Row]
     desired: DesiredProfile | None = None
@@ -114,7 +114,7 @@ class Audit:
                 steps.append((time, given * (before + capacity) // max(total, 1) - given * before // max(total, 1)))
         return steps
 
-    def _could_hold(self, job: Actual, *, wished: bool) -> int:
+    def _could_hold(self, job: ActualJob, *, wished: bool) -> int:
         """Units that the empty machine holds when all maintenance is over, with `wished` under the last wish."""
         units = 0
         for node, group in enumerate(self._group):
@@ -139,13 +139,13 @@ class Audit:
             if number not in handed_in:
                 yield Finding("unknown", f"job {number} was never handed in")
 
-    def _asked(self, job: Actual, row: Row) -> Iterator[Finding]:
+    def _asked(self, job: ActualJob, row: Row) -> Iterator[Finding]:
         """It is the job that was handed in."""
         said = (row.walltime, row.units, [row.request.get(kind, 0) for kind in self._kinds()])
         if said != (job.walltime, job.units, list(job.request)):
             yield Finding("altered", f"asks for {said}, and asked for something else when it was handed in")
 
-    def _arrival(self, job: Actual, row: Row) -> Iterator[Finding]:
+    def _arrival(self, job: ActualJob, row: Row) -> Iterator[Finding]:
         """It comes when it is submitted, or so long after the job it follows; with it go earliest and latest start."""
         leaders = [other for other in self.rows if other.number == job.after]
         submit = job.submit
@@ -159,7 +159,7 @@ class Audit:
         if (row.earliest, row.latest) != (max(job.earliest, submit), latest):
             yield Finding("window", f"may start from {row.earliest} to {row.latest}, and came with another window")
 
-    def _outcome(self, job: Actual, row: Row) -> Iterator[Finding]:
+    def _outcome(self, job: ActualJob, row: Row) -> Iterator[Finding]:
         """Killed are those that would run beyond their walltime, rejected those that nothing can ever hold."""
         if row.status == "rejected":
             if row.start is not None or row.finish is not None or row.where:
@@ -172,7 +172,7 @@ class Audit:
         elif not row.ran:
             yield Finding("status", "ran, yet has no start or no end")
 
-    def _times(self, job: Actual, row: Row) -> Iterator[Finding]:
+    def _times(self, job: ActualJob, row: Row) -> Iterator[Finding]:
         if not row.ran:
             return
         if row.start < row.submit or row.start < row.earliest:
@@ -183,7 +183,7 @@ class Audit:
         if grain and (row.latest is None or row.start < row.latest) and (row.start - row.earliest) % grain:
             yield Finding("grid", f"starts at {row.start}, off the grid of {grain} s from {row.earliest} on")
 
-    def _placement(self, job: Actual, row: Row) -> Iterator[Finding]:
+    def _placement(self, job: ActualJob, row: Row) -> Iterator[Finding]:
         if not row.ran:
             return
         nodes = [node for node, _ in row.where]
@@ -198,7 +198,7 @@ class Audit:
         if self.promises.distinct and any(units > 1 for _, units in row.where):
             yield Finding("distinct", f"has several units on a node: {row.where}")
 
-    def _closed(self, job: Actual, row: Row) -> Iterator[Finding]:
+    def _closed(self, job: ActualJob, row: Row) -> Iterator[Finding]:
         """Whoever decides knows the walltime only: the whole of it must be over before maintenance."""
         for node, _ in row.where if row.ran else ():
             if 0 <= node < len(self._group):
@@ -208,7 +208,7 @@ class Audit:
                             "maintenance", f"is on node {node} at {row.start}, closed from {since} to {until}"
                         )
 
-    def _searched(self, job: Actual, row: Row) -> Iterator[Finding]:
+    def _searched(self, job: ActualJob, row: Row) -> Iterator[Finding]:
         """Later windows are searched by who finds no start in his own; who waits under a hard wish begins anew."""
         if row.ran and not 1 <= row.attempts <= (5 if self.promises.searches and job.latest is not None else 1):
             yield Finding("attempts", f"has searched {row.attempts} windows")

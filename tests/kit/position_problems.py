@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dardis.dispatch.cp.decision_problem import Blocked, Problem, Running, Waiting
+from dardis.dispatch.cp.decision_problem import BlockedCapacity, DecisionProblem, RunningJob, WaitingJob
 from dardis.model.job import Job
 from dardis.model.platform import NodeGroup, Platform
 
@@ -24,17 +24,19 @@ def job(number: int, request: tuple[int, ...], units: int = 1, submit: int = 0, 
 
 def waiting(
     number: int, duration: int, *request: int, units: int = 1, submit: int = NOW, groups: int = 1 << 6
-) -> Waiting:
-    return Waiting(job(number, request, units, submit, groups), duration)
+) -> WaitingJob:
+    return WaitingJob(job(number, request, units, submit, groups), duration)
 
 
-def running(number: int, end: int, node: int, request: tuple[int, ...], positions: tuple[int, ...] | None) -> Running:
+def running(
+    number: int, end: int, node: int, request: tuple[int, ...], positions: tuple[int, ...] | None
+) -> RunningJob:
     """One unit; positions of each kind within the machine, -1 for none."""
     where = None if positions is None else np.array(positions)[:, None]
-    return Running(job(number, request), NOW + end, NOW + end, np.array([node]), np.array([1]), where)
+    return RunningJob(job(number, request), NOW + end, NOW + end, np.array([node]), np.array([1]), where)
 
 
-def random_problem(seed: int, most_jobs: int = 4) -> Problem:
+def random_problem(seed: int, most_jobs: int = 4) -> DecisionProblem:
     """Up to 3 nodes in 2 groups, 2 kinds, some that run, now and then something blocked."""
     rng = np.random.default_rng(seed)
     groups = [(int(rng.integers(1, 3)), int(rng.integers(2, 7)), int(rng.integers(0, 4)))]
@@ -54,7 +56,7 @@ def random_problem(seed: int, most_jobs: int = 4) -> Problem:
         if rng.random() < 0.2:
             start = int(rng.integers(0, 5))
             amounts = tuple(int(rng.integers(0, have + 1)) for have in (cores, gpus))
-            blocked.append(Blocked(node, NOW + start, NOW + start + int(rng.integers(1, 4)), amounts))
+            blocked.append(BlockedCapacity(node, NOW + start, NOW + start + int(rng.integers(1, 4)), amounts))
     jobs = []
     for number in range(1, int(rng.integers(3, most_jobs + 1)) + 1):
         request = [int(rng.choice([0, 1, 2, 2, 3])), int(rng.choice([0, 0, 0, 1, 2]))]
@@ -62,4 +64,4 @@ def random_problem(seed: int, most_jobs: int = 4) -> Problem:
         duration, units = int(rng.integers(1, 4)), int(rng.choice([1, 1, 1, 2, 3]))
         submit, bits = NOW - int(rng.integers(0, 9)), int(rng.choice([4, 4, 4, 2]))
         jobs.append(waiting(number, duration, *request, units=units, submit=submit, groups=bits))
-    return Problem(platform, NOW, tuple(held), tuple(jobs), tuple(blocked), distinct=bool(rng.random() < 0.2))
+    return DecisionProblem(platform, NOW, tuple(held), tuple(jobs), tuple(blocked), distinct=bool(rng.random() < 0.2))

@@ -11,24 +11,26 @@ from itertools import product
 
 import numpy as np
 
-from dardis.dispatch.cp.decision_problem import Problem, Waiting
-from dardis.dispatch.cp.positions.fixed_boxes import Taken
+from dardis.dispatch.cp.decision_problem import DecisionProblem, WaitingJob
+from dardis.dispatch.cp.positions.fixed_boxes import FixedBoxes
 
 Dense = dict[tuple[int, int], np.ndarray]
 """By node and kind: what is taken, shape (positions, seconds)."""
 
 
-def dense(problem: Problem) -> Dense:
+def dense(problem: DecisionProblem) -> Dense:
     seconds = problem.horizon - problem.now + 1
     capacity = problem.platform.capacity
     table = {where: np.zeros((int(have), seconds), dtype=bool) for where, have in np.ndenumerate(capacity)}
-    for node, kind, low, high, start, end in Taken.of_problem(problem).rows.tolist():
+    for node, kind, low, high, start, end in FixedBoxes.of_problem(problem).rows.tolist():
         assert not table[node, kind][low:high, start:end].any()
         table[node, kind][low:high, start:end] = True
     return table
 
 
-def unit_places(problem: Problem, waiting: Waiting, start: int, table: Dense) -> Iterator[tuple[int, tuple[int, ...]]]:
+def unit_places(
+    problem: DecisionProblem, waiting: WaitingJob, start: int, table: Dense
+) -> Iterator[tuple[int, tuple[int, ...]]]:
     """All nodes and first positions where one unit fits."""
     job, end = waiting.job, start + waiting.duration
     for node, group in enumerate(problem.platform.group_of_node.tolist()):
@@ -42,13 +44,15 @@ def unit_places(problem: Problem, waiting: Waiting, start: int, table: Dense) ->
             yield from ((node, offsets) for offsets in product(*choices))
 
 
-def fill(waiting: Waiting, start: int, node: int, offsets: tuple[int, ...], table: Dense, value: bool) -> None:
+def fill(waiting: WaitingJob, start: int, node: int, offsets: tuple[int, ...], table: Dense, value: bool) -> None:
     for kind, (low, need) in enumerate(zip(offsets, waiting.job.request, strict=True)):
         if need:
             table[node, kind][low : low + need, start : start + waiting.duration] = value
 
 
-def can_place(problem: Problem, jobs: list[tuple[Waiting, int]], table: Dense, units: int = 0, last=()) -> bool:
+def can_place(
+    problem: DecisionProblem, jobs: list[tuple[WaitingJob, int]], table: Dense, units: int = 0, last=()
+) -> bool:
     """Whether all jobs have positions when they start then; `units` of the first one have, the last of them at `last`.
 
     Units are alike, so only ascending places are looked at.
@@ -69,7 +73,7 @@ def can_place(problem: Problem, jobs: list[tuple[Waiting, int]], table: Dense, u
     return False
 
 
-def can_hold(problem: Problem, jobs: list[tuple[Waiting, int]], used: np.ndarray) -> bool:
+def can_hold(problem: DecisionProblem, jobs: list[tuple[WaitingJob, int]], used: np.ndarray) -> bool:
     """The same over amounts, that is as if positions could be anywhere; `used` has shape (nodes, kinds, seconds)."""
     if not jobs:
         return True
@@ -89,17 +93,17 @@ def can_hold(problem: Problem, jobs: list[tuple[Waiting, int]], used: np.ndarray
     return False
 
 
-def amounts(problem: Problem) -> np.ndarray:
+def amounts(problem: DecisionProblem) -> np.ndarray:
     table = dense(problem)
     nodes, kinds = problem.platform.capacity.shape
     return np.array([[table[node, kind].sum(axis=0) for kind in range(kinds)] for node in range(nodes)])
 
 
-def fits_now(problem: Problem, place: int) -> bool:
+def fits_now(problem: DecisionProblem, place: int) -> bool:
     return can_place(problem, [(problem.waiting[place], 0)], dense(problem))
 
 
-def best(problem: Problem, places: list[int], *, by_amounts: bool = False) -> float:
+def best(problem: DecisionProblem, places: list[int], *, by_amounts: bool = False) -> float:
     """The least sum of slowdowns of some jobs, all starts tried from the best on."""
     jobs = [problem.waiting[place] for place in places]
     seconds = np.arange(problem.horizon - problem.now)
@@ -119,7 +123,7 @@ def best(problem: Problem, places: list[int], *, by_amounts: bool = False) -> fl
     raise AssertionError("one after the other, all can run")
 
 
-def list_plan(problem: Problem) -> dict[int, tuple[int, list[tuple[int, tuple[int, ...]]]]]:
+def list_plan(problem: DecisionProblem) -> dict[int, tuple[int, list[tuple[int, tuple[int, ...]]]]]:
     """Schedule-or-postpone, second by second: who fits starts, the highest priority first, on the highest positions."""
 
     def priority(place: int) -> tuple[float, int, int]:

@@ -14,7 +14,7 @@ from kit.dense import dense_nodes
 from kit.replay import Decision, earliest_by_the_rules, horizon_of
 
 from dardis.model.choices import OnOff, ProfileRule, UnitsPerNode
-from dardis.model.job import Actual
+from dardis.model.job import ActualJob
 from dardis.model.platform import Platform
 from dardis.model.target import DesiredProfile
 from dardis.task_manager import SetUp
@@ -27,7 +27,7 @@ class Reference:
     """Runs the jobs, which must be in (submit, number) order; then `claims` holds where each that ran was, by place."""
 
     def __init__(
-        self, platform: Platform, jobs: Sequence[Actual], setup: SetUp, choice: int, desired: DesiredProfile | None
+        self, platform: Platform, jobs: Sequence[ActualJob], setup: SetUp, choice: int, desired: DesiredProfile | None
     ) -> None:
         self.claims: dict[int, Claim] = {}
         self._jobs, self._setup, self._choice = jobs, setup, choice

@@ -12,9 +12,9 @@ import numpy as np
 from kit.dense import ONE, DenseNode, dense_nodes
 
 from dardis.model.choices import EventOrder, ProfileRule, UnitsPerNode
-from dardis.model.job import Actual
+from dardis.model.job import ActualJob
 from dardis.model.platform import Platform
-from dardis.model.queues import ALWAYS, Starts
+from dardis.model.queues import ALWAYS, PermittedStarts
 from dardis.model.schedule import Schedule
 from dardis.model.target import DesiredProfile
 from dardis.task_manager import SetUp
@@ -24,13 +24,13 @@ from dardis.task_manager import SetUp
 class Decision:
     """A job when it was decided on, and the nodes as it found them."""
 
-    job: Actual
+    job: ActualJob
     place: int
     nodes: list[DenseNode]
     eligible: list[int]
     distinct: bool
     last_end: int
-    starts: Starts = ALWAYS
+    starts: PermittedStarts = ALWAYS
     """When its queue lets it start."""
 
     def whole_units(self, first: int, last: int, *, desired_binds: bool) -> np.ndarray:
@@ -49,7 +49,7 @@ class Decision:
         return first + int(enough[0]) if len(enough) else None
 
 
-def horizon_of(platform: Platform, jobs: Sequence[Actual], desired: DesiredProfile | None) -> int:
+def horizon_of(platform: Platform, jobs: Sequence[ActualJob], desired: DesiredProfile | None) -> int:
     """A second from which on nothing changes, however the jobs are placed."""
     last = max([0, *(job.submit for job in jobs), *(job.earliest for job in jobs), *(job.latest or 0 for job in jobs)])
     last = max([last, *(window.end for window in platform.maintenance)])
@@ -61,7 +61,7 @@ def horizon_of(platform: Platform, jobs: Sequence[Actual], desired: DesiredProfi
 
 def rejected_that_could_run(
     platform: Platform,
-    jobs: Sequence[Actual],
+    jobs: Sequence[ActualJob],
     schedule: Schedule,
     desired: DesiredProfile | None,
     *,
@@ -106,7 +106,7 @@ def never_above(schedule: Schedule, platform: Platform, desired: DesiredProfile)
 
 
 def decisions(
-    platform: Platform, schedule: Schedule, jobs: Sequence[Actual], setup: SetUp, desired: DesiredProfile | None
+    platform: Platform, schedule: Schedule, jobs: Sequence[ActualJob], setup: SetUp, desired: DesiredProfile | None
 ) -> Iterator[Decision]:
     """Every job as it was decided on: what had ended by then is free, what was decided before is reserved."""
     seconds = horizon_of(platform, jobs, desired)
@@ -125,7 +125,7 @@ def decisions(
             for node, units in placement(schedule, earlier).items():
                 nodes[node].take(start, end, units * schedule.request[earlier])
         eligible = [n for n in range(platform.node_count) if job.groups >> int(platform.group_of_node[n]) & 1]
-        yield Decision(job, place, nodes, eligible, distinct, last_end, platform.starts_of(job.asked.queue))
+        yield Decision(job, place, nodes, eligible, distinct, last_end, platform.starts_of(job.job.queue))
 
 
 def placement(schedule: Schedule, place: int) -> dict[int, int]:

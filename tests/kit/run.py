@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from dardis.metrics.audit import audit
-from dardis.metrics.requested_jobs import AskedJobs
+from dardis.metrics.requested_jobs import RequestedJobs
 from dardis.model.choices import UnitsPerNode
-from dardis.model.job import Actual
+from dardis.model.job import ActualJob
 from dardis.model.platform import Platform
 from dardis.model.schedule import Schedule
 from dardis.model.target import DesiredProfile
@@ -30,15 +30,15 @@ class Run:
     agents: list[PlannedManager] = field(default_factory=list)
 
 
-def audited(simulation: Simulation, platform: Platform, jobs: Sequence[Actual], units_per_node: UnitsPerNode) -> Run:
+def audited(simulation: Simulation, platform: Platform, jobs: Sequence[ActualJob], units_per_node: UnitsPerNode) -> Run:
     """What came of a simulation of these jobs; its schedule has passed the audit."""
     recorder = simulation.recorder
     schedule = recorder.schedule(simulation.jobs, platform.kinds)
-    asked = AskedJobs.of(jobs, platform.kinds)
+    asked = RequestedJobs.of(jobs, platform.kinds)
     assert audit(schedule, platform, expected=[job.number for job in jobs], asked=asked) == []
     assert {place for place in range(len(jobs)) if not schedule.ran[place]} == {*recorder.reasons}
     for place, job in enumerate(jobs):
-        if not job.asked.requests:  # else the audit knows where its parts may be
+        if not job.job.requests:  # else the audit knows where its parts may be
             nodes, units = schedule.placed.of(place)
             assert all(job.groups >> int(platform.group_of_node[node]) & 1 for node in nodes)
             assert units_per_node is UnitsPerNode.PACK or (units == 1).all()
@@ -47,7 +47,7 @@ def audited(simulation: Simulation, platform: Platform, jobs: Sequence[Actual], 
 
 def simulate(
     platform: Platform,
-    jobs: Sequence[Actual],
+    jobs: Sequence[ActualJob],
     setup: SetUp,
     *,
     desired: DesiredProfile | None = None,

@@ -10,7 +10,7 @@ from kit.dense import DenseNode
 
 from dardis.model.job import Part, Request
 from dardis.model.platform import Platform
-from dardis.model.queues import Starts
+from dardis.model.queues import PermittedStarts
 
 Pieces = list[tuple[tuple[int, ...], dict[int, int]]]
 """Of each part what a unit asks for, and node to units."""
@@ -54,7 +54,7 @@ class ShapeSearch:
         return [(part.request, found[at]) for at, part in enumerate(request.parts)]
 
     def earliest(
-        self, request: Request, nodes: Sequence[DenseNode], starts: Starts, now: int, until: int
+        self, request: Request, nodes: Sequence[DenseNode], starts: PermittedStarts, now: int, until: int
     ) -> int | None:
         """The first start from `now` on, of now and the seconds at which a node becomes freer, in open hours."""
         rises = {now}

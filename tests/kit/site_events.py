@@ -8,16 +8,16 @@ from kit.machine import jobs, platforms, with_reservations, with_shapes
 
 from dardis.dispatch.cp.setups import CP_SETUPS, DecisionCost
 from dardis.metrics.audit import audit
-from dardis.metrics.requested_jobs import AskedJobs, Changed
+from dardis.metrics.requested_jobs import ChangedJob, RequestedJobs
 from dardis.model.choices import EventOrder, UnitsPerNode
 from dardis.model.events import JobChanged, NodesDown, NodesUp, QueueStarted, QueueStopped, ReservationMade, SiteEvent
-from dardis.model.job import Actual
-from dardis.model.node_layout import lay_out
+from dardis.model.job import ActualJob
+from dardis.model.node_layout import make_layout
 from dardis.model.platform import NodeGroup, Platform
 from dardis.model.queues import Queue
 from dardis.model.target import Target
 from dardis.registry import Dispatcher, find_dispatcher
-from dardis.runs.play import Played, play
+from dardis.runs.play import SimulatedRun, play
 from dardis.sim.recorder import Keep
 
 WINDOW_S = 1000
@@ -30,7 +30,7 @@ class Case:
     """What a run is made of."""
 
     site: Platform
-    jobs: list[Actual]
+    jobs: list[ActualJob]
     events: list[SiteEvent]
     order: EventOrder = EventOrder.BATCHED
     cost: DecisionCost = DecisionCost.NONE
@@ -43,21 +43,21 @@ class Case:
         settings += ["aged_after_s=5"] if name == "dardis-late" else []  # so that jobs grow old
         return find_dispatcher(name, settings)
 
-    def play(self, name: str, keep: Keep | None = None, task_managers: int = 1) -> Played:
+    def play(self, name: str, keep: Keep | None = None, task_managers: int = 1) -> SimulatedRun:
         dispatcher = self.dispatcher(name)
         return play(
             self.site, self.jobs, dispatcher, Target(), 1, events=self.events, keep=keep, task_managers=task_managers
         )
 
-    def as_it_was(self, run: Played) -> list[str]:
+    def as_it_was(self, run: SimulatedRun) -> list[str]:
         expected = [job.number for job in self.jobs]
         named = {event.job for event in self.events if isinstance(event, JobChanged)}
         changed = [
-            Changed(job.number, job.walltime, job.queue, run.recorder.cut.get(place))
+            ChangedJob(job.number, job.walltime, job.queue, run.recorder.cut.get(place))
             for place, job in enumerate(run.jobs)
             if job.number in named or place in run.recorder.cut
         ]
-        asked = AskedJobs.of(self.jobs, self.site.kinds).changed(changed)
+        asked = RequestedJobs.of(self.jobs, self.site.kinds).apply_changes(changed)
         return list(map(str, audit(run.schedule, run.site.platform_after_events, expected=expected, asked=asked)))
 
 
@@ -83,11 +83,11 @@ def failures(draw, platform: Platform) -> list[SiteEvent]:
     return found
 
 
-def in_its_groups(job: Actual, bits: int) -> Actual:
+def in_its_groups(job: ActualJob, bits: int) -> ActualJob:
     """The same on these groups, with all its parts."""
     requests = tuple(
         replace(request, parts=tuple(replace(part, groups=bits) for part in request.parts))
-        for request in job.asked.requests
+        for request in job.job.requests
     )
     return asking(job, requests=requests, groups=bits)
 
@@ -99,7 +99,7 @@ def stories(draw, *, shaped: bool = False) -> Case:
     site, listed = draw(with_reservations(platform, draw(jobs(platform, following=True))))
     listed = [replace(job, asked=replace(job.asked, latest=job.earliest + WINDOW_S)) for job in listed]
     if shaped:
-        inside = {queue.name: queue.groups for queue in lay_out(site).machine.queues if queue.name != "all"}
+        inside = {queue.name: queue.groups for queue in make_layout(site).machine.queues if queue.name != "all"}
         listed = [
             in_its_groups(job, sum(1 << group for group in inside[job.queue])) if job.queue in inside else job
             for job in draw(with_shapes(site, listed))
@@ -109,7 +109,7 @@ def stories(draw, *, shaped: bool = False) -> Case:
         if not job.asked.requests and draw(st.integers(0, 3)) == 0:
             walltime = draw(st.none() | st.integers(1, 40))
             queue = draw(st.sampled_from([None, *(queue.name for queue in site.queues)]))
-            bits = {queue.name: queue.groups for queue in lay_out(site).machine.queues}
+            bits = {queue.name: queue.groups for queue in make_layout(site).machine.queues}
             groups = sum(1 << group for group in bits[queue] or ()) if queue is not None else 0
             events.append(JobChanged(draw(st.integers(0, LAST)), job.number, walltime, queue, groups))
     events += draw(failures(platform))
@@ -126,7 +126,7 @@ def stories(draw, *, shaped: bool = False) -> Case:
     )  # fmt: skip
 
 
-def ask(number: int, walltime: int, units: int = 1, queue: str = "a", submit: int = 0, cores: int = 4) -> Actual:
+def ask(number: int, walltime: int, units: int = 1, queue: str = "a", submit: int = 0, cores: int = 4) -> ActualJob:
     return actual(number, submit, submit, submit + WINDOW_S, walltime, units, (cores,), 1, queue, "u", runtime=walltime)
 
 

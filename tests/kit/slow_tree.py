@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from dardis.model.addresses import parts_of
+from dardis.model.addresses import split_hosts
 from dardis.model.offer_rows import CONTIGUOUS
 
 Row = TypeVar("Row")
@@ -24,7 +24,7 @@ def up_the_tree(
     def ask(first: int, last: int) -> list[Row]:
         nonlocal sent, longest
         rows = list(own[first])
-        for low, high in parts_of(first + 1, last, arity):
+        for low, high in split_hosts(first + 1, last, arity):
             below = ask(low, high)
             rows += below
             sent += len(below)

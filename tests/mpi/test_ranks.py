@@ -14,7 +14,7 @@ from dardis.metrics.jobs_csv import read_jobs
 from dardis.metrics.system import read_downtime
 from dardis.model.platform import NodeGroup, Platform
 from dardis.node_manager import RelayingHost
-from dardis.runs.run import Outcome, run, run_over_ranks
+from dardis.runs.run import RunOutcome, run, run_over_ranks
 from dardis.task_manager import SETUPS as NAMED
 from dardis.task_manager import PlannedManager, Reach
 from dardis.task_manager.layout import layout_of
@@ -109,7 +109,7 @@ def test_digest_is_that_of_one_process(inputs, dispatcher, settings, more):
     if COMM.rank > 0:
         assert outcome == 0
         return
-    assert isinstance(outcome, Outcome)
+    assert isinstance(outcome, RunOutcome)
     alone = run(request.model_copy(update={"out": inputs / "alone", "arity": 0}))
     assert outcome.metrics["schedule_digest"] == alone.metrics["schedule_digest"]
     assert outcome.metrics["ranks"] == COMM.size

@@ -14,7 +14,7 @@ from kit.effort import examples
 from kit.machine import desired_profiles, jobs, platforms, with_queues, with_shapes
 
 from dardis.dispatch.cp.pcp_nodes import Aim
-from dardis.dispatch.cp.setups import CP_SETUPS, DecisionCost, Hcp19SetUp, Pcp14SetUp, Pcp19SetUp, WithEuroraSetUp
+from dardis.dispatch.cp.setups import CP_SETUPS, DecisionCost, EuroraBaseSetUp, Hcp19SetUp, Pcp14SetUp, Pcp19SetUp
 from dardis.model.choices import EventOrder, Expecting, OnOff, ProfileRule, UnitsPerNode
 from dardis.model.job import NO_TIME
 from dardis.model.platform import Maintenance, NodeGroup, Platform
@@ -32,7 +32,7 @@ SETUPS = [
 
 def short_searches(setup, seconds):
     """The settings by which searches of a set-up have so long."""
-    if isinstance(setup, WithEuroraSetUp):
+    if isinstance(setup, EuroraBaseSetUp):
         return {"k1": seconds, "k2": 1.0, "exchanges": 20}
     return {"delta": seconds, "delta_max": seconds}
 

@@ -12,7 +12,7 @@ from kit.run import Run, simulate
 from dardis.kernels.offers import HeldReservations
 from dardis.metrics.audit import audit
 from dardis.model.choices import EventOrder, NodeChoice, OnOff, UnitsPerNode
-from dardis.model.local_queries import Improve
+from dardis.model.local_queries import ImproveQuery
 from dardis.model.platform import NodeGroup, Platform
 from dardis.node_manager import NodePool
 from dardis.task_manager import SETUPS, SetUp
@@ -89,7 +89,7 @@ def test_room_grows_with_what_it_is_for():
         2 * np.arange(count + 1), np.tile(both_nodes, count), np.tile(units, count), 5000 + none, 9000 + none
     )
     first = 100 + 3 * jobs
-    improve = Improve(jobs, ones, first, held.start - 1, 2 * ones, ones, ones.reshape(-1, 1), 0, False)
+    improve = ImproveQuery(jobs, ones, first, held.start - 1, 2 * ones, ones, ones.reshape(-1, 1), 0, False)
     before = len(state._out.rows)
     assert (state.improve(improve, held, -ones, 1, 0).start == first).all()
     assert len(state._out.rows) == before

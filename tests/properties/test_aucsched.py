@@ -15,13 +15,13 @@ from kit.cp_brute_force import see_that_starts_fit
 from kit.effort import examples
 from kit.machine import jobs, platforms, with_queues, with_shapes
 
-from dardis.dispatch.auction.bids import Class, nodesets
+from dardis.dispatch.auction.bids import BidClass, nodesets
 from dardis.dispatch.auction.clearing import Alpha, Aucsched, BidClasses
-from dardis.dispatch.auction.programme import alpha_exact, greedy, handed_out, merged
+from dardis.dispatch.auction.programme import alpha_exact, build_programme, distribute_spare_units, greedy
 from dardis.dispatch.auction.setups import AUCTION_SETUPS
 from dardis.model.choices import EventOrder, OnOff, ProfileRule, UnitsPerNode
 from dardis.model.platform import NodeGroup, Platform
-from dardis.solver.milp import Search, maximise
+from dardis.solver.milp import MilpBudget, maximise
 from scripts.lab.kit.auction_printed import printed
 
 TABLE_3 = {
@@ -29,7 +29,7 @@ TABLE_3 = {
     (2, "A"): (0, 0, 0), (2, "B"): (0.5, 0, 0), (2, "C"): (0.5, 0, 0.5),
 }  # fmt: skip
 
-MUCH = Search(10_000)
+MUCH = MilpBudget(10_000)
 
 
 def winners_of(auction, program, whole):
@@ -47,8 +47,8 @@ def test_the_programme_finds_what_trying_every_set_of_bids_finds(case):
     auction = case.auction
     assume(auction.bids)
     fitting = sets_that_fit(auction)
-    both = merged(auction)
-    objective, winners = winners_of(auction, both.program, both.whole)
+    both = build_programme(auction)
+    objective, winners = winners_of(auction, both.program, both.is_integer)
     assert objective == pytest.approx(best_of(auction, fitting))
     assert auction.value(winners) == pytest.approx(objective)
     assert tuple(sorted(winners, key=lambda place: auction.bids[place].job)) in fitting
@@ -58,11 +58,11 @@ def test_the_programme_finds_what_trying_every_set_of_bids_finds(case):
 def test_and_what_the_programme_finds_that_the_paper_prints(case):
     auction = case.auction
     assume(auction.bids)
-    both = merged(auction)
-    ours, _ = winners_of(auction, both.program, both.whole)
+    both = build_programme(auction)
+    ours, _ = winners_of(auction, both.program, both.is_integer)
     theirs, winners = winners_of(auction, *printed(auction))
     assert ours == pytest.approx(theirs)
-    assert handed_out(auction, winners) is not None
+    assert distribute_spare_units(auction, winners) is not None
 
 
 @given(CASES)
@@ -80,7 +80,7 @@ def test_units_are_handed_out_in_whole_numbers_exactly_where_bids_fit(case):
     auction = case.auction
     fitting = set(sets_that_fit(auction))
     for places in all_sets(auction):
-        spare = handed_out(auction, places)
+        spare = distribute_spare_units(auction, places)
         assert (spare is not None) == (places in fitting)
         if spare is None:
             continue
@@ -105,14 +105,14 @@ def test_preferences_never_outweigh_priorities_under_alpha_exact(case):
         return priorities, sum(auction.bids[place].preference for place in places)
 
     first, second = max(map(sums, sets_that_fit(auction)))
-    both = merged(auction)
-    _, winners = winners_of(auction, both.program, both.whole)
+    both = build_programme(auction)
+    _, winners = winners_of(auction, both.program, both.is_integer)
     assert sums(winners) == (first, pytest.approx(second))
 
 
 @given(CASES)
 def test_an_answer_starts_whom_the_best_set_of_bids_starts(case):
-    answer = Aucsched(case.terms).answer(case.problem, 1)
+    answer = Aucsched(case.terms).decide(case.problem, 1)
     see_that_starts_fit(case.problem, answer)
     assert set(answer.starts) <= {*case.window}
     if case.auction.bids:
@@ -158,16 +158,16 @@ def test_each_bid_is_of_its_class_and_has_room_for_its_units(case):
         several_ways = len(nodes) < part.units < most[nodes].sum() and part.nodes != part.units
         free_to_spread = several_ways and sum(part.request) == 1 and not case.problem.distinct
         assert (bid.held is None) == free_to_spread
-        contiguous = request.contiguous or (case.terms.bids is BidClasses.CONTIGUOUS and bid.of is not Class.SLURM)
+        contiguous = request.contiguous or (case.terms.bids is BidClasses.CONTIGUOUS and bid.of is not BidClass.SLURM)
         assert is_a_block(nodes) or not contiguous
-        if bid.of is Class.SLURM:
+        if bid.of is BidClass.SLURM:
             continue
         run = runs_of(most)
         begins = nodes[0] == 0 or run[nodes[0] - 1] < 0
         ends = nodes[-1] == len(run) - 1 or run[nodes[-1] + 1] < 0
-        assert is_a_block(nodes) == (bid.of is not Class.C)
-        assert bid.of is Class.C or (begins or ends) == (bid.of is Class.A)
-        assert (len({run[node] for node in nodes}) > 1) == (bid.of is Class.C)
+        assert is_a_block(nodes) == (bid.of is not BidClass.C)
+        assert bid.of is BidClass.C or (begins or ends) == (bid.of is BidClass.A)
+        assert (len({run[node] for node in nodes}) > 1) == (bid.of is BidClass.C)
 
 
 def best_fit(most, part, exact, *, contiguous):
@@ -194,7 +194,7 @@ def best_fit(most, part, exact, *, contiguous):
 
 @given(cases(4, 5, slurm_bids=True))
 def test_slurm_bids_are_its_best_fit_one_job_after_the_other_and_fit_beside_one_another(case):
-    places = [place for place, bid in enumerate(case.auction.bids) if bid.of is Class.SLURM]
+    places = [place for place, bid in enumerate(case.auction.bids) if bid.of is BidClass.SLURM]
     assert fit_together(case.auction, places)
     first = next((case.auction.bids[place] for place in places), None)
     found = {}
@@ -253,7 +253,7 @@ def test_preferences_are_those_of_equation_12(case):
              for part in request.parts}  # fmt: skip
     count = len(nodesets(free, sorted(asked | {(0,) * (free.shape[1] - 1)}))) if case.window else 0
     for bid in case.auction.bids:
-        if bid.of is Class.SLURM:
+        if bid.of is BidClass.SLURM:
             assert bid.preference == 1.0
         elif (bid.job, bid.request) in case.most:
             part = case.part_of(bid)

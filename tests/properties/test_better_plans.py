@@ -10,7 +10,7 @@ import pytest
 from kit.plans_ahead import SECONDS, cost_of_all, drawn, list_schedule
 
 from dardis.dispatch.cp.search_effort import Effort
-from dardis.dispatch.replan.queue_plan import PlanAhead
+from dardis.dispatch.replan.queue_plan import QueuePlan
 from dardis.kernels.job_queue import NUMBER, REQUEST
 from dardis.kernels.list_schedule import PlanBuffers, put_all, write_least
 from dardis.kernels.replan import adopt
@@ -46,12 +46,12 @@ def best_of_orders(ahead: PlanBuffers, free: np.ndarray, places: list[int]) -> f
     return best
 
 
-def see_that_it_fits(plan: PlanAhead, starts: np.ndarray, free: np.ndarray) -> None:
+def see_that_it_fits(plan: QueuePlan, starts: np.ndarray, free: np.ndarray) -> None:
     left = free.copy()
     for place, start in zip(plan.places, starts + NOW, strict=True):
-        end = start + plan.ahead.span[place]
+        end = start + plan.list_schedule.span[place]
         assert end <= SECONDS
-        need = plan.ahead.need[place]
+        need = plan.list_schedule.need[place]
         assert ((left[start:end] >= need) | (need == 0)).all()
         left[start:end] -= need
 
@@ -59,7 +59,7 @@ def see_that_it_fits(plan: PlanAhead, starts: np.ndarray, free: np.ndarray) -> N
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_proven_plan_is_the_best_of_all_orders_and_is_taken(seed):
     ahead, free, rows = planned(seed)
-    plan = PlanAhead.of_ahead(ahead, NOW)
+    plan = QueuePlan.of_list_schedule(ahead, NOW)
     before, never = plan.cost, (ahead.start == FOREVER).tolist()
     assert before == pytest.approx(cost_of_all(ahead, ahead.start.tolist(), NOW))
     best = best_of_orders(ahead, free, plan.places.tolist())
@@ -73,14 +73,14 @@ def test_a_proven_plan_is_the_best_of_all_orders_and_is_taken(seed):
     adopt(ahead, rows, plan.order_by(found.starts), NOW)
     assert ahead.start.tolist() == list_schedule(free, NOW, ahead.need, ahead.span, ahead.order.tolist())
     if never == (ahead.start == FOREVER).tolist():
-        assert PlanAhead.of_ahead(ahead, NOW).cost == pytest.approx(best)
-    assert PlanAhead.of_ahead(ahead, NOW).cost <= before + 1e-9
+        assert QueuePlan.of_list_schedule(ahead, NOW).cost == pytest.approx(best)
+    assert QueuePlan.of_list_schedule(ahead, NOW).cost <= before + 1e-9
 
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_hasty_search_makes_no_plan_worse_and_its_bound_lies_below_the_best(seed):
     ahead, free, _ = planned(seed)
-    plan = PlanAhead.of_ahead(ahead, NOW)
+    plan = QueuePlan.of_list_schedule(ahead, NOW)
     best = best_of_orders(ahead, free, plan.places.tolist())
     one, two = (plan.improve(Effort(first_s=1e-5, longest_s=1e-5, conflicts=1), 3) for _ in range(2))
     assert one.starts is not None

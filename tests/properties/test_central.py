@@ -18,12 +18,12 @@ from kit.replay import placement
 from kit.run import Run
 
 from dardis.dispatch import CENTRAL_SETUPS, CentralSetUp
-from dardis.dispatch.queue_orders import CLOCKED, RULES
+from dardis.dispatch.queue_orders import RULES, TIMED_ORDERS
 from dardis.dispatch.setups import SAME_AS_RULE, Ordering, ProfileCheck
 from dardis.model.choices import EventOrder, Expecting, NodeChoice, OnOff, ProfileRule, UnitsPerNode
 from dardis.wire.effects import Placed
 
-ORDERS = [*sorted(RULES), *sorted(CLOCKED), *sorted(CLOCKED), "most:cores"]
+ORDERS = [*sorted(RULES), *sorted(TIMED_ORDERS), *sorted(TIMED_ORDERS), "most:cores"]
 
 
 @st.composite
@@ -84,7 +84,7 @@ def test_it_is_the_slow_dispatcher(case):
     assert {case.jobs[p].number: (int(schedule.start[p]), placement(schedule, p)) for p in ran} == slow.claims
 
 
-@given(cases(rule=st.sampled_from(sorted(CLOCKED)), ordering=Ordering.STRICT, backfill=OnOff.OFF, wishes=False))
+@given(cases(rule=st.sampled_from(sorted(TIMED_ORDERS)), ordering=Ordering.STRICT, backfill=OnOff.OFF, wishes=False))
 @examples(1)
 def test_whoever_starts_goes_before_all_who_wait(case):
     """With a strict queue: by a number that is worked out of job and time alone."""

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from kit.cp_brute_force import is_open, least, problems, queue_cost, see_that_starts_fit, with_queues
 from kit.effort import examples
 
-from dardis.dispatch.cp.decision_problem import Problem, Waiting
-from dardis.dispatch.cp.eurora_scheduler import Eurora, Means
+from dardis.dispatch.cp.decision_problem import DecisionProblem, WaitingJob
+from dardis.dispatch.cp.eurora_scheduler import Eurora, EuroraLimits
 from dardis.model.job import Job
 from dardis.model.platform import NodeGroup, Platform
 from dardis.model.queues import Queue
@@ -19,7 +19,7 @@ from dardis.model.queues import Queue
 CLOSED = problems().flatmap(with_queues)
 
 
-def see_that_all_start_in_hours(problem: Problem, starts: dict[int, int]) -> None:
+def see_that_all_start_in_hours(problem: DecisionProblem, starts: dict[int, int]) -> None:
     assert sorted(starts) == [*range(len(problem.waiting))]
     assert all(is_open(problem, problem.waiting[job].job, start - problem.now) for job, start in starts.items())
 
@@ -27,7 +27,7 @@ def see_that_all_start_in_hours(problem: Problem, starts: dict[int, int]) -> Non
 @examples(0.7)
 @given(CLOSED)
 def test_what_is_proven_is_what_trying_everything_finds(problem):
-    answer = Eurora(Means(shortcuts=False)).answer(problem, 1)
+    answer = Eurora(EuroraLimits(shortcuts=False)).decide(problem, 1)
     best = least(problem, queue_cost(problem.platform))
     if problem.waiting:
         assert answer.result is not None
@@ -41,7 +41,7 @@ def test_what_is_proven_is_what_trying_everything_finds(problem):
 @given(CLOSED, st.sampled_from([1, 4, 1500]), st.sampled_from([0, 20]))
 def test_an_answer_of_ours_is_improved_and_bounded_whatever_the_model_may_hold(problem, most_places, exchanges):
     """Where only some are in the model, the others follow: nobody is lost, and the bound is one of all."""
-    answer = Eurora(Means(most_places=most_places, exchanges=exchanges, plan_jobs=3)).answer(problem, 1)
+    answer = Eurora(EuroraLimits(most_places=most_places, exchanges=exchanges, plan_jobs=3)).decide(problem, 1)
     best = least(problem, queue_cost(problem.platform))
     assert answer.bound <= best + 1e-9
     assert answer.objective >= best - 1e-9
@@ -59,7 +59,7 @@ def test_within_a_reservation_as_many_run_as_can_and_then_wait_least(problem, en
     problem = replace(problem, platform=replace(problem.platform, ends=over))
     price, delays = 10_000.0, queue_cost(problem.platform)
     best = least(problem, lambda one, start, now: delays(one, start, now) + price * (start + one.duration > over))
-    answer = Eurora(Means(shortcuts=shortcuts)).answer(problem, 1)
+    answer = Eurora(EuroraLimits(shortcuts=shortcuts)).decide(problem, 1)
     starts = [(problem.waiting[place], start) for place, start in answer.starts.items()]
     late = sum(start + one.duration > over for one, start in starts)
     waits = sum(delays(one, start, problem.now) for one, start in starts)
@@ -68,7 +68,7 @@ def test_within_a_reservation_as_many_run_as_can_and_then_wait_least(problem, en
     see_that_starts_fit(problem, answer)
 
 
-def two_nodes(*jobs: tuple[str, int, int, int], stopped: tuple[tuple[int, int], ...] = ()) -> Problem:
+def two_nodes(*jobs: tuple[str, int, int, int], stopped: tuple[tuple[int, int], ...] = ()) -> DecisionProblem:
     """At 10, two nodes of groups a and b; queues `calm` (expected wait 10 s) and `quick` (1 s), the last one stopped.
 
     Jobs are queue, submission, duration and groups; each takes a node.
@@ -76,21 +76,21 @@ def two_nodes(*jobs: tuple[str, int, int, int], stopped: tuple[tuple[int, int], 
     queues = (Queue("calm", expected_wait_s=10), Queue("quick", expected_wait_s=1, stopped=stopped))
     platform = Platform("two", (NodeGroup("a", 1, {"cores": 2}), NodeGroup("b", 1, {"cores": 2})), queues=queues)
     waiting = tuple(
-        Waiting(Job(number, submit, submit, None, duration, 1, (2,), groups, queue), duration)
+        WaitingJob(Job(number, submit, submit, None, duration, 1, (2,), groups, queue), duration)
         for number, (queue, submit, duration, groups) in enumerate(jobs)
     )
-    return Problem(platform, 10, (), waiting, keeps_hours=True)
+    return DecisionProblem(platform, 10, (), waiting, keeps_hours=True)
 
 
 def test_a_queue_that_is_halved_after_failures_is_whole_again_after_a_success():
     """A model that may hold nothing is too large; then one of half of the queue, the first who came, is asked."""
     jobs = [("calm", place, 4, 1) for place in range(4)]
-    model = Eurora(Means(most_places=2, shortcuts=False))
-    counts = [len(model.answer(two_nodes(*jobs), 1).starts) for _ in range(4)]
+    model = Eurora(EuroraLimits(most_places=2, shortcuts=False))
+    counts = [len(model.decide(two_nodes(*jobs), 1).starts) for _ in range(4)]
     assert counts == [0, 2, 0, 2]
 
 
 def test_a_model_that_could_hold_not_even_the_first_is_too_large():
     jobs = [("calm", place, 4 + place, 3) for place in range(4)]
-    told = [Eurora(Means(most_places=most)).answer(two_nodes(*jobs), 1).too_large for most in (1, 2)]
+    told = [Eurora(EuroraLimits(most_places=most)).decide(two_nodes(*jobs), 1).too_large for most in (1, 2)]
     assert told == [True, False]

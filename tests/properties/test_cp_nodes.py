@@ -35,12 +35,12 @@ from kit.cp_brute_force import (
 from kit.effort import examples
 
 from dardis.dispatch.cp import objectives
-from dardis.dispatch.cp.decision_problem import Answer, Blocked, Model, Problem, Waiting
+from dardis.dispatch.cp.decision_problem import BlockedCapacity, Decision, DecisionModel, DecisionProblem, WaitingJob
 from dardis.dispatch.cp.eurora_scheduler import Eurora
-from dardis.dispatch.cp.eurora_scheduler import Means as MeansOfEurora
-from dardis.dispatch.cp.first_answer import Machine, Plan, Work, least_end
-from dardis.dispatch.cp.node_model import Task, build
-from dardis.dispatch.cp.pcp_nodes import Aim, Means, Pcp14, Pcp19
+from dardis.dispatch.cp.eurora_scheduler import EuroraLimits as MeansOfEurora
+from dardis.dispatch.cp.first_answer import JobWork, NodePlan, ProblemMachine, least_end
+from dardis.dispatch.cp.node_model import Subproblem, build
+from dardis.dispatch.cp.pcp_nodes import Aim, NodeModelLimits, Pcp14, Pcp19
 from dardis.dispatch.cp.search_effort import Effort, search
 from dardis.model.job import FOREVER
 
@@ -53,12 +53,12 @@ LEAST = {
 }
 
 
-def where_of(plan: Plan, job: int) -> tuple[tuple[int, int], ...]:
+def where_of(plan: NodePlan, job: int) -> tuple[tuple[int, int], ...]:
     ((nodes, units),) = plan.where[job][1]
     return tuple(zip(nodes.tolist(), units.tolist(), strict=True))
 
 
-def see_that_it_fits(problem: Problem, plan: Plan) -> None:
+def see_that_it_fits(problem: DecisionProblem, plan: NodePlan) -> None:
     """All jobs are run as they ask to be, and beside one another."""
     free = empty_floor(problem, seconds_of(problem))
     for waiting, start, (taken, parts) in zip(problem.waiting, plan.starts.tolist(), plan.where, strict=True):
@@ -76,7 +76,7 @@ def see_that_it_fits(problem: Problem, plan: Plan) -> None:
     assert (free >= 0).all()
 
 
-def could_begin(problem: Problem, free: np.ndarray, waiting: Waiting, start: int) -> bool:
+def could_begin(problem: DecisionProblem, free: np.ndarray, waiting: WaitingJob, start: int) -> bool:
     """Whether each part of one of its requests finds nodes then, the others away."""
     return is_open(problem, waiting.job, start) and any(
         all(
@@ -98,7 +98,7 @@ ANY_PROBLEM = problems(most_jobs=5) | problems(most_jobs=5).flatmap(with_queues)
 def test_the_first_answer_starts_all_who_fit_and_nobody_else(problem, chance):
     order = list(range(len(problem.waiting)))
     chance.shuffle(order)
-    plan = Machine(problem, problem.waiting).place(order)
+    plan = ProblemMachine(problem, problem.waiting).start_or_postpone(order)
     assert plan is not None
     see_that_it_fits(problem, plan)
     assert sorted(plan.order) == sorted(order)
@@ -120,7 +120,7 @@ def test_the_first_answer_starts_all_who_fit_and_nobody_else(problem, chance):
 def test_a_list_schedule_starts_each_as_early_as_it_can_beside_those_before_it(problem, chance):
     order = list(range(len(problem.waiting)))
     chance.shuffle(order)
-    plan = Machine(problem, problem.waiting).put(order)
+    plan = ProblemMachine(problem, problem.waiting).start_in_turn(order)
     assert plan is not None
     see_that_it_fits(problem, plan)
     assert [*plan.order] == order
@@ -131,7 +131,7 @@ def test_a_list_schedule_starts_each_as_early_as_it_can_beside_those_before_it(p
         put(free, waiting.job, where_of(plan, job), start, waiting.duration)
 
 
-def see_to_best(answer: Answer, best: float, *, always_proven: bool) -> None:
+def see_to_best(answer: Decision, best: float, *, always_proven: bool) -> None:
     assert answer.bound <= best + 1e-9
     assert answer.objective >= best - 1e-9
     if always_proven or (answer.result is not None and answer.result.proven):
@@ -144,7 +144,9 @@ def see_to_best(answer: Answer, best: float, *, always_proven: bool) -> None:
 @examples(1)
 @given(problems() | SHAPED, st.booleans(), st.sampled_from(Aim))
 def test_pcp14_proves_what_trying_everything_finds(problem, shortcuts, aim):
-    answer = Pcp14(aim, composite=False, means=Means(Effort(), shortcuts=shortcuts)).answer(problem, 1)
+    answer = Pcp14(aim, composite=False, search_limits=NodeModelLimits(Effort(), shortcuts=shortcuts)).decide(
+        problem, 1
+    )
     see_to_best(answer, LEAST[aim](problem), always_proven=not shortcuts and bool(problem.waiting))
     see_that_starts_fit(problem, answer)
 
@@ -154,12 +156,12 @@ def test_pcp14_proves_what_trying_everything_finds(problem, shortcuts, aim):
 def test_pcp19_proves_what_trying_everything_finds(problem, shortcuts, version):
     """Of those who could start now, but in version 0."""
     free = empty_floor(problem, seconds_of(problem))
-    means = Means(Effort(), shortcuts=shortcuts)
+    means = NodeModelLimits(Effort(), shortcuts=shortcuts)
     if version == 0:
-        answer, rest, cost = Pcp19(0, means).answer(problem, 1), problem, tardiness_cost
+        answer, rest, cost = Pcp19(0, means).decide(problem, 1), problem, tardiness_cost
     else:
         could = [job for job, waiting in enumerate(problem.waiting) if could_begin(problem, free, waiting, 0)]
-        answer, cost = Pcp19(means=means).answer(problem, 1), slowdown_cost
+        answer, cost = Pcp19(search_limits=means).decide(problem, 1), slowdown_cost
         assert sorted(answer.starts) == could
         rest = replace(problem, waiting=tuple(problem.waiting[job] for job in could))
     see_to_best(answer, least(rest, cost), always_proven=not shortcuts and bool(rest.waiting))
@@ -170,7 +172,7 @@ def test_pcp19_proves_what_trying_everything_finds(problem, shortcuts, version):
 @given(problems() | SHAPED, st.sampled_from(Aim), st.booleans())
 def test_the_fluid_bound_lies_below_the_best(problem, aim, known):
     """Of every aim, whether or not it is known when jobs could start alone."""
-    task = Task(problem, tuple(range(len(problem.waiting))), problem.running, problem.horizon - problem.now)
+    task = Subproblem(problem, tuple(range(len(problem.waiting))), problem.running, problem.horizon - problem.now)
     first = task.machine().earliest() if known else np.zeros(len(task.jobs), dtype=np.int64)
     assert (first < FOREVER).all()
     assert task.least(Pcp14._objective(aim, task), first) <= LEAST[aim](problem) + 1e-9
@@ -182,7 +184,7 @@ def test_the_fluid_bound_lies_below_the_best(problem, aim, known):
 @given(CLOSED, st.booleans())
 def test_the_eurora_scheduler_proves_what_trying_everything_finds(problem, shortcuts):
     """T equation 4.7: all parts start together."""
-    answer = Eurora(MeansOfEurora(shortcuts=shortcuts)).answer(problem, 1)
+    answer = Eurora(MeansOfEurora(shortcuts=shortcuts)).decide(problem, 1)
     best = Search(problem, queue_cost(problem.platform), lambda a, b: a + b).run()
     assert sorted(answer.starts) == [*range(len(problem.waiting))]
     assert answer.bound <= best + 1e-9
@@ -197,7 +199,7 @@ def test_the_eurora_scheduler_proves_what_trying_everything_finds(problem, short
 def test_whom_the_nodes_that_are_left_never_hold_is_left_out_and_the_others_are_planned(problem, data, shortcuts, name):
     """A node has failed, and others may have less for ever; whoever of one part could still run is there."""
     node = data.draw(st.integers(0, problem.platform.node_count - 1))
-    failed = Blocked(node, problem.now - 1, FOREVER, tuple(problem.platform.capacity[node].tolist()))
+    failed = BlockedCapacity(node, problem.now - 1, FOREVER, tuple(problem.platform.capacity[node].tolist()))
     blocked = (*(block for block in problem.blocked if block.node != node), failed)
     problem = replace(problem, blocked=blocked, running=tuple(one for one in problem.running if node not in one.nodes))
     left = problem.platform.capacity[:, :, None].copy()
@@ -206,10 +208,12 @@ def test_whom_the_nodes_that_are_left_never_hold_is_left_out_and_the_others_are_
     if name == "pcp14":
         problem = replace(problem, keeps_hours=False)
         cost = tardiness_cost
-        answer = Pcp14(Aim.TARDINESS, composite=False, means=Means(Effort(), shortcuts=shortcuts)).answer(problem, 1)
+        answer = Pcp14(
+            Aim.TARDINESS, composite=False, search_limits=NodeModelLimits(Effort(), shortcuts=shortcuts)
+        ).decide(problem, 1)
     else:
         cost = queue_cost(problem.platform)
-        answer = Eurora(MeansOfEurora(shortcuts=shortcuts)).answer(problem, 1)
+        answer = Eurora(MeansOfEurora(shortcuts=shortcuts)).decide(problem, 1)
     assert could >= answer.starts.keys()
     for job in could.difference(answer.starts):  # orders of parts are tried as on the whole machine
         assert all(len(request.parts) > 1 for _, request in problem.waiting[job].requests)
@@ -223,8 +227,8 @@ def test_whom_the_nodes_that_are_left_never_hold_is_left_out_and_the_others_are_
 
 @examples(0.5)
 @given(problems(most_jobs=5), st.sampled_from([Pcp14(), Pcp14(Aim.LATE), *(Pcp19(version) for version in range(4))]))
-def test_the_same_again_and_never_worse_than_the_first(problem, model: Model):
-    one, two = model.answer(problem, 3), model.answer(problem, 3)
+def test_the_same_again_and_never_worse_than_the_first(problem, model: DecisionModel):
+    one, two = model.decide(problem, 3), model.decide(problem, 3)
     assert one.starts == two.starts
     assert (one.objective, one.bound, one.deterministic_s) == (two.objective, two.bound, two.deterministic_s)
     see_that_starts_fit(problem, one)
@@ -235,11 +239,11 @@ def test_the_same_again_and_never_worse_than_the_first(problem, model: Model):
 def test_what_the_solver_finds_fits_on_nodes_and_takes_a_whole_hint(problem, hinted):
     by_arrival = sorted(problem.waiting, key=lambda waiting: (waiting.job.submit, waiting.job.number))
     problem = replace(problem, waiting=tuple(by_arrival))
-    task = Task(problem, tuple(range(len(by_arrival))), problem.running, problem.horizon - problem.now)
+    task = Subproblem(problem, tuple(range(len(by_arrival))), problem.running, problem.horizon - problem.now)
     objective = objectives.slowdown(task.jobs, problem.now)
-    hint = task.machine().place(range(len(task.jobs)))
+    hint = task.machine().start_or_postpone(range(len(task.jobs)))
     assert hint is not None
-    shares = task.shares(1000)
+    shares = task.node_candidates(1000)
     assert shares is not None
     built = build(task, shares, objective, (), np.zeros(len(task.jobs), np.int64), hint if hinted else None)
     proto = built.model.proto
@@ -260,4 +264,4 @@ def test_what_the_solver_finds_fits_on_nodes_and_takes_a_whole_hint(problem, hin
 def test_fluid_bound_of_work_that_ends_as_a_closed_span_begins():
     """One core is free from 5 s on, less 8 to 9 s: three seconds of work are done at 8 s, not at 9 s."""
     time, free = np.array([0, 5, 8, 9]), np.array([[0], [1], [0], [1]])
-    assert least_end(Work(np.array([3]), np.array([[1]]), time, free)) == 8
+    assert least_end(JobWork(np.array([3]), np.array([[1]]), time, free)) == 8

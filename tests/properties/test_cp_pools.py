@@ -12,33 +12,33 @@ from kit.cp_brute_force import Search, empty_floor, expected_wait, least, plus, 
 from kit.effort import examples
 
 from dardis.dispatch.cp import objectives
-from dardis.dispatch.cp.decision_problem import Blocked, Problem, Running, Waiting
-from dardis.dispatch.cp.first_answer import Work
+from dardis.dispatch.cp.decision_problem import BlockedCapacity, DecisionProblem, RunningJob, WaitingJob
+from dardis.dispatch.cp.first_answer import JobWork
 from dardis.dispatch.cp.pools import Hcp19
 from dardis.model.job import Job
 from dardis.model.platform import NodeGroup, Platform
 from dardis.solver.result import SolverStatus
 
 
-def merged(problem: Problem) -> Problem:
+def merged(problem: DecisionProblem) -> DecisionProblem:
     """The same on one node that has what all nodes have."""
     platform = problem.platform
     kinds, sums = platform.kinds, platform.capacity.sum(axis=0).tolist()
     one = Platform("one", (NodeGroup("n", 1, dict(zip(kinds, sums, strict=True))),))
     running = tuple(replace(job, nodes=np.array([0]), units=np.array([job.job.units])) for job in problem.running)
     waiting = tuple(replace(job, job=replace(job.job, groups=1)) for job in problem.waiting)
-    blocked = tuple(Blocked(0, block.start, block.end, block.amounts) for block in problem.blocked)
+    blocked = tuple(BlockedCapacity(0, block.start, block.end, block.amounts) for block in problem.blocked)
     return replace(problem, platform=one, running=running, waiting=waiting, blocked=blocked, distinct=False)
 
 
-def that_sums_hold(problem: Problem) -> Problem:
+def that_sums_hold(problem: DecisionProblem) -> DecisionProblem:
     """Without those who ask for more than is free now; what is free is never below 0, whatever is blocked."""
     free = empty_floor(problem, seconds_of(problem))[0, :, 0]
     fits = [job for job in problem.waiting if (np.array(job.job.request) * job.job.units <= free).all()]
     return replace(problem, waiting=tuple(fits))
 
 
-def see_that_starts_fit(problem: Problem, starts: dict[int, int]) -> None:
+def see_that_starts_fit(problem: DecisionProblem, starts: dict[int, int]) -> None:
     """See that they fit what is free on all nodes together: what one lacks is nothing that another has."""
     free = empty_floor(problem, seconds_of(problem) + 100).sum(axis=0)
     for place, start in starts.items():
@@ -57,7 +57,7 @@ def waiting_cost(most: int):
 @given(problems(most_jobs=5, most_nodes=2), st.booleans())
 def test_hcp19_proves_what_trying_everything_finds(problem, shortcuts):
     one = merged(problem)
-    answer = Hcp19(shortcuts=shortcuts).answer(one, 1)
+    answer = Hcp19(shortcuts=shortcuts).decide(one, 1)
     rest = that_sums_hold(one)
     assert {one.waiting[place].job.number for place in answer.starts} == {job.job.number for job in rest.waiting}
     best = least(rest, slowdown_cost)
@@ -75,7 +75,7 @@ def test_versions_1_and_2_prove_the_least_weighted_wait(problem, version):
     one = merged(problem)
     rest = that_sums_hold(one)
     most = max((expected_wait(job.job) for job in rest.waiting), default=1)
-    answer = Hcp19(version).answer(one, 1)
+    answer = Hcp19(version).decide(one, 1)
     best = Search(rest, waiting_cost(most), plus).run()
     assert answer.objective == pytest.approx(best)
     assert answer.bound == pytest.approx(best)
@@ -92,27 +92,27 @@ def test_the_fluid_bound_lies_below_the_best(problem):
     free = empty_floor(one, seconds_of(one))[0]
     duration = np.array([job.duration for job in one.waiting], dtype=np.int64)
     at_once = np.zeros(len(one.waiting), dtype=np.int64)
-    work = Work(duration, need, np.arange(free.shape[1]), free.T)
+    work = JobWork(duration, need, np.arange(free.shape[1]), free.T)
     assert objective.value(at_once) <= objective.least(at_once, work) <= least(one, slowdown_cost) + 1e-6
 
 
-def outrun() -> Problem:
+def outrun() -> DecisionProblem:
     """Somebody was to end at 5, and still runs at 10 on both cores; another waits for one."""
     platform = Platform("one", (NodeGroup("n", 1, {"cores": 2}),))
     held = Job(1, 0, 0, 50, 100, 1, (1,), 1)
     waits = Job(2, 8, 8, 50, 3, 1, (1,), 1)
-    running = Running(held, 11, 5, np.array([0]), np.array([1]))
-    return Problem(platform, 10, (running,), (Waiting(waits, 3), Waiting(replace(waits, number=3), 3)))
+    running = RunningJob(held, 11, 5, np.array([0]), np.array([1]))
+    return DecisionProblem(platform, 10, (running,), (WaitingJob(waits, 3), WaitingJob(replace(waits, number=3), 3)))
 
 
 def test_before_version_2_a_job_that_outruns_holds_nothing_and_shortens_the_horizon():
     problem = outrun()
     # Both fit beside a job that holds nothing; the horizon is 10 - 5 + 6 s.
-    assert set(Hcp19(1).answer(problem, 1).starts.values()) == {10}
+    assert set(Hcp19(1).decide(problem, 1).starts.values()) == {10}
     # One core is free now, the other after a second.
-    assert sorted(Hcp19(2).answer(problem, 1).starts.values()) == [10, 11]
+    assert sorted(Hcp19(2).decide(problem, 1).starts.values()) == [10, 11]
     long_ago = replace(problem, running=(replace(problem.running[0], foreseen=-50),))
-    answer = Hcp19(1).answer(long_ago, 1)
+    answer = Hcp19(1).decide(long_ago, 1)
     assert answer.starts == {}
     assert answer.result is not None
     assert answer.result.status is SolverStatus.INFEASIBLE
@@ -123,9 +123,9 @@ def test_version_0_fixes_the_others_to_the_end_where_they_may_be_too_many():
     waits = problem.waiting[0]
     many = tuple(replace(waits, job=replace(waits.job, number=number)) for number in range(2, 8))
     # Five on two cores at once, at the horizon's end.
-    none = Hcp19(0, jobs=1).answer(replace(problem, waiting=many), 1)
+    none = Hcp19(0, jobs=1).decide(replace(problem, waiting=many), 1)
     assert none.starts == {}
     assert none.result is not None
     assert none.result.status is SolverStatus.INFEASIBLE
-    assert list(Hcp19(0, jobs=1).answer(replace(problem, waiting=many[:3]), 1).starts) == [0]
-    assert Hcp19(1, jobs=1).answer(replace(problem, waiting=many), 1).starts == {0: 10}
+    assert list(Hcp19(0, jobs=1).decide(replace(problem, waiting=many[:3]), 1).starts) == [0]
+    assert Hcp19(1, jobs=1).decide(replace(problem, waiting=many), 1).starts == {0: 10}

@@ -5,8 +5,8 @@ import pytest
 from kit import positions_reference as reference
 from kit.position_problems import random_problem
 
-from dardis.dispatch.cp.decision_problem import Answer, Problem
-from dardis.dispatch.cp.positions.fixed_boxes import Taken, first_positions
+from dardis.dispatch.cp.decision_problem import Decision, DecisionProblem
+from dardis.dispatch.cp.positions.fixed_boxes import FixedBoxes, first_positions
 from dardis.dispatch.cp.positions.lines import first_plan
 from dardis.dispatch.cp.positions.pcp20 import Pcp20
 from dardis.dispatch.cp.search_effort import Effort
@@ -15,16 +15,16 @@ PATIENT = Effort(first_s=30.0, longest_s=30.0)
 SEEDS = range(120)
 
 
-def models(problem: Problem) -> list[int]:
+def models(problem: DecisionProblem) -> list[int]:
     return [place for place in range(len(problem.waiting)) if reference.fits_now(problem, place)]
 
 
-def value(problem: Problem, starts: dict[int, int]) -> float:
+def value(problem: DecisionProblem, starts: dict[int, int]) -> float:
     jobs = problem.waiting
     return sum((s - jobs[p].job.submit + jobs[p].duration) / jobs[p].duration for p, s in starts.items())
 
 
-def assert_placed(problem: Problem, answer: Answer) -> None:
+def assert_placed(problem: DecisionProblem, answer: Decision) -> None:
     """Who starts now is on free positions of his own, within the nodes that he is said to be on."""
     table, base = reference.dense(problem), first_positions(problem.platform)
     begin = {place for place, start in answer.starts.items() if start == problem.now}
@@ -57,7 +57,7 @@ def test_proven_optima_are_those_of_looking_at_all_positions(seed):
     places = models(problem)
     best = reference.best(problem, places)
     for shortcuts in (True, False):
-        answer = Pcp20(PATIENT, shortcuts=shortcuts).answer(problem, 1)
+        answer = Pcp20(PATIENT, shortcuts=shortcuts).decide(problem, 1)
         assert sorted(answer.starts) == places
         assert answer.objective == pytest.approx(best)
         assert answer.bound == pytest.approx(best)
@@ -70,7 +70,7 @@ def test_proven_optima_are_those_of_looking_at_all_positions(seed):
 @pytest.mark.parametrize("seed", SEEDS)
 def test_the_kernels_plan_is_that_of_going_from_second_to_second(seed):
     problem = random_problem(seed, most_jobs=6)
-    plan = first_plan(problem, Taken.of_problem(problem))
+    plan = first_plan(problem, FixedBoxes.of_problem(problem))
     found = {
         place: (placed.start, list(zip(placed.nodes.tolist(), map(tuple, placed.offsets.tolist()), strict=True)))
         for place, placed in plan.items()
@@ -81,10 +81,10 @@ def test_the_kernels_plan_is_that_of_going_from_second_to_second(seed):
 @pytest.mark.parametrize("seed", SEEDS)
 def test_bounds_lie_below_and_answers_are_no_worse_than_the_kernels(seed):
     problem = random_problem(seed)
-    plan = first_plan(problem, Taken.of_problem(problem))
+    plan = first_plan(problem, FixedBoxes.of_problem(problem))
     ours = value(problem, {place: problem.now + placed.start for place, placed in plan.items()})
     best = reference.best(problem, list(plan))
-    answer = Pcp20(Effort(first_s=1e-4, longest_s=1e-4, conflicts=1)).answer(problem, 1)
+    answer = Pcp20(Effort(first_s=1e-4, longest_s=1e-4, conflicts=1)).decide(problem, 1)
     assert answer.bound <= best + 1e-9
     assert best - 1e-9 <= answer.objective <= ours + 1e-9
 
@@ -94,7 +94,7 @@ def test_the_fluid_bound_lies_below_the_best_and_often_above_starting_all_now():
     above = 0
     for seed in SEEDS:
         problem = random_problem(seed)
-        answer = Pcp20(most_boxes=0).answer(problem, 1)
+        answer = Pcp20(most_boxes=0).decide(problem, 1)
         places = models(problem)
         at_once = value(problem, dict.fromkeys(places, problem.now))
         assert at_once - 1e-9 <= answer.bound <= reference.best(problem, places) + 1e-9

@@ -18,7 +18,7 @@ from kit.replay import never_above, placement, rejected_that_could_run
 
 from dardis.kernels import job_table, placer
 from dardis.model.choices import EventOrder, NodeChoice, ProfileRule, UnitsPerNode
-from dardis.model.job import Actual
+from dardis.model.job import ActualJob
 from dardis.model.platform import NodeGroup, Platform
 from dardis.model.target import DesiredProfile
 from dardis.task_manager import LATE_SETUPS, LateSetUp
@@ -34,7 +34,7 @@ class Case:
     """What a run is made of."""
 
     platform: Platform
-    jobs: list[Actual]
+    jobs: list[ActualJob]
     setup: LateSetUp
     desired: DesiredProfile | None
 

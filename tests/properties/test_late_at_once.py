@@ -55,7 +55,7 @@ def test_it_is_so_whatever_happens_at_a_site(case):
     """Nodes fail, queues stop, jobs are changed; events one by one go by messages in any case."""
     case.order = EventOrder.BATCHED
     called = case.play("dardis-late")
-    with patch.object(Cluster, "called_pool", new_callable=PropertyMock, return_value=None):
+    with patch.object(Cluster, "direct_pool", new_callable=PropertyMock, return_value=None):
         told = case.play("dardis-late")
     assert called.schedule.digest() == told.schedule.digest()
     assert called.recorder.reasons == told.recorder.reasons

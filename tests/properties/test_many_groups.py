@@ -18,18 +18,18 @@ from kit.run import simulate
 from dardis.config.platform_record import platform_from_dict
 from dardis.kernels import fitting as node_sets
 from dardis.model.errors import InputError
-from dardis.model.job import Actual
+from dardis.model.job import ActualJob
 from dardis.model.node_sets import MAX_DIRECT, NodeSets, bits_of
 from dardis.model.platform import NodeGroup, Platform, platform_to_dict
 from dardis.model.schedule import Schedule
 from dardis.task_manager import LATE_SETUPS, SETUPS
 from dardis.task_manager.setups import BackfillScope
 
-Runs = Callable[[Platform, Sequence[Actual]], Schedule]
+Runs = Callable[[Platform, Sequence[ActualJob]], Schedule]
 
 
 def _distributed(name: str, sample: int = 0, **settings: object) -> Runs:
-    def run(platform: Platform, listed: Sequence[Actual]) -> Schedule:
+    def run(platform: Platform, listed: Sequence[ActualJob]) -> Schedule:
         setup, cuts = replace(SETUPS[name], **settings), [1][: platform.node_count - 1]
         return simulate(platform, listed, setup, cuts=cuts, sample=sample).schedule
 
@@ -54,7 +54,7 @@ RUNS: dict[str, Runs] = {
 }
 
 
-def widened(platform: Platform, listed: Sequence[Actual]) -> Platform:
+def widened(platform: Platform, listed: Sequence[ActualJob]) -> Platform:
     """The machine with a hundred groups more, which no job may use, and a partition for each set of its jobs."""
     more = tuple(NodeGroup(f"more{place}-", 1, dict(platform.groups[0].resources)) for place in range(100))
     groups = (*platform.groups, *more)

@@ -14,7 +14,7 @@ from kit.machine import platforms, requests
 from dardis.kernels.free_capacity_index import NO_CHANGES, NO_INDEX
 from dardis.model import offer_rows
 from dardis.model.choices import NodeChoice
-from dardis.model.local_queries import Seek, Sought
+from dardis.model.local_queries import SeekQuery, SeekResponse
 from dardis.model.platform import NodeGroup, Platform
 from dardis.node_manager import NodePool
 from dardis.node_manager.pool_buffers import MOST_SIZES, FreeCapacityIndexes
@@ -36,10 +36,10 @@ class Pair:
     def seek(
         self, request: tuple[int, ...], units: int, walltime: int, now: int, *, groups: int = 1,
         first: int | None = None, choice: NodeChoice = NodeChoice.BEST_FIT, distinct: bool = False,
-    ) -> Sought:  # fmt: skip
+    ) -> SeekResponse:  # fmt: skip
         """Let both find and reserve the job's start, and see that they agree."""
         self.job += 1
-        seek = Seek(
+        seek = SeekQuery(
             self.job, 1, now if first is None else first, max(walltime, 60), walltime, units, groups,
             np.array(request, dtype=np.int64), offer_rows.NODE_CHOICES[choice], distinct,
         )  # fmt: skip
@@ -77,7 +77,7 @@ def test_it_finds_what_asking_all_finds(data):
             event("now" if found.start == now else "later")
 
 
-def busy(pair: Pair, count: int, seed: int, sizes: int, most_units: int) -> Iterator[tuple[int, Sought]]:
+def busy(pair: Pair, count: int, seed: int, sizes: int, most_units: int) -> Iterator[tuple[int, SeekResponse]]:
     """Many jobs of a few sizes; each third ends early."""
     draws, now, ends = np.random.default_rng(seed), 0, []
     for _ in range(count):

@@ -12,7 +12,7 @@ from kit.threads import on_ranks
 
 from dardis.metrics.audit import audit
 from dardis.model.choices import OnOff, ProfileRule
-from dardis.model.job import Actual
+from dardis.model.job import ActualJob
 from dardis.model.platform import NodeGroup, Platform
 from dardis.model.schedule import Schedule
 from dardis.node_manager import NodePool
@@ -29,7 +29,7 @@ class Case:
     """Jobs that run as long as they say, since early ends are not told in waves."""
 
     platform: Platform
-    jobs: list[Actual]
+    jobs: list[ActualJob]
     setup: SetUp
     sample: int
     managers: int

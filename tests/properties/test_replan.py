@@ -16,7 +16,7 @@ from kit.pool_reference import PoolJobs
 from kit.replan_reference import SlowReplan
 
 from dardis.dispatch import REPLAN_SETUPS
-from dardis.dispatch.replan.setups import ReplanSetUp, Weights
+from dardis.dispatch.replan.setups import PlanWeights, ReplanSetUp
 from dardis.dispatch.setups import ProfileCheck
 from dardis.model.choices import EventOrder, Expecting, NodeChoice, OnOff, ProfileRule, UnitsPerNode
 from dardis.model.platform import NodeGroup, Platform
@@ -28,7 +28,7 @@ def setups(draw, **fixed) -> ReplanSetUp:
     setup = ReplanSetUp(
         plan_jobs=draw(st.sampled_from((1, 2, 4, 100))),
         exchanges=draw(st.sampled_from((0, 3, 40))),
-        weights=draw(st.sampled_from(Weights)),
+        weights=draw(st.sampled_from(PlanWeights)),
         solver=draw(st.sampled_from((OnOff.OFF, OnOff.OFF, OnOff.ON))),
         conflicts=10,
         profile=draw(st.sampled_from(ProfileRule)),
@@ -80,13 +80,13 @@ def pools(draw) -> tuple[PoolJobs, int]:
     return PoolJobs([scale * s for s in submit], [scale * r for r in runtime], estimate, width), cores
 
 
-@given(pools(), st.sampled_from((1, 3, 100)), st.sampled_from(Weights))
+@given(pools(), st.sampled_from((1, 3, 100)), st.sampled_from(PlanWeights))
 @examples(3)
 def test_on_one_node_without_exchanges_it_is_the_slow_one(pool, plan_jobs, weights):
     """Weights, the order of the last plan, the list schedule, and who starts by it."""
     made, cores = pool
     setup = replace(REPLAN_SETUPS["replan"], plan_jobs=plan_jobs, exchanges=0, weights=weights)
-    slow = SlowReplan(made, cores, plan_jobs, short_first=weights is Weights.SHORT)
+    slow = SlowReplan(made, cores, plan_jobs, short_first=weights is PlanWeights.SHORT)
     assert starts_on_one_node(made, cores, setup) == slow.starts
 
 

@@ -12,14 +12,14 @@ from kit.effort import examples
 from kit.machine import jobs, platforms, with_reservations
 
 from dardis.metrics.audit import audit
-from dardis.model.job import Actual
-from dardis.model.node_layout import lay_out
+from dardis.model.job import ActualJob
+from dardis.model.node_layout import make_layout
 from dardis.model.platform import NodeGroup, Platform
 from dardis.model.queues import Queue, Reservation
 from dardis.model.schedule import Schedule
 from dardis.model.target import Target
 from dardis.registry import find_dispatcher
-from dardis.runs.play import Played, play
+from dardis.runs.play import SimulatedRun, play
 
 DISTRIBUTED = ("dardis-throughput", "dardis-profile", "dardis-balance", "dardis-late")
 CENTRAL = (
@@ -27,7 +27,7 @@ CENTRAL = (
     "portfolio",
 )  # fmt: skip
 WINDOW_S = 1000
-Case = tuple[Platform, list[Actual]]
+Case = tuple[Platform, list[ActualJob]]
 
 
 @st.composite
@@ -39,7 +39,7 @@ def reserved(draw) -> Case:
     return site, [replace(job, asked=replace(job.asked, latest=job.earliest + WINDOW_S)) for job in listed]
 
 
-def played(case: Case, name: str) -> Played:
+def played(case: Case, name: str) -> SimulatedRun:
     settings = ("composite=off",) if name == "pcp14" else ()
     return play(*case, find_dispatcher(name, settings), Target(), 1)
 
@@ -64,10 +64,10 @@ def see_reservations(schedule: Schedule, site: Platform) -> None:
                         inside[mine.name, second, node, kind] += count * amount
     for (name, second, node, kind), amount in inside.items():
         one = next(one for one in site.reservations if one.name == name)
-        assert amount <= one.kept(site.capacity, site.kinds)[node, kind], (name, second, node)
+        assert amount <= one.reserved_amounts(site.capacity, site.kinds)[node, kind], (name, second, node)
     for (second, node, kind), amount in outside.items():
         kept = sum(
-            int(one.kept(site.capacity, site.kinds)[node, kind])
+            int(one.reserved_amounts(site.capacity, site.kinds)[node, kind])
             for one in site.reservations
             if any(start <= second < end for start, end in one.spans)
         )
@@ -111,8 +111,8 @@ def test_who_is_alone_in_a_reservation_runs_if_it_holds_him(case, name, data):
 def test_there_and_back(case):
     site, _ = case
     schedule = played(case, "easy").schedule
-    laid_out = lay_out(site)
-    assert laid_out.on_own_nodes(laid_out.on_stand_ins(schedule)).digest() == schedule.digest()
+    laid_out = make_layout(site)
+    assert laid_out.to_own_nodes(laid_out.to_reserved_nodes(schedule)).digest() == schedule.digest()
 
 
 SITE = Platform(
@@ -121,7 +121,7 @@ SITE = Platform(
 )  # fmt: skip
 
 
-def ask(number: int, queue: str, *, walltime: int = 50, units: int = 1, cores: int = 2, submit: int = 0) -> Actual:
+def ask(number: int, queue: str, *, walltime: int = 50, units: int = 1, cores: int = 2, submit: int = 0) -> ActualJob:
     groups = 0b10 if queue == "r" else 0b1
     return actual(number, submit, submit, None, walltime, units, (cores,), groups, queue, "ann", runtime=walltime)
 
@@ -182,7 +182,7 @@ def test_by_hand():
 def test_who_waits_for_a_reservation_hinders_nobody_else(case, name):
     """A second dispatcher, on what the reservations leave, decides the same on the others."""
     site, listed = case
-    laid_out = lay_out(site).machine
+    laid_out = make_layout(site).machine
     own = len(site.groups)
     windows = tuple(window for window in laid_out.maintenance if window.nodes[0] < site.node_count)
     alone = replace(site, reservations=(), queues=(), maintenance=windows)

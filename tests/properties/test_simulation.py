@@ -23,7 +23,7 @@ from dardis.config.settings import with_settings
 from dardis.metrics.audit import audit
 from dardis.model import offer_rows
 from dardis.model.choices import EventOrder, NodeChoice, OnOff, ProfileRule, UnitsPerNode
-from dardis.model.job import Actual
+from dardis.model.job import ActualJob
 from dardis.model.platform import Platform
 from dardis.model.schedule import Schedule
 from dardis.model.target import DesiredProfile
@@ -45,7 +45,7 @@ class Case:
     """What a run is made of."""
 
     platform: Platform
-    jobs: list[Actual]
+    jobs: list[ActualJob]
     setup: SetUp
     desired: DesiredProfile | None
     sample: int = 0

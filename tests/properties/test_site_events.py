@@ -13,19 +13,19 @@ from kit.effort import examples
 from kit.site_events import LAST, WINDOW_S, Case, ask, stopped_crowds, stories
 
 from dardis.config.queue_fields import check_reservations, places_of
-from dardis.dispatch.cp.decision_problem import Problem
+from dardis.dispatch.cp.decision_problem import DecisionProblem
 from dardis.dispatch.cp.instance import read_instance
 from dardis.model.addresses import JobId, all_hosts
 from dardis.model.choices import EventOrder
 from dardis.model.errors import InputError
 from dardis.model.events import JobChanged, NodesDown, NodesUp, QueueStarted, QueueStopped, ReservationMade
 from dardis.model.job import Part, Request, Status
-from dardis.model.node_layout import lay_out
+from dardis.model.node_layout import make_layout
 from dardis.model.platform import NodeGroup, Platform
 from dardis.model.queues import Queue, Reservation
 from dardis.model.target import Target
 from dardis.runs.hosts import even_bounds, host_from_plan, host_plan
-from dardis.runs.play import Hosting, Played, play_over
+from dardis.runs.play import HostAssignment, SimulatedRun, play_over
 from dardis.task_manager import EVERY_HOST
 from dardis.transport.local_transport import LocalHosts
 
@@ -35,7 +35,7 @@ BEARING = (
 )  # fmt: skip
 
 
-def see_that_none_starts_in_a_stopped_queue_or_runs_on_failed_nodes(case: Case, run: Played) -> None:
+def see_that_none_starts_in_a_stopped_queue_or_runs_on_failed_nodes(case: Case, run: SimulatedRun) -> None:
     """By the events alone."""
     schedule = run.schedule
     stopped, down = defaultdict(list), defaultdict(list)
@@ -81,14 +81,15 @@ def test_nobody_is_lost_and_all_is_legal(data, name, shaped):
 @given(case=stories(), hosts=st.integers(2, 3), managers=st.integers(2, 5))
 @examples(0.4)
 def test_hosts_and_task_managers_do_not_change_the_schedule(case, name, hosts, managers):
-    machine = lay_out(case.site).machine
+    machine = make_layout(case.site).machine
     hosts = min(hosts, machine.node_count)
     dispatcher = case.dispatcher(name)
     bounds = even_bounds(machine.node_count, hosts)
     plan = host_plan(machine, None, bounds, 1)
     local = LocalHosts([host_from_plan(plan, host, dispatcher.pool) for host in all_hosts(hosts)], encoded=True)
     run = play_over(
-        Hosting(local, bounds), case.site, case.jobs, dispatcher, Target(), 1, task_managers=managers, reach=EVERY_HOST,
+        HostAssignment(local, bounds), case.site, case.jobs, dispatcher, Target(), 1, task_managers=managers,
+        reach=EVERY_HOST,
         progress=None, events=case.events,
     )  # fmt: skip
     assert run.schedule.digest() == case.play(name).schedule.digest()
@@ -104,7 +105,7 @@ def test_who_comes_again_is_as_old_with_any_number_of_task_managers(case, manage
 FOUR = Platform("four", (NodeGroup("n", 4, {"cores": 4}),), queues=(Queue("a"), Queue("b"), Queue("r")))
 
 
-def starts(run: Played) -> dict[int, int | str]:
+def starts(run: SimulatedRun) -> dict[int, int | str]:
     return {
         job.number: run.recorder.reasons.get(place, int(run.schedule.start[place]))
         for place, job in enumerate(run.jobs)
@@ -231,7 +232,7 @@ def test_a_job_that_is_placed_and_withdrawn_in_one_instant_has_all_its_alternati
 @examples(0.2)
 def test_every_decision_comes_back_from_its_file(case, name, tmp_path_factory):
     """Whatever a model was asked, within reservations too."""
-    asked: list[Problem] = []
+    asked: list[DecisionProblem] = []
     case.play(name, lambda _, problem: asked.append(problem))
     path = tmp_path_factory.getbasetemp() / "decision.json"
     for problem in asked:

@@ -17,7 +17,7 @@ from dardis.dispatch import CENTRAL_SETUPS, CentralDispatcher, CentralSetUp
 from dardis.metrics.audit import audit
 from dardis.model.addresses import address_of
 from dardis.model.choices import NodeChoice, ProfileRule
-from dardis.model.job import Actual
+from dardis.model.job import ActualJob
 from dardis.model.platform import Maintenance, NodeGroup, NodePower, Platform
 from dardis.model.schedule import Downtime, Schedule
 from dardis.model.step_function import StepFunction
@@ -52,7 +52,7 @@ class Case:
     """What a run is made of."""
 
     platform: Platform
-    jobs: list[Actual]
+    jobs: list[ActualJob]
     setup: SetUp | LateSetUp | CentralSetUp
     desired: DesiredProfile | None
     switching: Switching | None

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from dardis.metrics.comparison_rows import RunResult, lines_of
+from dardis.metrics.comparison_rows import RunResult, result_rows
 from dardis.metrics.comparison_tables import means_table, runs_table
 from dardis.metrics.job_classes import WIDTH, JobClass, classes_table
 from dardis.metrics.job_metrics import write_metrics_by
@@ -95,7 +95,7 @@ def test_comparisons(folder: Path, trace: str, label: str, setting: str, error: 
         for seed in (0, 1)
     ]
     classes = classes_table([(trace, label, 1, [JobClass(WIDTH, 0, 1, 0, 1.0, 1, 1.0)])])
-    for table in (runs_table(results), means_table(lines_of(results)), classes):
+    for table in (runs_table(results), means_table(result_rows(results)), classes):
         table.write(folder)
     assert runs_table(results).frame()[["trace", "error"]].values.tolist() == [[trace, ""], [trace, error]]
     names = ("trace", "dispatcher")

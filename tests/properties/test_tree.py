@@ -270,8 +270,8 @@ def test_a_block_that_makes_no_sense_is_left_to_be_read(question, seed):
     rng, world = np.random.default_rng(seed), question.world
     ask = replace(question.ask, generator=0, want=int(rng.choice([say.SUMS, say.CANDIDATES])))
     block = encode_nested(replace(ask, start=ask.first)).block
-    heads = blocks_of.NUMBERS + blocks_of.ASK_NUMBERS + 2 * blocks_of.ASK_ARRAYS + 1
-    place = int(rng.integers(blocks_of.NUMBERS + blocks_of.ASK_NUMBERS, heads))
+    heads = blocks_of.NUMBERS + blocks_of.QUERY_NUMBERS + 2 * blocks_of.QUERY_ARRAYS + 1
+    place = int(rng.integers(blocks_of.NUMBERS + blocks_of.QUERY_NUMBERS, heads))
     wrong = block.copy()
     wrong[place] = rng.choice([-1, 0, 1, 2, 9, 2**40, -(2**40)])
     for damaged in (wrong, block[: int(rng.integers(len(block)))], np.append(block, 0)):

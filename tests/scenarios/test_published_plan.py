@@ -6,18 +6,18 @@ import numpy as np
 from kit.eurora import EURORA, TABLE
 
 from dardis.dispatch.cp import objectives
-from dardis.dispatch.cp.decision_problem import Problem, Waiting
-from dardis.dispatch.cp.first_answer import Plan
-from dardis.dispatch.cp.node_model import Task, build
-from dardis.dispatch.cp.pcp_nodes import Aim, Means, Pcp14
+from dardis.dispatch.cp.decision_problem import DecisionProblem, WaitingJob
+from dardis.dispatch.cp.first_answer import NodePlan
+from dardis.dispatch.cp.node_model import Subproblem, build
+from dardis.dispatch.cp.pcp_nodes import Aim, NodeModelLimits, Pcp14
 from dardis.dispatch.cp.search_effort import Effort, search
 from dardis.model.job import Job
 
 WAITING = tuple(
-    Waiting(Job(number, 0, 0, 600, duration, units, tuple(request), EURORA.all_groups), duration)
+    WaitingJob(Job(number, 0, 0, 600, duration, units, tuple(request), EURORA.all_groups), duration)
     for number, (units, *request, duration) in enumerate(TABLE)
 )
-PROBLEM = Problem(EURORA, 0, (), WAITING)
+PROBLEM = DecisionProblem(EURORA, 0, (), WAITING)
 
 
 def nodes(*spans: tuple[int, int, int]) -> tuple[np.ndarray, np.ndarray]:
@@ -27,7 +27,7 @@ def nodes(*spans: tuple[int, int, int]) -> tuple[np.ndarray, np.ndarray]:
     return np.array(node), np.array(units)
 
 
-PRINTED = Plan(
+PRINTED = NodePlan(
     np.array([0, 0, 600, 0, 800]),
     # Two units of job 000 are on node 1; job 002 has both of its on node 0, after job 001.
     [
@@ -45,8 +45,8 @@ PRINTED = Plan(
 
 
 def test_the_printed_solution_is_one_of_the_model():
-    task = Task(PROBLEM, tuple(range(5)), (), PROBLEM.horizon)
-    shares = task.shares(1000)
+    task = Subproblem(PROBLEM, tuple(range(5)), (), PROBLEM.horizon)
+    shares = task.node_candidates(1000)
     assert shares is not None
     objective = objectives.makespan(task.jobs, 0)
     built = build(task, shares, objective, (), np.zeros(5, np.int64), PRINTED)
@@ -63,7 +63,9 @@ def test_the_printed_solution_is_one_of_the_model():
 def test_the_longest_job_need_not_wait():
     """16 nodes hold all of job 000, so that job 002 may start at once: nothing is shorter than its 14,400 s."""
     for shortcuts in (True, False):
-        answer = Pcp14(Aim.MAKESPAN, composite=False, means=Means(shortcuts=shortcuts)).answer(PROBLEM, 1)
+        answer = Pcp14(Aim.MAKESPAN, composite=False, search_limits=NodeModelLimits(shortcuts=shortcuts)).decide(
+            PROBLEM, 1
+        )
         assert answer.objective == answer.bound == 14400
         assert answer.starts[2] == 0
         # |Q|, and by job what nodes hold: 2 on each of 32 with GPUs, 1 on 32, 2 on 32, 1 on 64, 1 on 32 with MICs.
@@ -72,8 +74,8 @@ def test_the_longest_job_need_not_wait():
 
 def test_the_best_composite_lets_nobody_wait_for_longer_than_expected():
     """600 s are. With the makespan alone job 004 waits for 800; if it goes first, job 003 waits for 400 at least."""
-    assert Pcp14(Aim.MAKESPAN, composite=False).answer(PROBLEM, 1).starts[4] == 800
-    answer = Pcp14().answer(PROBLEM, 1)
+    assert Pcp14(Aim.MAKESPAN, composite=False).decide(PROBLEM, 1).starts[4] == 800
+    answer = Pcp14().decide(PROBLEM, 1)
     assert answer.objective == 14400
     assert answer.starts[4] == 0
     assert 400 <= answer.starts[3] <= 600

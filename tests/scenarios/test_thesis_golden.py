@@ -16,7 +16,7 @@ from kit.replay import placement
 from dardis.config.settings import with_settings
 from dardis.dispatch import REPLAN_SETUPS
 from dardis.dispatch.cp.setups import CP_SETUPS
-from dardis.model.job import Actual
+from dardis.model.job import ActualJob
 from dardis.model.platform import NodeGroup, Platform
 
 GIB = 1024
@@ -29,7 +29,7 @@ MACHINE = Platform(
 )
 
 
-def job(number: int, duration: int, nodes: int, cores: int, gpus: int, mics: int, gib: int) -> Actual:
+def job(number: int, duration: int, nodes: int, cores: int, gpus: int, mics: int, gib: int) -> ActualJob:
     submit = 0 if number <= 2 else 5
     unit = (cores // nodes, gpus // nodes, mics // nodes, gib * GIB // nodes)
     return actual(number, submit, submit, None, duration, nodes, unit, 0b11, runtime=duration)
@@ -87,7 +87,7 @@ ON_SUMS = {**{f"hcp19, version {version}": [f"version={version}"] for version in
 def starts_of(label: str, settings: list[str], table: str) -> list[int]:
     """Start times in the example of a table, with an expected wait of a second: the least, and the same for all."""
     setup = with_settings((CP_SETUPS | REPLAN_SETUPS)[label.partition(",")[0]], settings)
-    jobs = [replace(one, asked=replace(one.asked, latest=one.submit + 1)) for one in TABLES[table][1]]
+    jobs = [replace(one, job=replace(one.job, latest=one.submit + 1)) for one in TABLES[table][1]]
     return dispatch(MACHINE, jobs, setup).schedule.start.tolist()
 
 

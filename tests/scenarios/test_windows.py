@@ -10,7 +10,7 @@ from kit.central import dispatch, setup_of
 from kit.run import simulate
 
 from dardis.model.choices import ProfileRule
-from dardis.model.job import Actual
+from dardis.model.job import ActualJob
 from dardis.model.platform import Maintenance, NodeGroup, Platform
 from dardis.model.step_function import StepFunction
 from dardis.model.target import DesiredProfile, Split
@@ -20,7 +20,7 @@ DRAWN = ("dardis-profile", "dardis-balance")
 ONE_NODE = Platform("one", (NodeGroup("n", 1, {"cores": 1}),))
 
 
-def job_with(latest: int | None) -> Actual:
+def job_with(latest: int | None) -> ActualJob:
     return actual(1, 0, 0, latest, 10, 1, (1,), 1, runtime=10)
 
 
@@ -53,12 +53,12 @@ def binding(platform: Platform, value: int, *steps: tuple[int, int]) -> DesiredP
     return DesiredProfile(platform, {0: StepFunction.from_steps(value, steps)}, {}, Split.PROPORTIONAL)
 
 
-def core_job(number: int, submit: int, walltime: int, cores: int, **more) -> Actual:
+def core_job(number: int, submit: int, walltime: int, cores: int, **more) -> ActualJob:
     """A job of one unit that runs its whole walltime."""
     return actual(number, submit, submit, None, walltime, 1, (cores,), 1, **more, runtime=walltime)
 
 
-def central_starts(name: str, jobs: list[Actual], desired: DesiredProfile, *settings: str) -> list[int]:
+def central_starts(name: str, jobs: list[ActualJob], desired: DesiredProfile, *settings: str) -> list[int]:
     """Start times on the machine of four cores."""
     starts: list[int] = dispatch(FOUR, jobs, setup_of(name, *settings), desired=desired).schedule.start.tolist()
     return starts

@@ -13,12 +13,12 @@ import numpy as np
 from dardis.model.arrays import Bools, Ints
 
 if TYPE_CHECKING:
-    from dardis.dispatch.cp.decision_problem import Held, Problem
+    from dardis.dispatch.cp.decision_problem import DecisionProblem, Placement
     from dardis.model.arrays import Ints
     from dardis.model.job import Part, Request
 
 
-class Class(StrEnum):
+class BidClass(StrEnum):
     """Class of a bid."""
 
     A = "A"
@@ -31,19 +31,19 @@ class Class(StrEnum):
 
 
 _WEIGHTS = {
-    (True, Class.A): (0.0, 0.25, 0.0),
-    (True, Class.B): (0.25, 0.25, 0.0),
-    (True, Class.C): (0.5, 0.25, 0.25),
-    (False, Class.A): (0.0, 0.0, 0.0),
-    (False, Class.B): (0.5, 0.0, 0.0),
-    (False, Class.C): (0.5, 0.0, 0.5),
+    (True, BidClass.A): (0.0, 0.25, 0.0),
+    (True, BidClass.B): (0.25, 0.25, 0.0),
+    (True, BidClass.C): (0.5, 0.25, 0.25),
+    (False, BidClass.A): (0.0, 0.0, 0.0),
+    (False, BidClass.B): (0.5, 0.0, 0.0),
+    (False, BidClass.C): (0.5, 0.0, 0.5),
 }
 """k₁, k₂ and k₃ (table 3), by cores only (type 1) and class."""
 
 
-def preference(of: Class, *, cores_only: bool, nodes: int, of_nodes: int, sets: int, of_sets: int) -> float:
+def preference(of: BidClass, *, cores_only: bool, nodes: int, of_nodes: int, sets: int, of_sets: int) -> float:
     """Return F of a bid (eq. 12) on `nodes` of `of_nodes` nodes, in `sets` of `of_sets` nodesets."""
-    k1, k2, k3 = (0.0, 0.0, 0.0) if of is Class.SLURM else _WEIGHTS[cores_only, of]
+    k1, k2, k3 = (0.0, 0.0, 0.0) if of is BidClass.SLURM else _WEIGHTS[cores_only, of]
     return 1.0 - k1 - k2 * nodes / (of_nodes + 1) - k3 * sets / (of_sets + 1)
 
 
@@ -54,26 +54,26 @@ class Bid:
     job: int
     """Place in the window."""
     request: int
-    of: Class
+    bid_class: BidClass
     preference: float
     level: int
-    """Level of `Free` for the job's duration."""
+    """Level of `FreeLevels` for the job's duration."""
     nodes: Ints
     fixed: Ints
     """Minimum use, (nodes, kinds)."""
     spare: int
     """Further units, on any nodes (r of the paper)."""
     unit: tuple[int, ...]
-    held: Held | None
+    placement: Placement | None
     """Placement; None: the programme spreads `spare`."""
 
-    def put(self, more: Ints) -> Held:
+    def put(self, more: Ints) -> Placement:
         """The placement with `more` spare units."""
         return self.request, ((self.nodes, more + 1),)
 
 
 @dataclass(frozen=True)
-class Asked:
+class SinglePartRequest:
     """A request of a single part, with present node capacities."""
 
     job: int
@@ -97,7 +97,7 @@ class Asked:
         """Whether the job is of type 1."""
         return self.exact == 0
 
-    def bid(self, of: Class, nodes: Ints, worth: float, left: Ints | None = None) -> Bid | None:
+    def bid(self, of: BidClass, nodes: Ints, worth: float, left: Ints | None = None) -> Bid | None:
         """Return a bid on all these nodes; None if nodes outnumber units.
 
         `left`: free units, (nodes,), for a fixed placement.
@@ -126,14 +126,18 @@ def spread(most: Ints, units: int) -> Ints:
     return spread_out
 
 
-def asked_of(problem: Problem, free: Free, place: int, job: int) -> Iterator[Asked]:
+def single_part_requests(
+    problem: DecisionProblem, free: FreeLevels, place: int, job: int
+) -> Iterator[SinglePartRequest]:
     """Yield the single-part requests of the job at `place`, as `job` of the window."""
     for at, request in problem.waiting[place].requests:
         if len(request.parts) == 1:
-            yield _asked(problem, free, request, job, at)
+            yield _single_part_request(problem, free, request, job, at)
 
 
-def _asked(problem: Problem, free: Free, request: Request, job: int, at: int) -> Asked:
+def _single_part_request(
+    problem: DecisionProblem, free: FreeLevels, request: Request, job: int, at: int
+) -> SinglePartRequest:
     part, level = request.parts[0], free.level(request.walltime)
     need = np.array(part.request, dtype=np.int64)
     kinds = need > 0
@@ -142,17 +146,17 @@ def _asked(problem: Problem, free: Free, request: Request, job: int, at: int) ->
     single = problem.distinct or part.nodes == part.units
     exact = part.units if problem.distinct else part.nodes
     most = np.minimum(most, 1 if single else part.units)
-    return Asked(job, at, part, level, request.contiguous, exact, single, most)
+    return SinglePartRequest(job, at, part, level, request.contiguous, exact, single, most)
 
 
 @dataclass(frozen=True)
-class Worth:
+class PreferenceScale:
     """The size of the machine and number of nodesets, for preferences."""
 
     nodes: int
     sets: int
 
-    def of(self, what: Class, *, cores_only: bool, nodes: int, sets: int) -> float:
+    def preference(self, what: BidClass, *, cores_only: bool, nodes: int, sets: int) -> float:
         """Preference of a bid on `sets` runs.
 
         Runs may outnumber nodesets; preferences stay above 0.
@@ -161,16 +165,18 @@ class Worth:
         return preference(what, cores_only=cores_only, nodes=nodes, of_nodes=self.nodes, sets=sets, of_sets=of_sets)
 
 
-def bids_of(asked: Asked, worth: Worth, count: int, cursor: int, *, contiguous: bool) -> list[Bid]:
+def bids_of(
+    asked: SinglePartRequest, worth: PreferenceScale, count: int, cursor: int, *, contiguous: bool
+) -> list[Bid]:
     """Return up to `count` bids of classes A, B and C, best first.
 
     The paper prints no order. Here the tightest runs come first, both ends in turn, and the middle from `cursor` on.
     Classes B and C get at least a bid each.
     """
     windows = _Windows(asked)
-    lists = [list(_aligned(windows, cursor)), list(_inside(windows, cursor))]
+    lists = [list(_aligned_windows(windows, cursor)), list(_inner_windows(windows, cursor))]
     if not (contiguous or asked.contiguous):
-        lists.append(list(_across(windows)))
+        lists.append(list(_spanning_windows(windows)))
     wanted = [max(1, count - len(lists) + 1), *[1] * (len(lists) - 1)]
     chosen: list[list[tuple[int, int]]] = [[] for _ in lists]
     seen: set[tuple[int, ...]] = set()
@@ -184,10 +190,10 @@ def bids_of(asked: Asked, worth: Worth, count: int, cursor: int, *, contiguous: 
                     seen.add(window)
                     chosen[which].append(window)
     made = []
-    for of, places in zip((Class.A, Class.B, Class.C), chosen, strict=False):
+    for of, places in zip((BidClass.A, BidClass.B, BidClass.C), chosen, strict=False):
         for first, end in places:
             sets = windows.runs_of(first, end)
-            value = worth.of(of, cores_only=asked.cores_only, nodes=end - first, sets=sets)
+            value = worth.preference(of, cores_only=asked.cores_only, nodes=end - first, sets=sets)
             bid = asked.bid(of, windows.usable[first:end], value)
             if bid is not None:
                 made.append(bid)
@@ -197,7 +203,7 @@ def bids_of(asked: Asked, worth: Worth, count: int, cursor: int, *, contiguous: 
 class _Windows:
     """Minimal windows over usable nodes, by place."""
 
-    def __init__(self, asked: Asked) -> None:
+    def __init__(self, asked: SinglePartRequest) -> None:
         self.asked = asked
         self.usable = usable = np.flatnonzero(asked.most)
         self.sums: Ints = np.concatenate([[0], np.cumsum(asked.most[usable])])
@@ -224,13 +230,13 @@ class _Windows:
         return sorted(enough, key=lambda run: (int(self.sums[run[1]] - self.sums[run[0]]), run))
 
 
-def _aligned(windows: _Windows, turn: int) -> Iterator[tuple[int, int]]:
+def _aligned_windows(windows: _Windows, turn: int) -> Iterator[tuple[int, int]]:
     for at, (first, end) in enumerate(windows.tightest()):
         both = [windows.from_first(first, end), windows.to_end(first, end)]
         yield from (window for window in (both if (at + turn) % 2 == 0 else both[::-1]) if window is not None)
 
 
-def _inside(windows: _Windows, cursor: int) -> Iterator[tuple[int, int]]:
+def _inner_windows(windows: _Windows, cursor: int) -> Iterator[tuple[int, int]]:
     """Windows of class B, from node `cursor` on."""
     usable = windows.usable
     found: list[tuple[int, int]] = []
@@ -248,7 +254,7 @@ def _inside(windows: _Windows, cursor: int) -> Iterator[tuple[int, int]]:
     yield from sorted(found, key=lambda window: (int(usable[window[0]]) < cursor, int(usable[window[0]])))
 
 
-def _across(windows: _Windows) -> Iterator[tuple[int, int]]:
+def _spanning_windows(windows: _Windows) -> Iterator[tuple[int, int]]:
     """Windows of class C: fewest runs, then smallest span.
 
     Bids of cores also take all nodes of the runs, to fill fragments.
@@ -276,7 +282,7 @@ def _across(windows: _Windows) -> Iterator[tuple[int, int]]:
     yield from sorted((window for window in found if order(window)[0] > 1), key=order)
 
 
-def slurm_nodes(asked: Asked, most: Ints) -> Ints | None:
+def slurm_nodes(asked: SinglePartRequest, most: Ints) -> Ints | None:
     """Nodes of Slurm's best fit; None if too few, or not contiguous as requested.
 
     The smallest sufficient run, else all of the largest run, then again for the rest.
@@ -299,7 +305,7 @@ def slurm_nodes(asked: Asked, most: Ints) -> Ints | None:
 
 
 @dataclass(frozen=True)
-class Free:
+class FreeLevels:
     """Free capacity `amounts[l]` (nodes, kinds) for `until[l]` s.
 
     `until` ascends, amounts fall. 001 has a single level (eq. 5 and 6), without closures.
@@ -310,7 +316,7 @@ class Free:
     """(levels, nodes, kinds)"""
 
     @classmethod
-    def of_steps(cls, steps: list[tuple[Ints, Ints]], longest: int) -> Free:
+    def of_steps(cls, steps: list[tuple[Ints, Ints]], longest: int) -> FreeLevels:
         """Build from the steps of `Machine.free`; `longest` is the longest duration."""
         least = [(time, np.minimum.accumulate(value, axis=0)) for time, value in steps]
         drops = sorted(

@@ -10,26 +10,33 @@ from typing import ClassVar
 import numpy as np
 
 from dardis.dispatch.auction.bids import (
-    Asked,
     Bid,
-    Class,
-    Free,
-    Worth,
-    asked_of,
+    BidClass,
+    FreeLevels,
+    PreferenceScale,
+    SinglePartRequest,
     bids_of,
     nodesets,
+    single_part_requests,
     slurm_nodes,
     spread,
 )
-from dardis.dispatch.auction.programme import Auction, alpha_exact, alpha_of_paper, greedy, handed_out, merged
-from dardis.dispatch.cp.decision_problem import Answer, Held, Problem, Waiting
-from dardis.dispatch.cp.first_answer import Machine
+from dardis.dispatch.auction.programme import (
+    Auction,
+    alpha_exact,
+    alpha_of_paper,
+    build_programme,
+    distribute_spare_units,
+    greedy,
+)
+from dardis.dispatch.cp.decision_problem import Decision, DecisionProblem, Placement, WaitingJob
+from dardis.dispatch.cp.first_answer import ProblemMachine
 from dardis.engine.clock import cpu_timed
 from dardis.model.arrays import Ints
 from dardis.model.choices import Choice
 from dardis.model.errors import ProtocolError
 from dardis.model.platform import Platform
-from dardis.solver.milp import Search, maximise
+from dardis.solver.milp import MilpBudget, maximise
 from dardis.solver.result import Result
 
 HOUR_S = 3600
@@ -70,29 +77,29 @@ class Aucsched:
     terms: Terms
     knows_shapes: ClassVar[bool] = True
 
-    def answer(self, problem: Problem, seed: int) -> Answer:
+    def decide(self, problem: DecisionProblem, seed: int) -> Decision:
         """Return the starts; the objective is the negative value of bids."""
         window = self._window(problem)
         auction, build_s = cpu_timed(lambda: auction_of(problem, window, self.terms))
         if not auction.bids:
-            return Answer({}, 0.0, 0.0, {}, build_cpu_s=build_s)
-        cleared, solve_s = cpu_timed(lambda: self._cleared(auction, seed))
+            return Decision({}, 0.0, 0.0, {}, build_cpu_s=build_s)
+        cleared, solve_s = cpu_timed(lambda: self._clear(auction, seed))
         order = sorted(range(len(cleared.winners)), key=lambda at: auction.bids[cleared.winners[at]].job)
         places = [window[auction.bids[cleared.winners[at]].job] for at in order]
         value = -auction.value(cleared.winners)
         solver_s = 0.0 if cleared.result is None else cleared.result.cpu_s
-        return Answer(
+        return Decision(
             dict.fromkeys(places, problem.now),
             value,
             min(value, cleared.bound),
-            {place: cleared.held[at] for place, at in zip(places, order, strict=True)},
+            {place: cleared.placements[at] for place, at in zip(places, order, strict=True)},
             result=cleared.result,
             solver_cpu_s=solver_s,
             build_cpu_s=build_s + max(0.0, solve_s - solver_s),
             variables=cleared.variables,
         )
 
-    def _window(self, problem: Problem) -> list[int]:
+    def _window(self, problem: DecisionProblem) -> list[int]:
         """Places of the bidding jobs, by P."""
         waiting, platform = problem.waiting, problem.platform
         front = [(-platform.level_of(one.job.queue), one.arrival) for one in waiting]
@@ -100,54 +107,56 @@ class Aucsched:
         order = [-priority(waiting[place], platform, problem.now, self.terms) for place in window]
         return [place for _, place in sorted(zip(order, window, strict=True), key=lambda one: (one[0], front[one[1]]))]
 
-    def _cleared(self, auction: Auction, seed: int) -> Cleared:
+    def _clear(self, auction: Auction, seed: int) -> ClearedAuction:
         first = greedy(auction)
-        more = handed_out(auction, first)
+        more = distribute_spare_units(auction, first)
         if more is None:
             raise ProtocolError("bids that win one after the other do not fit on their nodes")
-        floor = Cleared.of(auction, first, more)
+        floor = ClearedAuction.of(auction, first, more)
         everybody = sum(
             max(float(auction.worth[place]) for place, bid in enumerate(auction.bids) if bid.job == job)
             for job in {bid.job for bid in auction.bids}
         )
         if auction.value(floor.winners) >= everybody - 1e-9:
             return replace(floor, bound=-everybody)
-        programme = merged(auction)
+        programme = build_programme(auction)
         known = programme.values(auction, first, more)
-        result, values = maximise(programme.program, programme.whole, Search(self.terms.search_nodes, seed), known)
+        result, values = maximise(
+            programme.program, programme.is_integer, MilpBudget(self.terms.search_nodes, seed), known
+        )
         bound = -everybody if result.bound is None else -min(everybody, result.bound)
         best = floor
         if values is not None:
             winners = np.flatnonzero(values[: len(auction.bids)] > 0.5).tolist()
             if auction.value(winners) > auction.value(floor.winners):
-                more = handed_out(auction, winners)
+                more = distribute_spare_units(auction, winners)
                 if more is None:
                     raise ProtocolError("bids that win together do not fit on their nodes")
-                best = Cleared.of(auction, winners, more)
+                best = ClearedAuction.of(auction, winners, more)
         return replace(best, result=result, bound=bound, variables=programme.variables)
 
 
 @dataclass(frozen=True)
-class Cleared:
+class ClearedAuction:
     """Winning bids and placements."""
 
     winners: list[int]
-    held: list[Held]
+    placements: list[Placement]
     result: Result | None = None
     bound: float = -inf
     variables: int = 0
 
     @classmethod
-    def of(cls, auction: Auction, winners: list[int], more: Sequence[Ints]) -> Cleared:
+    def of(cls, auction: Auction, winners: list[int], more: Sequence[Ints]) -> ClearedAuction:
         """Build from winners and spare units."""
         held = []
         for place, units in zip(winners, more, strict=True):
             bid = auction.bids[place]
-            held.append(bid.put(units) if bid.held is None else bid.held)
+            held.append(bid.put(units) if bid.placement is None else bid.placement)
         return cls(winners, held)
 
 
-def priority(waiting: Waiting, platform: Platform, now: int, terms: Terms) -> int:
+def priority(waiting: WaitingJob, platform: Platform, now: int, terms: Terms) -> int:
     """P of a job, by share and wait as in Slurm; the paper prints none."""
     capacity = np.maximum(platform.capacity.sum(axis=0), 1)
     share = float((np.array(waiting.amounts) / capacity).max())
@@ -155,12 +164,12 @@ def priority(waiting: Waiting, platform: Platform, now: int, terms: Terms) -> in
     return 1 + round(terms.size_weight * share + terms.age_weight * hours)
 
 
-def auction_of(problem: Problem, window: Sequence[int], terms: Terms) -> Auction:
+def auction_of(problem: DecisionProblem, window: Sequence[int], terms: Terms) -> Auction:
     """The auction of jobs, most important first."""
     jobs = [problem.waiting[place] for place in window]
-    free = Free.of_steps(Machine(problem, ()).free(), max((one.duration for one in jobs), default=1))
-    asked = [list(asked_of(problem, free, place, job)) for job, place in enumerate(window)]
-    worth = Worth(free.amounts.shape[1], len(nodesets(free.amounts[0], _levels(jobs))))
+    free = FreeLevels.of_steps(ProblemMachine(problem, ()).free(), max((one.duration for one in jobs), default=1))
+    asked = [list(single_part_requests(problem, free, place, job)) for job, place in enumerate(window)]
+    worth = PreferenceScale(free.amounts.shape[1], len(nodesets(free.amounts[0], _levels(jobs))))
     bids: list[Bid] = []
     cursor = 0
     for job, requests in enumerate(asked):
@@ -169,10 +178,10 @@ def auction_of(problem: Problem, window: Sequence[int], terms: Terms) -> Auction
             contiguous = terms.bids is BidClasses.CONTIGUOUS
             found = bids_of(one, worth, each, cursor, contiguous=contiguous)
             bids += found
-            cursor = next((int(bid.nodes[-1]) + 1 for bid in found if bid.of is Class.B), cursor)
-        bids += _whole(problem, window[job], job, free, worth)
+            cursor = next((int(bid.nodes[-1]) + 1 for bid in found if bid.bid_class is BidClass.B), cursor)
+        bids += _multi_part_bids(problem, window[job], job, free, worth)
     if terms.slurm_bids:
-        bids += _slurm(asked, free, worth)
+        bids += _slurm_bids(asked, free, worth)
     priorities = tuple(priority(one, problem.platform, problem.now, terms) for one in jobs)
     alpha = 0.0
     if bids:
@@ -180,12 +189,12 @@ def auction_of(problem: Problem, window: Sequence[int], terms: Terms) -> Auction
     return Auction(free, priorities, tuple(bids), alpha)
 
 
-def _levels(jobs: Sequence[Waiting]) -> list[tuple[int, ...]]:
+def _levels(jobs: Sequence[WaitingJob]) -> list[tuple[int, ...]]:
     asked = {part.request[1:] for one in jobs for _, request in one.requests for part in request.parts}
     return sorted(asked | {tuple(0 for _ in jobs[0].job.request[1:])}) if jobs else []
 
 
-def _slurm(asked: Sequence[Sequence[Asked]], free: Free, worth: Worth) -> list[Bid]:
+def _slurm_bids(asked: Sequence[Sequence[SinglePartRequest]], free: FreeLevels, worth: PreferenceScale) -> list[Bid]:
     """Bids for Slurm's placement of each job, beside earlier placements."""
     left, bids = free.amounts.copy(), []
     for requests in asked:
@@ -198,8 +207,8 @@ def _slurm(asked: Sequence[Sequence[Asked]], free: Free, worth: Worth) -> list[B
             nodes = slurm_nodes(one, most)
             if nodes is None:
                 continue
-            value = worth.of(Class.SLURM, cores_only=one.cores_only, nodes=len(nodes), sets=1)
-            bid = one.bid(Class.SLURM, nodes, value, most)
+            value = worth.preference(BidClass.SLURM, cores_only=one.cores_only, nodes=len(nodes), sets=1)
+            bid = one.bid(BidClass.SLURM, nodes, value, most)
             if bid is not None:
                 left[: one.level + 1, nodes] -= spread(most[nodes], one.part.units)[:, None] * request
                 bids.append(bid)
@@ -207,7 +216,9 @@ def _slurm(asked: Sequence[Sequence[Asked]], free: Free, worth: Worth) -> list[B
     return bids
 
 
-def _whole(problem: Problem, place: int, job: int, free: Free, worth: Worth) -> list[Bid]:
+def _multi_part_bids(
+    problem: DecisionProblem, place: int, job: int, free: FreeLevels, worth: PreferenceScale
+) -> list[Bid]:
     """Bids for jobs of several parts; not in the paper.
 
     The preference is class C's on as many nodesets as blocks.
@@ -217,7 +228,7 @@ def _whole(problem: Problem, place: int, job: int, free: Free, worth: Worth) -> 
         if len(request.parts) == 1:
             continue
         alone = replace(waiting, orders={at: waiting.orders[at]}, duration=request.walltime)
-        plan = Machine(problem, (alone,)).put([0])
+        plan = ProblemMachine(problem, (alone,)).start_in_turn([0])
         if plan is None or plan.starts[0] > 0:
             continue
         fixed: dict[int, Ints] = {}
@@ -226,10 +237,10 @@ def _whole(problem: Problem, place: int, job: int, free: Free, worth: Worth) -> 
                 fixed[node] = fixed.get(node, 0) + count * np.array(part.request)
         nodes = np.array(sorted(fixed), dtype=np.int64)
         blocks = int((np.diff(nodes, prepend=-2) > 1).sum())
-        value = worth.of(Class.C, cores_only=False, nodes=len(nodes), sets=blocks)
+        value = worth.preference(BidClass.C, cores_only=False, nodes=len(nodes), sets=blocks)
         taken = np.array([fixed[node] for node in nodes.tolist()])
         unit = request.parts[0].request
         bids.append(
-            Bid(job, at, Class.C, value, free.level(request.walltime), nodes, taken, 0, unit, plan.where[0])
+            Bid(job, at, BidClass.C, value, free.level(request.walltime), nodes, taken, 0, unit, plan.where[0])
         )  # fmt: skip
     return bids

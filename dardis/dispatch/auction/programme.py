@@ -3,7 +3,8 @@
 As printed, each job and node has two variables: 102,650 for 50 jobs of 5 bids on 1,024 nodes, here about 1,500
 (`scripts/lab/run bench --parts auction`). Here nodes with the same bids form a cell. A bid uses all its nodes, so eq. 3
 needs no variables (as printed, eq. 3 also empties the nodes of losing bids). Units beyond the first of each node are
-continuous by job and cell. Sums over a cell suffice: integer splits exist, since both form polymatroids. `handed_out`
+continuous by job and cell. Sums over a cell suffice: integer splits exist, since both form polymatroids.
+`distribute_spare_units`
 splits the sums.
 """
 
@@ -17,7 +18,7 @@ from math import gcd
 
 import numpy as np
 
-from dardis.dispatch.auction.bids import Bid, Free
+from dardis.dispatch.auction.bids import Bid, FreeLevels
 from dardis.model.arrays import Bools, Floats, Ints
 from dardis.solver.milp import LinearProgram, largest_flow
 
@@ -26,7 +27,7 @@ from dardis.solver.milp import LinearProgram, largest_flow
 class Auction:
     """Bids and free capacity."""
 
-    free: Free
+    free: FreeLevels
     priorities: tuple[int, ...]
     """P of each job."""
     bids: tuple[Bid, ...]
@@ -93,7 +94,7 @@ def cells_of(auction: Auction) -> Cells:
 
 
 @dataclass
-class Rows:
+class ProgrammeRows:
     """Rows of a programme under construction."""
 
     row: list[int] = field(default_factory=list)
@@ -120,11 +121,11 @@ class Rows:
 
 
 @dataclass(frozen=True)
-class Merged:
+class AuctionProgramme:
     """The programme: variables for bids, then spare units."""
 
     program: LinearProgram
-    whole: Bools
+    is_integer: Bools
     cells: Cells
     spare: dict[tuple[int, int, int], int]
     """Variable by job, request and cell."""
@@ -143,12 +144,12 @@ class Merged:
     @property
     def variables(self) -> int:
         """Number of variables."""
-        return len(self.whole)
+        return len(self.is_integer)
 
 
-def merged(auction: Auction) -> Merged:
+def build_programme(auction: Auction) -> AuctionProgramme:
     """Return the programme of an auction."""
-    cells, bids, rows = cells_of(auction), auction.bids, Rows()
+    cells, bids, rows = cells_of(auction), auction.bids, ProgrammeRows()
     of_job: dict[int, list[int]] = defaultdict(list)
     for place, bid in enumerate(bids):
         of_job[bid.job].append(place)
@@ -159,16 +160,16 @@ def merged(auction: Auction) -> Merged:
     upper = [1.0] * len(bids)
     for places in of_job.values():
         _spare_of_job(auction, cells, places, spare, upper, rows)
-    _cells_hold(auction, cells, spare, rows)
+    _limit_cells(auction, cells, spare, rows)
     count = len(upper)
     objective = np.zeros(count)
     objective[: len(bids)] = auction.worth
     whole = np.zeros(count, dtype=bool)
     whole[: len(bids)] = True
-    return Merged(rows.program(objective, np.array(upper)), whole, cells, spare)
+    return AuctionProgramme(rows.program(objective, np.array(upper)), whole, cells, spare)
 
 
-def _cells_hold(auction: Auction, cells: Cells, spare: dict[tuple[int, int, int], int], rows: Rows) -> None:
+def _limit_cells(auction: Auction, cells: Cells, spare: dict[tuple[int, int, int], int], rows: ProgrammeRows) -> None:
     """Limit use of cells to free capacity (eq. 5 and 6)."""
     bids, amounts = auction.bids, auction.free.amounts
     in_cell: list[list[tuple[int, Ints]]] = [[] for _ in cells.nodes]
@@ -196,7 +197,7 @@ def _cells_hold(auction: Auction, cells: Cells, spare: dict[tuple[int, int, int]
 
 def _spare_of_job(
     auction: Auction, cells: Cells, places: list[int], spare: dict[tuple[int, int, int], int], upper: list[float],
-    rows: Rows,
+    rows: ProgrammeRows,
 ) -> None:  # fmt: skip
     """Add variables and rows of spare units (eq. 4 and 7)."""
     of_request: dict[int, list[int]] = defaultdict(list)
@@ -222,7 +223,7 @@ def _spare_of_job(
         rows.add([*needs, *((variable, 1.0) for variable in variables)], 0.0, 0.0)
 
 
-def handed_out(auction: Auction, winners: Sequence[int]) -> list[Ints] | None:
+def distribute_spare_units(auction: Auction, winners: Sequence[int]) -> list[Ints] | None:
     """Integer spare units of winning bids by node; None if infeasible.
 
     A flow from bids through nodes; longer bids also count for shorter.

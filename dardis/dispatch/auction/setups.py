@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from dardis.config.settings import setting
 from dardis.dispatch.auction.clearing import Alpha, Aucsched, BidClasses, Terms
-from dardis.dispatch.cp.setups import AskingSetUp
+from dardis.dispatch.cp.setups import ModelSetUp
 from dardis.dispatch.setups import ProfileCheck
 from dardis.model.choices import Correction, Expecting, NodeChoice, OnOff
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class AuctionSetUp(AskingSetUp):
+class AuctionSetUp(ModelSetUp):
     """AUCSCHED (001)."""
 
     # A bid is for nodes free now, for the job's maximum runtime.
@@ -56,7 +56,7 @@ class AuctionSetUp(AskingSetUp):
         return self.step
 
     @property
-    def again_s(self) -> int:
+    def repeat_s(self) -> int:
         """Seconds until the next auction."""
         return self.step
 

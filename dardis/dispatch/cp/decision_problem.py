@@ -11,12 +11,12 @@ from dardis.config.platform_record import FORMAT, VERSION
 from dardis.model.arrays import Ints
 from dardis.model.job import FOREVER, Job, Part, Request
 from dardis.model.platform import Platform, platform_to_dict
-from dardis.model.queues import ALWAYS, Starts
+from dardis.model.queues import ALWAYS, PermittedStarts
 from dardis.solver.result import Result
 
 
 @dataclass(frozen=True, slots=True)
-class Running:
+class RunningJob:
     """A running job with `units[i]` units on `nodes[i]` until `end`, in s, not before now; an entry per part."""
 
     job: Job
@@ -31,7 +31,7 @@ class Running:
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
+class WaitingJob:
     """A waiting job, to hold nodes for `duration` s."""
 
     job: Job
@@ -76,7 +76,7 @@ class Waiting:
 
 
 @dataclass(frozen=True, slots=True)
-class Blocked:
+class BlockedCapacity:
     """Amounts closed or outside the desired profile during `[start, end)`, by kind."""
 
     node: int
@@ -86,14 +86,14 @@ class Blocked:
 
 
 @dataclass(frozen=True)
-class Problem:
+class DecisionProblem:
     """A decision to make. Times are s of the trace's clock; no job begins before `now`."""
 
     platform: Platform
     now: int
-    running: tuple[Running, ...]
-    waiting: tuple[Waiting, ...]
-    blocked: tuple[Blocked, ...] = ()
+    running: tuple[RunningJob, ...]
+    waiting: tuple[WaitingJob, ...]
+    blocked: tuple[BlockedCapacity, ...] = ()
     distinct: bool = False
     """Whether units of a job are on different nodes."""
     keeps_hours: bool = False
@@ -110,7 +110,7 @@ class Problem:
         closed = sum(self.starts_of(waiting.job).longest_closed(self.now) for waiting in self.waiting)
         return max(running, blocked, self.now) + sum(job.duration for job in self.waiting) + closed
 
-    def starts_of(self, job: Job) -> Starts:
+    def starts_of(self, job: Job) -> PermittedStarts:
         """When the job's queue permits starts."""
         return self.platform.starts_of(job.queue) if self.keeps_hours else ALWAYS
 
@@ -155,28 +155,30 @@ class Problem:
 
 def _plain(job: Job, platform: Platform) -> dict[str, Any]:
     names = ("number", "submit", "earliest", "latest", "walltime", "prediction", "units", "queue")
-    told = {name: getattr(job, name) for name in names} | _asked(job, platform)
+    told = {name: getattr(job, name) for name in names} | _request_data(job, platform)
     requests = [
         {
             "walltime": request.walltime,
             "contiguous": request.contiguous,
-            "parts": [{"units": part.units, "nodes": part.nodes} | _asked(part, platform) for part in request.parts],
+            "parts": [
+                {"units": part.units, "nodes": part.nodes} | _request_data(part, platform) for part in request.parts
+            ],
         }
         for request in job.requests
     ]
     return told | ({"requests": requests} if requests else {})
 
 
-def _asked(one: Job | Part, platform: Platform) -> dict[str, Any]:
+def _request_data(one: Job | Part, platform: Platform) -> dict[str, Any]:
     return {"request": list(one.request), "groups": platform.sets.groups(one.groups).tolist()}
 
 
-Held = tuple[int, tuple[tuple[Ints, Ints], ...]]
+Placement = tuple[int, tuple[tuple[Ints, Ints], ...]]
 """Placement: request, and nodes, ascending, with units for each part."""
 
 
 @dataclass(frozen=True)
-class Answer:
+class Decision:
     """Planned starts by place in `waiting`; others are postponed."""
 
     starts: dict[int, int]
@@ -184,10 +186,10 @@ class Answer:
     objective: float
     """Infinity without an answer."""
     bound: float = -inf
-    where: dict[int, Held] | None = None
+    where: dict[int, Placement] | None = None
     """Placements of starts now; None: the dispatcher chooses nodes."""
     positions: dict[int, Ints] | None = None
-    """Positions of starts now, as in `Running`."""
+    """Positions of starts now, as in `RunningJob`."""
     result: Result | None = None
     deterministic_s: float = 0.0
     """Of all solver runs."""
@@ -201,12 +203,12 @@ class Answer:
     """Whether the size limit prevented a model."""
 
 
-class Model(Protocol):
+class DecisionModel(Protocol):
     """A pure decision model: equal problem and seed give an equal answer."""
 
     knows_shapes: ClassVar[bool]
     """Whether the model handles shapes; if not, such jobs start before, if possible."""
 
-    def answer(self, problem: Problem, seed: int) -> Answer:
+    def decide(self, problem: DecisionProblem, seed: int) -> Decision:
         """Return planned starts."""
         ...

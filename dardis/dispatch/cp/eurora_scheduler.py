@@ -14,24 +14,24 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from dardis.dispatch.cp import objectives
-from dardis.dispatch.cp.decision_problem import Answer
-from dardis.dispatch.cp.node_model import Task, build
-from dardis.dispatch.cp.pcp_nodes import MOST_PLACES, possible
+from dardis.dispatch.cp.decision_problem import Decision
+from dardis.dispatch.cp.node_model import Subproblem, build
+from dardis.dispatch.cp.pcp_nodes import MOST_PLACES, feasible_places
 from dardis.engine.clock import cpu_timed
 from dardis.kernels.chance import PURPOSE_PLAN, draw_key
 from dardis.kernels.list_schedule import cost_before, exchange, make_plan_buffers, put_all
 from dardis.model.job import FOREVER
 from dardis.model.numbers import LARGEST_INT64
 from dardis.model.step_function import sum_of_columns
-from dardis.solver.cpsat import Answer as SolverAnswer
-from dardis.solver.cpsat import begin_with, solve
-from dardis.solver.result import Budget, Ended
+from dardis.solver.cpsat import CpSolution as SolverAnswer
+from dardis.solver.cpsat import set_hints, solve
+from dardis.solver.result import Budget, EndReason
 
 if TYPE_CHECKING:
-    from dardis.dispatch.cp.decision_problem import Problem
-    from dardis.dispatch.cp.first_answer import Plan
-    from dardis.dispatch.cp.node_model import Built, Task
-    from dardis.dispatch.cp.objectives import Delay, Executed
+    from dardis.dispatch.cp.decision_problem import DecisionProblem
+    from dardis.dispatch.cp.first_answer import NodePlan
+    from dardis.dispatch.cp.node_model import BuiltModel, Subproblem
+    from dardis.dispatch.cp.objectives import Delay, ReservationObjective
     from dardis.kernels.list_schedule import PlanBuffers
     from dardis.model.addresses import JobId
     from dardis.model.arrays import Floats, Ints
@@ -48,7 +48,7 @@ WITHOUT_GAIN_S = 10.0
 
 
 @dataclass(frozen=True, slots=True)
-class Pace:
+class SearchPace:
     """δ of the next cycle, and halvings of the queue."""
 
     delta: float
@@ -70,20 +70,20 @@ class Pacing:
     m: int = 3
     """Maximum number of runs."""
 
-    def begin(self) -> Pace:
+    def begin(self) -> SearchPace:
         """The first pace, with δ = K₁."""
-        return Pace(min(self.k1, LONGEST_S))
+        return SearchPace(min(self.k1, LONGEST_S))
 
-    def after(self, pace: Pace, first_s: float | None) -> Pace:
+    def after(self, pace: SearchPace, first_s: float | None) -> SearchPace:
         """The pace after a cycle with the time to the first solution, if any.
 
         A failure halves the queue; a success restores the queue.
         """
         if first_s is None:
-            return Pace(self.limits(pace)[-1], pace.halvings + 1)
-        return Pace(min(first_s + self.k1, LONGEST_S))
+            return SearchPace(self.limits(pace)[-1], pace.halvings + 1)
+        return SearchPace(min(first_s + self.k1, LONGEST_S))
 
-    def limits(self, pace: Pace) -> list[float]:
+    def limits(self, pace: SearchPace) -> list[float]:
         """The limits of runs without solution."""
         found = [pace.delta]
         while len(found) < self.m:
@@ -92,7 +92,7 @@ class Pacing:
 
 
 @dataclass(frozen=True, slots=True)
-class Searched:
+class SearchOutcome:
     """The last answer and times."""
 
     answer: SolverAnswer
@@ -101,21 +101,21 @@ class Searched:
 
 
 def search(
-    model: CpModel, pacing: Pacing, pace: Pace, seed: int, conflicts: int | None = None, guard_s: float = inf
-) -> Searched:
+    model: CpModel, pacing: Pacing, pace: SearchPace, seed: int, conflicts: int | None = None, guard_s: float = inf
+) -> SearchOutcome:
     """Run the solver with each limit of `pacing` until a solution."""
-    runs = _Runs(model, seed, conflicts, guard_s)
+    runs = _SolverRuns(model, seed, conflicts, guard_s)
     for limit in pacing.limits(pace):
         # A long first run stops at the first solution; later runs check progress.
         answer = runs.run(limit, first_only=limit > WITHOUT_GAIN_S)
-        if answer.result.found or answer.result.ended is not Ended.BUDGET:
+        if answer.result.found or answer.result.ended is not EndReason.BUDGET:
             break
     if answer.result.found and WITHOUT_GAIN_S < limit <= FIRST_ONLY_S:
         answer = runs.improve(answer, limit - runs.last_s)
-    return Searched(replace(answer, result=replace(answer.result, cpu_s=runs.cpu_s)), runs.spent_s, runs.first_s)
+    return SearchOutcome(replace(answer, result=replace(answer.result, cpu_s=runs.cpu_s)), runs.spent_s, runs.first_s)
 
 
-class _Runs:
+class _SolverRuns:
     def __init__(self, model: CpModel, seed: int, conflicts: int | None, guard_s: float) -> None:
         self._model, self._seed, self._conflicts, self._guard_s = model, seed, conflicts, guard_s
         self.spent_s = self.cpu_s = self.last_s = 0.0
@@ -136,19 +136,19 @@ class _Runs:
     def improve(self, answer: SolverAnswer, left: float) -> SolverAnswer:
         """Continue while runs improve the objective."""
         while left > 0 and not answer.result.proven:
-            begin_with(self._model, answer)
+            set_hints(self._model, answer)
             better = self.run(min(left, WITHOUT_GAIN_S))
             left -= self.last_s
             if not better.result.found:
                 break
             gains, answer = better.result.objective != answer.result.objective, better
-            if not gains or better.result.ended is not Ended.BUDGET:
+            if not gains or better.result.ended is not EndReason.BUDGET:
                 break
         return answer
 
 
 @dataclass(frozen=True, slots=True)
-class Means:
+class EuroraLimits:
     """Limits of the search."""
 
     pacing: Pacing = field(default_factory=Pacing)
@@ -166,44 +166,44 @@ class Eurora:
 
     knows_shapes: ClassVar[bool] = True
 
-    def __init__(self, means: Means) -> None:
+    def __init__(self, means: EuroraLimits) -> None:
         self._means = means
         self._pace = means.pacing.begin()
         self._last: dict[JobId, int] = {}
         """Places in the last order."""
         self._cycles = 0
 
-    def answer(self, problem: Problem, seed: int) -> Answer:
+    def decide(self, problem: DecisionProblem, seed: int) -> Decision:
         """Return planned starts."""
         self._cycles += 1
-        case, check_s = cpu_timed(lambda: _Case.of_problem(problem))
+        case, check_s = cpu_timed(lambda: _EuroraCase.of_problem(problem))
         if self._means.shortcuts:
-            found = self._improved(case, seed)
+            found = self._improve(case, seed)
         else:
             head = case.only(range(self._pace.of_queue(len(case.task.jobs))))
-            found, case = self._solved(head, None, seed), head
-        return case.told(found, check_s)
+            found, case = self._solve(head, None, seed), head
+        return case.to_decision(found, check_s)
 
-    def _improved(self, case: _Case, seed: int) -> _Found:
-        ours = self._ours(case, seed)
+    def _improve(self, case: _EuroraCase, seed: int) -> _SearchResult:
+        ours = self._heuristic_plan(case, seed)
         if ours is None:
-            return self._solved(case, None, seed)
+            return self._solve(case, None, seed)
         self._last = {case.task.jobs[job].job.number: place for place, job in enumerate(ours.order)}
-        found = _Found(ours, case.bound)
+        found = _SearchResult(ours, case.bound)
         if not len(case.first) or (case.first > 0).all() or case.objective.value(ours.starts) <= found.bound:
             return found
         found = replace(found, bound=max(found.bound, case.task.least(case.objective, case.first)))
         head = self._head(case, ours)
         if not head:
             return replace(found, too_large=True)
-        solved = self._solved(case.only(head), ours.only(head), seed)
+        solved = self._solve(case.only(head), ours.only(head), seed)
         if len(head) == len(ours.order):
             solved = replace(solved, bound=max(found.bound, solved.bound))
         else:
             solved = replace(solved, bound=found.bound)
-        return replace(solved, plan=_best(case, ours, head, solved.plan))
+        return replace(solved, plan=_best_plan(case, ours, head, solved.plan))
 
-    def _ours(self, case: _Case, seed: int) -> Plan | None:
+    def _heuristic_plan(self, case: _EuroraCase, seed: int) -> NodePlan | None:
         task, weight = case.task, 1.0 / case.objective.denominators
         order = best_order(
             task,
@@ -213,16 +213,16 @@ class Eurora:
             self._means.plan_jobs,
             seed,
             self._cycles,
-            self._known(case),
+            self._merged_order(case),
         )
-        plans = [task.machine().put(order), task.machine().place(order)]
+        plans = [task.machine().start_in_turn(order), task.machine().start_or_postpone(order)]
         return min(
             (plan for plan in plans if plan is not None and (plan.starts <= task.latest).all()),
             key=lambda plan: case.objective.value(plan.starts),
             default=None,
         )
 
-    def _known(self, case: _Case) -> list[int]:
+    def _merged_order(self, case: _EuroraCase) -> list[int]:
         """Merge new jobs into the last order by duration over weight."""
         numbers = [waiting.job.number for waiting in case.task.jobs]
         length = (case.task.durations * case.objective.denominators).tolist()
@@ -237,33 +237,33 @@ class Eurora:
             merged.append(job)
         return [*merged, *new] if old else []
 
-    def _head(self, case: _Case, ours: Plan) -> list[int]:
+    def _head(self, case: _EuroraCase, ours: NodePlan) -> list[int]:
         by_start: list[int] = np.argsort(ours.starts, kind="stable").tolist()
         sizes = case.task.sizes()
         nodes = [sizes[job] for job in by_start]
         fits = int(np.searchsorted(np.cumsum(nodes), self._means.most_places, side="right"))
         return by_start[: self._pace.of_queue(fits)]
 
-    def _solved(self, case: _Case, hint: Plan | None, seed: int) -> _Found:
+    def _solve(self, case: _EuroraCase, hint: NodePlan | None, seed: int) -> _SearchResult:
         means, pace = self._means, self._pace
-        shares = case.task.shares(means.most_places) if case.task.jobs else []
+        shares = case.task.node_candidates(means.most_places) if case.task.jobs else []
         if not shares:
             too_large = shares is None
             if too_large:
                 self._pace = means.pacing.after(pace, None)
-            return _Found(None, case.bound, too_large=too_large)
+            return _SearchResult(None, case.bound, too_large=too_large)
         built, build_s = cpu_timed(lambda: build(case.task, shares, case.objective, (), case.first, hint))
         searched = search(built.model, means.pacing, pace, seed, means.conflicts, means.guard_s)
         self._pace = means.pacing.after(pace, searched.first_s)
-        return _Found.of_search(case, built, searched, build_s)
+        return _SearchResult.of_search(case, built, searched, build_s)
 
 
-def _best(case: _Case, ours: Plan, head: Sequence[int], of_head: Plan | None) -> Plan:
+def _best_plan(case: _EuroraCase, ours: NodePlan, head: Sequence[int], of_head: NodePlan | None) -> NodePlan:
     plans = [ours]
     if of_head is not None:
         first = [head[job] for job in of_head.order]
         behind = {*range(len(ours.order))}.difference(first)
-        again = case.task.machine().put([*first, *(job for job in ours.order if job in behind)])
+        again = case.task.machine().start_in_turn([*first, *(job for job in ours.order if job in behind)])
         plans += [plan for plan in (again,) if plan is not None and (plan.starts <= case.task.latest).all()]
         if not behind:
             plans.append(of_head.only(np.argsort(head).tolist()))
@@ -271,15 +271,15 @@ def _best(case: _Case, ours: Plan, head: Sequence[int], of_head: Plan | None) ->
 
 
 @dataclass(frozen=True)
-class _Found:
-    plan: Plan | None
+class _SearchResult:
+    plan: NodePlan | None
     bound: float
-    searched: Searched | None = None
+    searched: SearchOutcome | None = None
     build_s: float = 0.0
     too_large: bool = False
 
     @classmethod
-    def of_search(cls, case: _Case, built: Built, searched: Searched, build_s: float) -> _Found:
+    def of_search(cls, case: _EuroraCase, built: BuiltModel, searched: SearchOutcome, build_s: float) -> _SearchResult:
         result = searched.answer.result
         plan = built.read(searched.answer) if result.found else None
         bound = case.bound if result.bound is None else max(case.bound, result.bound / built.posted.scale)
@@ -287,40 +287,40 @@ class _Found:
 
 
 @dataclass(frozen=True)
-class _Case:
+class _EuroraCase:
     """The jobs that can run on the present machine (T eq. 4.6)."""
 
-    task: Task
+    task: Subproblem
     first: Ints
     """Earliest starts."""
-    objective: Executed | Delay
+    objective: ReservationObjective | Delay
 
     @classmethod
-    def of_problem(cls, problem: Problem) -> _Case:
+    def of_problem(cls, problem: DecisionProblem) -> _EuroraCase:
         """Leave out jobs without feasible start: such jobs make the model infeasible."""
-        order = sorted(possible(problem), key=lambda place: problem.waiting[place].arrival)
-        task = Task(problem, tuple(order), problem.running, problem.horizon - problem.now)
+        order = sorted(feasible_places(problem), key=lambda place: problem.waiting[place].arrival)
+        task = Subproblem(problem, tuple(order), problem.running, problem.horizon - problem.now)
         first = task.machine().earliest(problem.horizon)
-        return cls(task, first, objectives.executed(task.jobs, problem.platform, problem.now, task.latest))
+        return cls(task, first, objectives.eurora_objective(task.jobs, problem.platform, problem.now, task.latest))
 
-    def only(self, jobs: Sequence[int]) -> _Case:
+    def only(self, jobs: Sequence[int]) -> _EuroraCase:
         if len(jobs) == len(self.first) and [*jobs] == [*range(len(jobs))]:
             return self
         some = np.array(jobs, dtype=np.int64)
         task = replace(self.task, places=tuple(self.task.places[job] for job in jobs))
-        return _Case(task, self.first[some], self.objective.only(some))
+        return _EuroraCase(task, self.first[some], self.objective.only(some))
 
     @property
     def bound(self) -> float:
         return self.objective.value(self.first)
 
-    def told(self, found: _Found, check_s: float) -> Answer:
+    def to_decision(self, found: _SearchResult, check_s: float) -> Decision:
         task, plan = self.task, found.plan
         value = inf if plan is None else self.objective.value(plan.starts)
         order = () if plan is None else plan.order
         starts = {task.places[job]: task.problem.now + int(plan.starts[job]) for job in order} if plan else {}
         where = {task.places[job]: plan.where[job] for job in order if plan.starts[job] == 0} if plan else {}
-        answer = Answer(
+        answer = Decision(
             starts, value, min(value, found.bound), where, check_cpu_s=check_s, build_cpu_s=found.build_s,
             variables=task.variables, too_large=found.too_large,
         )  # fmt: skip
@@ -339,7 +339,14 @@ For 266 waiting jobs on 65 nodes these cost 998, 979 and 1,020, arrival order 1,
 
 
 def best_order(
-    task: Task, weight: Floats, first: Ints, tries: int, most: int, seed: int, cycle: int, known: Sequence[int] = ()
+    task: Subproblem,
+    weight: Floats,
+    first: Ints,
+    tries: int,
+    most: int,
+    seed: int,
+    cycle: int,
+    known: Sequence[int] = (),
 ) -> tuple[int, ...]:
     """Jobs by start in the best plan found, starting also from `known`.
 
@@ -347,7 +354,7 @@ def best_order(
     are earliest starts in s from now.
     """
     count = len(task.jobs)
-    ahead = _ahead(task, weight, first)
+    ahead = _list_schedule(task, weight, first)
     orders = [*_by_width(task, weight), *([np.array(known, dtype=np.int64)] if len(known) else [])]
     costs = []
     for order in orders:
@@ -368,7 +375,7 @@ def _key(seed: int, cycle: int) -> int:
     return int(draw_key(seed, cycle, 0, 0, int(PURPOSE_PLAN))) & LARGEST_INT64
 
 
-def _ahead(task: Task, weight: Floats, first: Ints) -> PlanBuffers:
+def _list_schedule(task: Subproblem, weight: Floats, first: Ints) -> PlanBuffers:
     count = len(task.jobs)
     time, free = sum_of_columns(task.free)
     ahead = make_plan_buffers(time, np.maximum(free, 0), count, 0)
@@ -384,13 +391,13 @@ def _ahead(task: Task, weight: Floats, first: Ints) -> PlanBuffers:
     return ahead
 
 
-def _needs(task: Task) -> Ints:
+def _needs(task: Subproblem) -> Ints:
     kinds = len(task.problem.platform.kinds)
     needs = [waiting.amounts for waiting in task.jobs]
     return np.array(needs, dtype=np.int64).reshape(-1, kinds)
 
 
-def _by_width(task: Task, weight: Floats) -> list[Ints]:
+def _by_width(task: Subproblem, weight: Floats) -> list[Ints]:
     capacity = np.maximum(task.problem.platform.capacity.sum(axis=0), 1)
     share = (_needs(task) / capacity).max(axis=1, initial=0.0)
     return [np.argsort(task.durations * share**power / weight, kind="stable") for power in WIDTH_POWERS]

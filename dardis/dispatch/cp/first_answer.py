@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dardis.dispatch.cp.decision_problem import Held, Problem, Running, Waiting
+from dardis.dispatch.cp.decision_problem import DecisionProblem, Placement, RunningJob, WaitingJob
 from dardis.kernels import schedule_or_postpone
 from dardis.kernels.job_queue import LATEST, START, STARTED, UNBOUND, Rules
 from dardis.kernels.job_table import JobTable
@@ -28,34 +28,36 @@ from dardis.model.offer_rows import NODE_CHOICES
 
 
 @dataclass(frozen=True)
-class Plan:
+class NodePlan:
     """Starts in s from now, and placements."""
 
     starts: Ints
-    where: list[Held]
+    where: list[Placement]
     order: tuple[int, ...]
 
-    def only(self, jobs: Sequence[int]) -> Plan:
+    def only(self, jobs: Sequence[int]) -> NodePlan:
         """The plan of some jobs, renumbered."""
         place_of = {job: place for place, job in enumerate(jobs)}
         where = [self.where[job] for job in jobs]
-        return Plan(
+        return NodePlan(
             self.starts[np.array(jobs, dtype=np.int64)],
             where,
             tuple(place_of[job] for job in self.order if job in place_of),
         )
 
 
-class Machine:
+class ProblemMachine:
     """The nodes of a problem with running jobs and blocks, for waiting jobs."""
 
-    def __init__(self, problem: Problem, jobs: Sequence[Waiting], running: Sequence[Running] | None = None) -> None:
+    def __init__(
+        self, problem: DecisionProblem, jobs: Sequence[WaitingJob], running: Sequence[RunningJob] | None = None
+    ) -> None:
         # The problem already lists closures as blocks.
         platform = replace(problem.platform, maintenance=()) if problem.platform.maintenance else problem.platform
         count = platform.node_count
         self._now = problem.now
         self._nodes = NodeProfiles(platform, 0, count, None)
-        self._take(problem, problem.running if running is None else running)
+        self._reserve_uses(problem, problem.running if running is None else running)
         hours = platform.hours if problem.keeps_hours else {}
         self._table = JobTable(platform.sets, [*hours.values()])
         number = {queue: place for place, queue in enumerate(hours, 1)}
@@ -67,17 +69,17 @@ class Machine:
         rules = Rules(False, False, 0, UNBOUND, False, problem.distinct, choice, 0)
         self._placer = Placer(self._nodes, rules, len(platform.kinds), max(1, len(jobs)))
 
-    def _enter(self, waiting: Waiting, hours: int) -> int:
+    def _enter(self, waiting: WaitingJob, hours: int) -> int:
         if waiting.job.requests:
             return self._table.add_shaped(waiting.job, waiting.orders, 0, hours)
         return self._table.add(waiting.job, waiting.duration, hours=hours)
 
-    def _held(self, slot: int) -> Held:
+    def _placement_of(self, slot: int) -> Placement:
         if self._table.jobs[slot].requests:
             return self._table.parts_of(slot)
         return 0, (self._table.nodes_of(slot),)
 
-    def _take(self, problem: Problem, running: Sequence[Running]) -> None:
+    def _reserve_uses(self, problem: DecisionProblem, running: Sequence[RunningJob]) -> None:
         # Kernels need an end for each entry: by `never` all planned jobs have ended.
         now, never = problem.now, problem.horizon + max((one.duration for one in problem.waiting), default=0) + 1
         blocked = [block for block in problem.blocked if block.end > now and block.start < never]
@@ -121,7 +123,7 @@ class Machine:
             found.append((np.maximum(time - now, 0), value))
         return found
 
-    def place(self, order: Sequence[int]) -> Plan | None:
+    def start_or_postpone(self, order: Sequence[int]) -> NodePlan | None:
         """Schedule or postpone jobs by `order`; return None if infeasible.
 
         Call only once: jobs keep the nodes.
@@ -132,14 +134,14 @@ class Machine:
         placer, queue = self._placer, self._table.queue
         return self._plan(slots, placer.run(schedule_or_postpone.start_or_postpone, queue, slots, freer, walk))
 
-    def put(self, order: Sequence[int]) -> Plan | None:
+    def start_in_turn(self, order: Sequence[int]) -> NodePlan | None:
         """Start jobs as early as possible by `order`; see `place`."""
         slots = self._slots[np.array(order, dtype=np.int64)]
         return self._plan(
             slots, self._placer.run(schedule_or_postpone.place_in_order, self._table.queue, slots, self._now)
         )
 
-    def _plan(self, slots: Ints, answer: int) -> Plan | None:
+    def _plan(self, slots: Ints, answer: int) -> NodePlan | None:
         queue, room = self._table.queue, self._placer.room
         if answer != DONE:
             raise ProtocolError("a job that fits finds no nodes, or none that hold it")
@@ -147,14 +149,14 @@ class Machine:
         if len(started) < len(slots):
             return None
         place_of = {slot: place for place, slot in enumerate(self._slots.tolist())}
-        return Plan(
+        return NodePlan(
             queue.table[self._slots, START] - self._now,
-            [self._held(slot) for slot in self._slots.tolist()],
+            [self._placement_of(slot) for slot in self._slots.tolist()],
             tuple(place_of[slot] for slot in started),
         )
 
 
-class Work(NamedTuple):
+class JobWork(NamedTuple):
     """Demand and capacity; times in s from now."""
 
     duration: Ints
@@ -167,8 +169,8 @@ class Work(NamedTuple):
 
 
 def least_of_groups(
-    least: Callable[[Ints, Work], float],
-    jobs: Sequence[Waiting],
+    least: Callable[[Ints, JobWork], float],
+    jobs: Sequence[WaitingJob],
     groups: Sequence[int],
     first: Ints,
     free_of: Callable[[int], tuple[Ints, Ints]],
@@ -183,11 +185,11 @@ def least_of_groups(
     found = []
     for bits in {*groups, reduce(or_, groups)} if groups else ():
         inside = np.array([of_job & ~bits == 0 for of_job in groups])
-        found.append(least(first, Work(duration, np.where(inside[:, None], need, 0), *free_of(bits))))
+        found.append(least(first, JobWork(duration, np.where(inside[:, None], need, 0), *free_of(bits))))
     return max(found, default=-inf)
 
 
-def least_weighted_starts(weight: Floats, first: Ints, work: Work) -> float:
+def least_weighted_starts(weight: Floats, first: Ints, work: JobWork) -> float:
     """Lower bound of the sum of `weight · start`, for starts from `first` on."""
     alone = weight * first
     found = [float(alone.sum())]
@@ -198,13 +200,13 @@ def least_weighted_starts(weight: Floats, first: Ints, work: Work) -> float:
     return max(found)
 
 
-def least_end(work: Work) -> int:
+def least_end(work: JobWork) -> int:
     """Lower bound of the end of all work."""
     found = [0]
     for kind in range(work.need.shape[1]):
         all_of_it = np.array([(work.duration * work.need[:, kind]).sum()], dtype=np.float64)
         if all_of_it[0] > 0 and work.free[-1, kind] > 0:
-            done = _done(all_of_it, work.time, work.free[:, kind])[0]
+            done = _completion_times(all_of_it, work.time, work.free[:, kind])[0]
             found.append(ceil(float(done[0]) * (1 - 1e-12)))
     return max(found)
 
@@ -214,14 +216,14 @@ def _of_kind(weight: Floats, duration: Ints, need: Ints, time: Ints, free: Ints)
         return 0.0
     amount = duration.astype(np.float64) * need
     order = np.argsort(-weight / amount, kind="stable")
-    _, moment = _done(np.concatenate([[0.0], np.cumsum(amount[order])]), time, free)
+    _, moment = _completion_times(np.concatenate([[0.0], np.cumsum(amount[order])]), time, free)
     busy = np.diff(moment) / amount[order]
     # No job starts before now, however small the weight.
     least = float((weight[order] * (busy - duration[order] / 2)).sum())
     return max(least * (1 - 1e-12), 0.0)
 
 
-def _done(amount: Floats, time: Ints, free: Ints) -> tuple[Floats, Floats]:
+def _completion_times(amount: Floats, time: Ints, free: Ints) -> tuple[Floats, Floats]:
     """Completion times of work, and moments, ∫ t dw."""
     edges = np.append(time, FOREVER).astype(np.float64)
     # Work and moment grow linearly and quadratically within each step.

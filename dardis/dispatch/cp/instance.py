@@ -12,9 +12,9 @@ import numpy as np
 
 from dardis.config.platform_record import InstanceRecord, JobRecord, PartRecord, RunningRecord
 from dardis.config.toml_file import read_json
-from dardis.dispatch.cp.decision_problem import Blocked, Problem, Running, Waiting
+from dardis.dispatch.cp.decision_problem import BlockedCapacity, DecisionProblem, RunningJob, WaitingJob
 from dardis.dispatch.cp.positions.fixed_boxes import first_positions
-from dardis.dispatch.job_shapes import Shapes
+from dardis.dispatch.job_shapes import ShapeChecker
 from dardis.model.addresses import JobId
 from dardis.model.errors import InputError
 from dardis.model.job import FOREVER, Job, Part, Request
@@ -22,7 +22,7 @@ from dardis.model.node_sets import bits_of
 from dardis.model.platform import Platform
 
 
-def read_instance(path: Path) -> Problem:
+def read_instance(path: Path) -> DecisionProblem:
     """Return a file's problem. Raises InputError for invalid content."""
     record = read_json(path, InstanceRecord)
     platform, now = record.machine(path), record.now
@@ -31,7 +31,7 @@ def read_instance(path: Path) -> Problem:
     parts = [part for job in jobs_asked for request in job.requests for part in request.parts]
     sets = [*(job.groups for job in jobs_asked), *(part.groups for part in parts)]
     platform = platform.with_sets(one for one in sets if max(one, default=0) < len(platform.groups))
-    shapes = Shapes(platform, distinct=record.distinct)
+    shapes = ShapeChecker(platform, distinct=record.distinct)
     for place, runs in enumerate(record.running):
         where = f"{path}: running[{place}]"
         job = _job(where, runs.job, platform)
@@ -44,10 +44,10 @@ def read_instance(path: Path) -> Problem:
         if late.job.earliest > now:
             raise InputError(f"{where}.job.earliest", f"{late.job.earliest} with now {now}", "a time up to that")
         waits = _job(where, late.job, platform)
-        orders = shapes.held(waits)
+        orders = shapes.feasible_orders(waits)
         if waits.requests and not orders:
             raise InputError(f"{where}.job.requests", "none of them fits", "one that the machine holds")
-        one = Waiting(waits, late.duration, orders)
+        one = WaitingJob(waits, late.duration, orders)
         if (longest := max(request.walltime for _, request in one.requests)) != late.duration:
             raise InputError(f"{where}.duration", str(late.duration), f"{longest}, its longest request's")
         waiting.append(one)
@@ -55,12 +55,14 @@ def read_instance(path: Path) -> Problem:
     if twice := [number for (number, _), times in Counter(jobs).items() if times > 1]:
         raise InputError(path, f"job {twice[0]} is there twice", "each job once")
     blocked = tuple(
-        Blocked(one.node, one.start, FOREVER if one.end is None else one.end, tuple(one.amounts))
+        BlockedCapacity(one.node, one.start, FOREVER if one.end is None else one.end, tuple(one.amounts))
         for one in record.blocked
     )
     for place, block in enumerate(blocked):
         _check_block(f"{path}: blocked[{place}]", block, platform)
-    problem = Problem(platform, now, tuple(running), tuple(waiting), blocked, record.distinct, record.keeps_hours)
+    problem = DecisionProblem(
+        platform, now, tuple(running), tuple(waiting), blocked, record.distinct, record.keeps_hours
+    )
     _check_nodes_hold(path, problem)
     _check_positions(path, problem)
     return problem
@@ -69,7 +71,7 @@ def read_instance(path: Path) -> Problem:
 def _job(where: str, record: JobRecord, platform: Platform) -> Job:
     if not (record.groups or record.requests):
         raise InputError(f"{where}.job.groups", "none", "groups whose nodes may run it")
-    told = record.model_dump(exclude={"requests"}) | _asked(f"{where}.job", record, platform)
+    told = record.model_dump(exclude={"requests"}) | _request_fields(f"{where}.job", record, platform)
     told["number"] = JobId(record.number)
     try:
         return Job(**told, requests=tuple(_requests(f"{where}.job", record, platform)))
@@ -80,13 +82,17 @@ def _job(where: str, record: JobRecord, platform: Platform) -> Job:
 def _requests(where: str, record: JobRecord, platform: Platform) -> Iterator[Request]:
     for place, request in enumerate(record.requests):
         parts = [
-            Part(part.units, nodes=part.nodes, **_asked(f"{where}.requests[{place}].parts[{at}]", part, platform))
+            Part(
+                part.units,
+                nodes=part.nodes,
+                **_request_fields(f"{where}.requests[{place}].parts[{at}]", part, platform),
+            )
             for at, part in enumerate(request.parts)
         ]
         yield Request(tuple(parts), request.walltime, request.contiguous)
 
 
-def _asked(where: str, record: JobRecord | PartRecord, platform: Platform) -> dict[str, Any]:
+def _request_fields(where: str, record: JobRecord | PartRecord, platform: Platform) -> dict[str, Any]:
     if len(record.request) != len(platform.kinds):
         expected = f"an amount for each of {', '.join(platform.kinds)}"
         raise InputError(f"{where}.request", f"{len(record.request)} amounts", expected)
@@ -96,7 +102,7 @@ def _asked(where: str, record: JobRecord | PartRecord, platform: Platform) -> di
     return {"request": tuple(record.request), "groups": bits_of(record.groups)}
 
 
-def _running(where: str, record: RunningRecord, job: Job, platform: Platform) -> Running:
+def _running(where: str, record: RunningRecord, job: Job, platform: Platform) -> RunningJob:
     nodes, units = record.nodes, record.units
     if any(after <= before for before, after in pairwise(nodes)):
         raise InputError(f"{where}.nodes", f"{nodes}", "each node once, ascending")
@@ -111,10 +117,10 @@ def _running(where: str, record: RunningRecord, job: Job, platform: Platform) ->
             raise InputError(f"{where}.positions", f"{shape} positions", f"{job.units} for each resource kind")
         positions = np.array(record.positions, dtype=np.int64)
     node_array, unit_array = np.array(nodes, dtype=np.int64), np.array(units, dtype=np.int64)
-    return Running(job, record.end, record.foreseen, node_array, unit_array, positions, record.part)
+    return RunningJob(job, record.end, record.foreseen, node_array, unit_array, positions, record.part)
 
 
-def _check_block(where: str, block: Blocked, platform: Platform) -> None:
+def _check_block(where: str, block: BlockedCapacity, platform: Platform) -> None:
     if block.node >= platform.node_count:
         raise InputError(f"{where}.node", f"no node {block.node}", f"numbers from 0 to {platform.node_count - 1}")
     if block.end <= block.start:
@@ -124,7 +130,7 @@ def _check_block(where: str, block: Blocked, platform: Platform) -> None:
         raise InputError(f"{where}.amounts", f"{[*block.amounts]}", f"at most {most} on that node")
 
 
-def _check_nodes_hold(path: Path, problem: Problem) -> None:
+def _check_nodes_hold(path: Path, problem: DecisionProblem) -> None:
     used = np.zeros_like(problem.platform.capacity)
     for running in (one for one in problem.running if one.end > problem.now):
         used[running.nodes] += running.units[:, None] * np.array(running.job.request)
@@ -135,7 +141,7 @@ def _check_nodes_hold(path: Path, problem: Problem) -> None:
         raise InputError(f"{path}: running", found, f"at most {problem.platform.capacity[node, kind]}")
 
 
-def _check_positions(path: Path, problem: Problem) -> None:
+def _check_positions(path: Path, problem: DecisionProblem) -> None:
     base, capacity = first_positions(problem.platform), problem.platform.capacity
     taken: list[tuple[int, int, int, int]] = []
     for place, running in enumerate(problem.running):

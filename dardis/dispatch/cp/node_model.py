@@ -23,57 +23,57 @@ import numpy as np
 
 from dardis.dispatch.cp import variables
 from dardis.dispatch.cp import variables as constraints
-from dardis.dispatch.cp.first_answer import Machine, Plan, least_of_groups
-from dardis.dispatch.cp.variables import Runs
+from dardis.dispatch.cp.first_answer import NodePlan, ProblemMachine, least_of_groups
+from dardis.dispatch.cp.variables import RunVariables
 from dardis.model.step_function import sum_of_columns
 from dardis.solver.cpsat import new_model
 
 if TYPE_CHECKING:
-    from dardis.dispatch.cp.decision_problem import Problem, Running, Waiting
-    from dardis.dispatch.cp.objectives import Objective, Posted
-    from dardis.dispatch.cp.variables import Open, Place
+    from dardis.dispatch.cp.decision_problem import DecisionProblem, RunningJob, WaitingJob
+    from dardis.dispatch.cp.objectives import Objective, PostedObjective
+    from dardis.dispatch.cp.variables import NodeUnits, OpenSpans
     from dardis.model.arrays import Ints
     from dardis.model.job import Part
-    from dardis.solver.cpsat import Answer as Solved
     from dardis.solver.cpsat import CpModel, IntVar
+    from dardis.solver.cpsat import CpSolution as Solved
 
 Spans = list[tuple[int, int, int]]
 """Start, end and amount of use, in s from now."""
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class PartRow:
     """A part of a job's request."""
 
     job: int
     request: int
     part: int
-    asks: Part
+    demand: Part
     duration: int
     contiguous: bool
 
 
 @dataclass(frozen=True)
-class Task:
+class Subproblem:
     """A model's part of a problem."""
 
-    problem: Problem
+    problem: DecisionProblem
     places: tuple[int, ...]
     """Places in the problem's `waiting`, by priority."""
-    running: tuple[Running, ...]
+    running: tuple[RunningJob, ...]
     latest: int
     """The last start, in s from now."""
     lean: bool = True
     """Whether to omit redundant constraints."""
 
     @cached_property
-    def jobs(self) -> tuple[Waiting, ...]:
+    def jobs(self) -> tuple[WaitingJob, ...]:
         """Jobs of the model."""
         return tuple(self.problem.waiting[place] for place in self.places)
 
-    def machine(self) -> Machine:
+    def machine(self) -> ProblemMachine:
         """A new machine with the running jobs."""
-        return Machine(self.problem, self.jobs, self.running)
+        return ProblemMachine(self.problem, self.jobs, self.running)
 
     @cached_property
     def durations(self) -> Ints:
@@ -82,14 +82,14 @@ class Task:
 
     @cached_property
     def free(self) -> list[tuple[Ints, Ints]]:
-        """Free capacity, as in `Machine.free`."""
+        """Free capacity, as in `ProblemMachine.free`."""
         return self.machine().free()
 
     @cached_property
-    def rows(self) -> tuple[Row, ...]:
+    def rows(self) -> tuple[PartRow, ...]:
         """Parts of all requests, by job."""
         return tuple(
-            Row(job, place, at, part, request.walltime, request.contiguous)
+            PartRow(job, place, at, part, request.walltime, request.contiguous)
             for job, waiting in enumerate(self.jobs)
             for place, request in waiting.requests
             for at, part in enumerate(request.parts)
@@ -98,15 +98,15 @@ class Task:
     @cached_property
     def fits(self) -> list[list[int]]:
         """Units on empty nodes, (rows, groups)."""
-        return [units_by_group(self.problem, row.asks) for row in self.rows]
+        return [units_by_group(self.problem, row.demand) for row in self.rows]
 
-    def possible(self) -> list[bool]:
+    def fits_empty_machine(self) -> list[bool]:
         """Whether the empty machine holds some request of each job."""
         counts = [group.count for group in self.problem.platform.groups]
         short = {
             (row.job, row.request)
             for row, of in zip(self.rows, self.fits, strict=True)
-            if sum(count * most for count, most in zip(counts, of, strict=True)) < row.asks.units
+            if sum(count * most for count, most in zip(counts, of, strict=True)) < row.demand.units
         }
         held = {row.job for row in self.rows if (row.job, row.request) not in short}
         return [job in held for job in range(len(self.jobs))]
@@ -119,24 +119,24 @@ class Task:
             found[row.job] += int(counts[np.array(of) > 0].sum())
         return found
 
-    def shares(self, most: int) -> list[Share] | None:
+    def node_candidates(self, most: int) -> list[NodeCandidates] | None:
         """Candidate nodes of rows; None if above `most` pairs."""
-        by_units = sorted(range(len(self.rows)), key=lambda row: self.rows[row].asks.units)
+        by_units = sorted(range(len(self.rows)), key=lambda row: self.rows[row].demand.units)
         tell_apart = any(row.contiguous for row in self.rows)
         found, size = [], 0
-        for alike in alike_nodes(self.problem, self.free, self.end, tell_apart=tell_apart):
+        for alike in group_equal_nodes(self.problem, self.free, self.end, tell_apart=tell_apart):
             used = 0
             for row in by_units:
                 units = self.fits[row][alike.group]
                 if units:
-                    used = min(len(alike.nodes), used + self.rows[row].asks.units)
-                    found.append(Share(row, alike, used, units))
+                    used = min(len(alike.nodes), used + self.rows[row].demand.units)
+                    found.append(NodeCandidates(row, alike, used, units))
                     size += used
                     if size > most:
                         return None
         return found
 
-    def hours(self, first: Ints) -> Open:
+    def hours(self, first: Ints) -> OpenSpans:
         """Open spans from `first` to the last start, by job."""
         now, found = self.problem.now, []
         for waiting, soonest in zip(self.jobs, first.tolist(), strict=True):
@@ -175,7 +175,7 @@ class Task:
         return len(self.jobs) + units
 
 
-def units_by_group(problem: Problem, part: Part) -> list[int]:
+def units_by_group(problem: DecisionProblem, part: Part) -> list[int]:
     """Units on an empty node, by group (T equation 3.6)."""
     first, found = 0, []
     for group in problem.platform.groups:
@@ -185,7 +185,7 @@ def units_by_group(problem: Problem, part: Part) -> list[int]:
 
 
 @dataclass(frozen=True)
-class Alike:
+class EqualNodes:
     """Equal nodes, with capacity and use by kind."""
 
     nodes: list[int]
@@ -195,25 +195,27 @@ class Alike:
 
 
 @dataclass(frozen=True, slots=True)
-class Share:
+class NodeCandidates:
     """Up to `most` units of a row on each of the first `used` nodes."""
 
     row: int
-    alike: Alike
+    equal_nodes: EqualNodes
     used: int
     most: int
 
 
-def alike_nodes(
-    problem: Problem, free: list[tuple[Ints, Ints]], end: int, *, tell_apart: bool = False
-) -> list[Alike]:  # fmt: skip
+def group_equal_nodes(
+    problem: DecisionProblem, free: list[tuple[Ints, Ints]], end: int, *, tell_apart: bool = False
+) -> list[EqualNodes]:  # fmt: skip
     """Group nodes by equal capacity until `end`; `tell_apart` separates all."""
-    found: dict[tuple[int, bytes, bytes, int], Alike] = {}
+    found: dict[tuple[int, bytes, bytes, int], EqualNodes] = {}
     group_of, capacity = problem.platform.group_of_node.tolist(), problem.platform.capacity
     for node, (time, value) in enumerate(free):
         key = (group_of[node], time.tobytes(), value.tobytes(), node if tell_apart else 0)
         if key not in found:
-            found[key] = Alike([], group_of[node], capacity[node].tolist(), _spans(time, capacity[node] - value, end))
+            found[key] = EqualNodes(
+                [], group_of[node], capacity[node].tolist(), _spans(time, capacity[node] - value, end)
+            )
         found[key].nodes.append(node)
     return list(found.values())
 
@@ -227,16 +229,16 @@ def _spans(time: Ints, amounts: Ints, end: int) -> list[Spans]:
 
 
 @dataclass(frozen=True)
-class Built:
+class BuiltModel:
     """A model to solve."""
 
     model: CpModel
-    rows: Sequence[Row]
+    rows: Sequence[PartRow]
     start: Sequence[IntVar]
-    places: list[Place]
-    posted: Posted
+    places: list[NodeUnits]
+    posted: PostedObjective
 
-    def read(self, solved: Solved) -> Plan:
+    def read(self, solved: Solved) -> NodePlan:
         """The solver's starts and placements."""
         starts = solved.values(self.start)
         found = solved.values(place.units for place in self.places).tolist()
@@ -251,48 +253,55 @@ class Built:
                 where[row.job].setdefault(row.request, []).append((there, units))
         held = [(taken, tuple(parts)) for of in where for taken, parts in of.items()]
         # Equal starts keep the order of priority.
-        return Plan(starts, held, tuple(np.argsort(starts, kind="stable").tolist()))
+        return NodePlan(starts, held, tuple(np.argsort(starts, kind="stable").tolist()))
 
 
 Limits = Sequence[tuple["Objective", float]]
 
 
 def build(
-    task: Task, shares: list[Share], objective: Objective, limits: Limits, first: Ints, hint: Plan | None
-) -> Built:
+    task: Subproblem,
+    shares: list[NodeCandidates],
+    objective: Objective,
+    limits: Limits,
+    first: Ints,
+    hint: NodePlan | None,
+) -> BuiltModel:
     """Build a model; `first` are earliest starts, `hint` is a complete answer."""
     model = new_model()
     at = None if hint is None else hint.starts
-    runs = variables.runs(model, task.durations, first, task.latest, at, task.hours(first))
-    present = _present(model, task, hint)
-    of_rows = _of_rows(model, task, runs, present)
+    runs = variables.add_runs(model, task.durations, first, task.latest, at, task.hours(first))
+    present = _request_literals(model, task, hint)
+    of_rows = _row_runs(model, task, runs, present)
     places = _allocation(model, task, shares, of_rows, present, hint)
-    for groups in sorted({task.problem.groups_of(row.asks) for row in task.rows}):
-        _pool_holds(model, task, groups, of_rows)
+    for groups in sorted({task.problem.groups_of(row.demand) for row in task.rows}):
+        _limit_pool(model, task, groups, of_rows)
     posted = objective.post(model, runs.start, task.latest, at)
     for other, most in limits:
         bounded = other.post(model, runs.start, task.latest, at)
         # Admit the hint's value despite rounding.
         model.add(bounded.expression <= max(int(most * bounded.scale), bounded.at_hint or 0))
     if not limits:
-        for kin in _kin(task, objective):
-            constraints.one_after_the_other(model, [runs.start[job] for job in kin])
+        for kin in _interchangeable_jobs(task, objective):
+            constraints.order_starts(model, [runs.start[job] for job in kin])
     model.minimize(posted.expression)
-    return Built(model, task.rows, runs.start, places, posted)
+    return BuiltModel(model, task.rows, runs.start, places, posted)
 
 
-def _present(model: CpModel, task: Task, hint: Plan | None) -> dict[tuple[int, int], IntVar]:
+def _request_literals(model: CpModel, task: Subproblem, hint: NodePlan | None) -> dict[tuple[int, int], IntVar]:
     found: dict[tuple[int, int], IntVar] = {}
     for job, waiting in enumerate(task.jobs):
         requests = [place for place, _ in waiting.requests]
         if len(requests) > 1:
             taken = None if hint is None else requests.index(hint.where[job][0])
-            literals = variables.one_of(model, len(requests), taken)
+            literals = variables.choose_one(model, len(requests), taken)
             found |= {(job, place): literal for place, literal in zip(requests, literals, strict=True)}
     return found
 
 
-def _of_rows(model: CpModel, task: Task, runs: Runs, present: dict[tuple[int, int], IntVar]) -> Runs:
+def _row_runs(
+    model: CpModel, task: Subproblem, runs: RunVariables, present: dict[tuple[int, int], IntVar]
+) -> RunVariables:
     start, duration, interval = [], [], []
     for row in task.rows:
         start.append(runs.start[row.job])
@@ -302,107 +311,111 @@ def _of_rows(model: CpModel, task: Task, runs: Runs, present: dict[tuple[int, in
             interval.append(model.new_optional_fixed_size_interval_var(start[-1], row.duration, there, ""))
         else:
             interval.append(runs.interval[row.job])
-    return Runs(start, duration, interval)
+    return RunVariables(start, duration, interval)
 
 
 def _allocation(
     model: CpModel,
-    task: Task,
-    shares: list[Share],
-    runs: Runs,
+    task: Subproblem,
+    shares: list[NodeCandidates],
+    runs: RunVariables,
     present: dict[tuple[int, int], IntVar],
-    hint: Plan | None,
-) -> list[Place]:
-    hinted = None if hint is None else _renamed(task, shares, hint)
-    of_row: list[list[Place]] = [[] for _ in task.rows]
-    on_node: dict[int, list[Place]] = defaultdict(list)
-    alike_of: dict[int, Alike] = {}
-    places: list[Place] = []
+    hint: NodePlan | None,
+) -> list[NodeUnits]:
+    hinted = None if hint is None else _hinted_units(task, shares, hint)
+    of_row: list[list[NodeUnits]] = [[] for _ in task.rows]
+    on_node: dict[int, list[NodeUnits]] = defaultdict(list)
+    alike_of: dict[int, EqualNodes] = {}
+    places: list[NodeUnits] = []
     for share in shares:
-        for node in share.alike.nodes[: share.used]:
+        for node in share.equal_nodes.nodes[: share.used]:
             units = None if hinted is None else hinted.get((share.row, node), 0)
-            place = variables.place(model, runs, share.row, node, share.most, units)
+            place = variables.add_node_units(model, runs, share.row, node, share.most, units)
             of_row[share.row].append(place)
             on_node[node].append(place)
-            alike_of[node] = share.alike
+            alike_of[node] = share.equal_nodes
             places.append(place)
     for found, row in zip(of_row, task.rows, strict=True):
         there = present.get((row.job, row.request))
-        units_of = row.asks.units if there is None else row.asks.units * there
+        units_of = row.demand.units if there is None else row.demand.units * there
         constraints.alternative(model, [place.units for place in found], units_of)
-        if row.asks.nodes or row.contiguous:
-            _on_nodes_as_asked(model, row, sorted(found, key=lambda place: place.node), there, hinted)
+        if row.demand.nodes or row.contiguous:
+            _constrain_nodes(model, row, sorted(found, key=lambda place: place.node), there, hinted)
     for node, of_node in on_node.items():
-        _node_holds(model, task, alike_of[node], of_node)
+        _limit_node(model, task, alike_of[node], of_node)
     return places
 
 
-def _on_nodes_as_asked(
-    model: CpModel, row: Row, found: list[Place], present: IntVar | None, hinted: dict[tuple[int, int], int] | None
+def _constrain_nodes(
+    model: CpModel,
+    row: PartRow,
+    found: list[NodeUnits],
+    present: IntVar | None,
+    hinted: dict[tuple[int, int], int] | None,
 ) -> None:
     hints = [None if hinted is None else hinted.get((place.run, place.node), 0) for place in found]
     used = [variables.presence(model, place, hint) for place, hint in zip(found, hints, strict=True)]
-    if row.asks.nodes:
-        nodes = row.asks.nodes if present is None else row.asks.nodes * present
+    if row.demand.nodes:
+        nodes = row.demand.nodes if present is None else row.demand.nodes * present
         constraints.alternative(model, used, nodes)
     if row.contiguous:
         there = [None if hint is None else hint > 0 for hint in hints]
-        constraints.side_by_side(model, list(zip([place.node for place in found], used, there, strict=True)))
+        constraints.require_adjacent(model, list(zip([place.node for place in found], used, there, strict=True)))
 
 
-def _node_holds(model: CpModel, task: Task, alike: Alike, there: list[Place]) -> None:
+def _limit_node(model: CpModel, task: Subproblem, alike: EqualNodes, there: list[NodeUnits]) -> None:
     for kind, (capacity, taken) in enumerate(zip(alike.capacity, alike.taken, strict=True)):
-        asks = [(place, task.rows[place.run].asks.request[kind]) for place in there]
+        asks = [(place, task.rows[place.run].demand.request[kind]) for place in there]
         if task.lean:
             asks = [(place, amount) for place, amount in asks if amount]
             most = sum(place.most * amount for place, amount in asks) + max((amount for *_, amount in taken), default=0)
             if most <= capacity:
                 continue
-        demands = [place.takes(amount) for place, amount in asks]
+        demands = [place.use_of(amount) for place, amount in asks]
         constraints.cumulative(model, [place.interval for place, _ in asks], demands, taken, capacity)
 
 
-def _pool_holds(model: CpModel, task: Task, groups: int, runs: Runs) -> None:
+def _limit_pool(model: CpModel, task: Subproblem, groups: int, runs: RunVariables) -> None:
     """Limit total use of groups, to tighten bounds (003, section 2.2)."""
     nodes = np.flatnonzero(task.problem.platform.sets.nodes(groups))
     times, free = task.free_of(groups)
-    inside = [row for row, one in enumerate(task.rows) if task.problem.groups_of(one.asks) & ~groups == 0]
+    inside = [row for row, one in enumerate(task.rows) if task.problem.groups_of(one.demand) & ~groups == 0]
     capacity = task.problem.platform.capacity[nodes].sum(axis=0)
     for kind, taken in enumerate(_spans(times, capacity - free, task.end)):
-        asks = {row: task.rows[row].asks.units * task.rows[row].asks.request[kind] for row in inside}
+        asks = {row: task.rows[row].demand.units * task.rows[row].demand.request[kind] for row in inside}
         asks = {row: amount for row, amount in asks.items() if amount}
         if sum(asks.values()) > int(free[:, kind].min()):
             intervals = [runs.interval[row] for row in asks]
             constraints.cumulative(model, intervals, list(asks.values()), taken, int(capacity[kind]))
 
 
-def _renamed(task: Task, shares: list[Share], plan: Plan) -> dict[tuple[int, int], int]:
+def _hinted_units(task: Subproblem, shares: list[NodeCandidates], plan: NodePlan) -> dict[tuple[int, int], int]:
     """Units by row and node, with equal nodes renamed."""
     units: dict[tuple[int, int], int] = {}
     names: dict[int, int] = {}
     named: dict[int, int] = defaultdict(int)
     for share in shares:
-        sort = share.alike.nodes[0]
+        sort = share.equal_nodes.nodes[0]
         row = task.rows[share.row]
         taken, parts = plan.where[row.job]
         if row.request != taken:
             continue
         nodes, there = parts[row.part]
         held = dict(zip(nodes.tolist(), there.tolist(), strict=True))
-        for node in share.alike.nodes:
+        for node in share.equal_nodes.nodes:
             if node in held:
                 if node not in names:
-                    names[node] = share.alike.nodes[named[sort]]
+                    names[node] = share.equal_nodes.nodes[named[sort]]
                     named[sort] += 1
                 units[share.row, names[node]] = held[node]
     return units
 
 
-def _kin(task: Task, objective: Objective) -> list[list[int]]:
+def _interchangeable_jobs(task: Subproblem, objective: Objective) -> list[list[int]]:
     """Jobs that differ only in due time."""
     alike: dict[object, list[tuple[int, int]]] = defaultdict(list)
     for place, waiting in enumerate(task.jobs):
-        kin = objective.kin(place)
+        kin = objective.symmetry_key(place)
         if kin is not None:
             job = waiting.job
             needs = job.request, job.units, job.groups, job.requests, waiting.duration, task.problem.starts_of(job)

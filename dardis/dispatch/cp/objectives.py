@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from dardis.dispatch.cp.first_answer import Work, least_end, least_weighted_starts
+from dardis.dispatch.cp.first_answer import JobWork, least_end, least_weighted_starts
 from dardis.model.arrays import Bools, Floats, Ints
 from dardis.model.errors import InputError
 from dardis.solver.cpsat import weighted_sum
 
 if TYPE_CHECKING:
-    from dardis.dispatch.cp.decision_problem import Waiting
+    from dardis.dispatch.cp.decision_problem import WaitingJob
     from dardis.model.job import Job
     from dardis.model.platform import Platform
     from dardis.solver.cpsat import CpModel, IntVar, LinearExpr
@@ -29,7 +29,7 @@ MOST = 1 << 52
 
 
 @dataclass(frozen=True, slots=True)
-class Posted:
+class PostedObjective:
     """A posted objective: `expression` is `scale` times the value, `at_hint` the hint's."""
 
     expression: LinearExpr | int
@@ -44,15 +44,15 @@ class Objective(Protocol):
         """Return the cost."""
         ...
 
-    def post(self, model: CpModel, starts: Sequence[IntVar], latest: int, hint: Ints | None) -> Posted:
+    def post(self, model: CpModel, starts: Sequence[IntVar], latest: int, hint: Ints | None) -> PostedObjective:
         """Add the objective to a model; `hint` is a complete answer."""
         ...
 
-    def least(self, first: Ints, work: Work) -> float:
+    def least(self, first: Ints, work: JobWork) -> float:
         """Lower bound for starts from `first` on."""
         ...
 
-    def kin(self, place: int) -> tuple[int, int] | None:
+    def symmetry_key(self, place: int) -> tuple[int, int] | None:
         """Class and rank of a job, or None. Among jobs of equal demand and class, the lower rank best starts first."""
         ...
 
@@ -68,7 +68,7 @@ class Makespan:
         """Return the cost."""
         return float(self._end(starts))
 
-    def post(self, model: CpModel, starts: Sequence[IntVar], latest: int, hint: Ints | None) -> Posted:
+    def post(self, model: CpModel, starts: Sequence[IntVar], latest: int, hint: Ints | None) -> PostedObjective:
         """Add the objective."""
         last = latest + int(self.durations.max(initial=0))
         end = model.new_int_var(self.busy_until, max(last, self.busy_until), "")
@@ -77,13 +77,13 @@ class Makespan:
         at_hint = None if hint is None else self._end(hint)
         if at_hint is not None:
             model.add_hint(end, at_hint)
-        return Posted(1 * end, 1, at_hint)
+        return PostedObjective(1 * end, 1, at_hint)
 
-    def least(self, first: Ints, work: Work) -> float:
+    def least(self, first: Ints, work: JobWork) -> float:
         """Lower bound."""
         return max(self.value(first), float(least_end(work)))
 
-    def kin(self, place: int) -> tuple[int, int]:  # noqa: ARG002 (all jobs are alike)
+    def symmetry_key(self, place: int) -> tuple[int, int]:  # noqa: ARG002 (all jobs are alike)
         """All jobs are alike."""
         return 0, 0
 
@@ -104,7 +104,7 @@ class Delay:
         """Return the cost."""
         return float((self.numerator * np.maximum(starts - self.due, 0) / self.denominators).sum())
 
-    def post(self, model: CpModel, starts: Sequence[IntVar], latest: int, hint: Ints | None) -> Posted:
+    def post(self, model: CpModel, starts: Sequence[IntVar], latest: int, hint: Ints | None) -> PostedObjective:
         """Add the objective."""
         weights, scale = self.weights(latest)
         parts: list[IntVar] = []
@@ -126,9 +126,9 @@ class Delay:
                 model.add_hint(delay, max(0, int(hint[place]) - due))
             parts.append(delay)
         expression = weighted_sum(parts, factors) + constant if parts else constant
-        return Posted(expression, scale, None if hint is None else at_hint)
+        return PostedObjective(expression, scale, None if hint is None else at_hint)
 
-    def least(self, first: Ints, work: Work) -> float:
+    def least(self, first: Ints, work: JobWork) -> float:
         """Lower bound, maximum of three.
 
         Jobs due by now, or all jobs, count with `start − due`; others with the delay at `first`.
@@ -144,7 +144,7 @@ class Delay:
 
         return max(self.value(first), least_of(self.due <= 0), least_of(np.ones_like(self.due, dtype=np.bool_)))
 
-    def kin(self, place: int) -> tuple[int, int]:
+    def symmetry_key(self, place: int) -> tuple[int, int]:
         """Due time is the rank, since delays are convex."""
         return int(self.denominators[place]), int(self.due[place])
 
@@ -182,19 +182,19 @@ class WeightedStarts:
         """Return the cost."""
         return float((self.weight * starts).sum())
 
-    def post(self, model: CpModel, starts: Sequence[IntVar], latest: int, hint: Ints | None) -> Posted:  # noqa: ARG002
+    def post(self, model: CpModel, starts: Sequence[IntVar], latest: int, hint: Ints | None) -> PostedObjective:  # noqa: ARG002
         """Add the objective; a power of 2 avoids rounding."""
         most = max(1, latest) * float(self.weight.sum())
         scale = 2.0 ** floor(log2(MOST / most)) if most else 1.0
         weights = [int(weight * scale) for weight in self.weight.tolist()]
         at_hint = None if hint is None else sum(w * s for w, s in zip(weights, hint.tolist(), strict=True))
-        return Posted(weighted_sum(starts, weights), scale, at_hint)
+        return PostedObjective(weighted_sum(starts, weights), scale, at_hint)
 
-    def least(self, first: Ints, work: Work) -> float:
+    def least(self, first: Ints, work: JobWork) -> float:
         """Lower bound."""
         return least_weighted_starts(self.weight, first, work)
 
-    def kin(self, place: int) -> None:  # noqa: ARG002
+    def symmetry_key(self, place: int) -> None:  # noqa: ARG002
         """Weights are seldom equal."""
         return
 
@@ -210,7 +210,7 @@ class LateJobs:
         """Return the cost."""
         return float((starts > self.due).sum())
 
-    def post(self, model: CpModel, starts: Sequence[IntVar], latest: int, hint: Ints | None) -> Posted:
+    def post(self, model: CpModel, starts: Sequence[IntVar], latest: int, hint: Ints | None) -> PostedObjective:
         """Add the objective."""
         late: list[IntVar] = []
         certain = 0
@@ -223,19 +223,19 @@ class LateJobs:
                 if hint is not None:
                     model.add_hint(late[-1], bool(hint[place] > due))
         expression = weighted_sum(late, [1] * len(late)) + certain if late else certain
-        return Posted(expression, 1, None if hint is None else int((hint > self.due).sum()))
+        return PostedObjective(expression, 1, None if hint is None else int((hint > self.due).sum()))
 
-    def least(self, first: Ints, work: Work) -> float:  # noqa: ARG002
+    def least(self, first: Ints, work: JobWork) -> float:  # noqa: ARG002
         """Lower bound."""
         return self.value(first)
 
-    def kin(self, place: int) -> None:  # noqa: ARG002
+    def symmetry_key(self, place: int) -> None:  # noqa: ARG002
         """None: a late job may as well be last."""
         return
 
 
 @dataclass(frozen=True)
-class Executed:
+class ReservationObjective:
     """Within a machine reservation (T equation 4.4): run most jobs in time, then minimise delay."""
 
     delay: Delay
@@ -257,68 +257,70 @@ class Executed:
         """Return the cost."""
         return self.delay.value(starts) + self.price * self.late.value(starts)
 
-    def post(self, model: CpModel, starts: Sequence[IntVar], latest: int, hint: Ints | None) -> Posted:
+    def post(self, model: CpModel, starts: Sequence[IntVar], latest: int, hint: Ints | None) -> PostedObjective:
         """Add the objective."""
         delay, late = self.delay.post(model, starts, latest, hint), self.late.post(model, starts, latest, hint)
         price = int(self.price * delay.scale)
         at_hint = None
         if delay.at_hint is not None and late.at_hint is not None:
             at_hint = delay.at_hint + price * late.at_hint
-        return Posted(delay.expression + price * late.expression, delay.scale, at_hint)
+        return PostedObjective(delay.expression + price * late.expression, delay.scale, at_hint)
 
-    def least(self, first: Ints, work: Work) -> float:
+    def least(self, first: Ints, work: JobWork) -> float:
         """Lower bound."""
         return self.delay.least(first, work) + self.price * self.late.least(first, work)
 
-    def kin(self, place: int) -> None:  # noqa: ARG002
+    def symmetry_key(self, place: int) -> None:  # noqa: ARG002
         """None: a job outside the reservation may as well be last."""
         return
 
-    def only(self, jobs: Ints) -> Executed:
+    def only(self, jobs: Ints) -> ReservationObjective:
         """The objective of some jobs."""
-        return Executed(self.delay.only(jobs), LateJobs(self.late.due[jobs]), self.latest)
+        return ReservationObjective(self.delay.only(jobs), LateJobs(self.late.due[jobs]), self.latest)
 
 
-def makespan(jobs: Sequence[Waiting], busy_until: int) -> Makespan:
+def makespan(jobs: Sequence[WaitingJob], busy_until: int) -> Makespan:
     """T equation 3.9; running jobs end by `busy_until`, in s from now."""
     return Makespan(_durations(jobs), busy_until)
 
 
-def weighted_tardiness(jobs: Sequence[Waiting], now: int) -> Delay:
+def weighted_tardiness(jobs: Sequence[WaitingJob], now: int) -> Delay:
     """T equation 3.10, also PCP'19's (002, section 2.2): relative delay beyond the expected wait."""
     waits = _expected_waits(jobs)
     return Delay(1, waits, _submits(jobs) + waits - now)
 
 
-def late_jobs(jobs: Sequence[Waiting], now: int) -> LateJobs:
+def late_jobs(jobs: Sequence[WaitingJob], now: int) -> LateJobs:
     """T equation 3.11: jobs beyond the expected wait."""
     return LateJobs(_submits(jobs) + _expected_waits(jobs) - now)
 
 
-def slowdown(jobs: Sequence[Waiting], now: int) -> Delay:
+def slowdown(jobs: Sequence[WaitingJob], now: int) -> Delay:
     """The sum of `(s − q + d) / d` (002, section 4)."""
     durations = _durations(jobs)
     return Delay(1, durations, _submits(jobs) - durations - now)
 
 
-def weighted_waiting(jobs: Sequence[Waiting], now: int) -> Delay:
+def weighted_waiting(jobs: Sequence[WaitingJob], now: int) -> Delay:
     """The sum of `max(ewt) / ewt · (s − q)` of HCP (002, section 2.2)."""
     waits = _expected_waits(jobs)
     return Delay(int(waits.max(initial=1)), waits, _submits(jobs) - now)
 
 
-def queue_waiting(jobs: Sequence[Waiting], platform: Platform, now: int) -> Delay:
+def queue_waiting(jobs: Sequence[WaitingJob], platform: Platform, now: int) -> Delay:
     """The sum of `(s − stq) / ewt` (T equation 4.2)."""
     waits = np.array([wait_of_queue(waiting.job, platform) for waiting in jobs], dtype=np.int64)
     return Delay(1, waits, _submits(jobs) - now)
 
 
-def executed(jobs: Sequence[Waiting], platform: Platform, now: int, latest: int) -> Executed | Delay:
+def eurora_objective(
+    jobs: Sequence[WaitingJob], platform: Platform, now: int, latest: int
+) -> ReservationObjective | Delay:
     """T equation 4.2, or 4.4 within a reservation; `latest` is the last start, from now."""
     delay = queue_waiting(jobs, platform, now)
     if platform.ends is None:
         return delay
-    return Executed(delay, LateJobs(platform.ends - _durations(jobs) - now), latest)
+    return ReservationObjective(delay, LateJobs(platform.ends - _durations(jobs) - now), latest)
 
 
 HOUR_S = 3600
@@ -339,13 +341,13 @@ def expected_wait(job: Job) -> int:
     return max(1, job.latest - job.earliest)
 
 
-def _expected_waits(jobs: Sequence[Waiting]) -> Ints:
+def _expected_waits(jobs: Sequence[WaitingJob]) -> Ints:
     return np.array([expected_wait(waiting.job) for waiting in jobs], dtype=np.int64)
 
 
-def _durations(jobs: Sequence[Waiting]) -> Ints:
+def _durations(jobs: Sequence[WaitingJob]) -> Ints:
     return np.array([waiting.duration for waiting in jobs], dtype=np.int64)
 
 
-def _submits(jobs: Sequence[Waiting]) -> Ints:
+def _submits(jobs: Sequence[WaitingJob]) -> Ints:
     return np.array([waiting.job.submit for waiting in jobs], dtype=np.int64)

@@ -12,16 +12,16 @@ from typing import ClassVar
 import numpy as np
 
 from dardis.dispatch.cp import objectives
-from dardis.dispatch.cp.decision_problem import Answer, Held, Problem, Waiting
-from dardis.dispatch.cp.first_answer import Machine, Plan
-from dardis.dispatch.cp.node_model import Limits, Share, Task, build
+from dardis.dispatch.cp.decision_problem import Decision, DecisionProblem, Placement, WaitingJob
+from dardis.dispatch.cp.first_answer import NodePlan, ProblemMachine
+from dardis.dispatch.cp.node_model import Limits, NodeCandidates, Subproblem, build
 from dardis.dispatch.cp.objectives import Objective
 from dardis.dispatch.cp.search_effort import Effort, search
 from dardis.engine.clock import cpu_timed
 from dardis.model.arrays import Ints
 from dardis.model.choices import Choice
 from dardis.model.job import FOREVER
-from dardis.solver.result import Ended, Result, SolverStatus
+from dardis.solver.result import EndReason, Result, SolverStatus
 
 MOST_PLACES = 1_500
 """Default maximum pairs of job and node in a model.
@@ -33,7 +33,7 @@ CONFLICTS = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Means:
+class NodeModelLimits:
     """Limits of the solver."""
 
     effort: Effort = field(default_factory=lambda: Effort(conflicts=CONFLICTS))
@@ -66,15 +66,17 @@ class Pcp14:
 
     With 1, 1.5 and 4 the first 2,600 jobs of Eurora-2014 waited 972, 983 and 995 s; with the makespan alone 985 s.
     """
-    means: Means = field(default_factory=Means)
+    search_limits: NodeModelLimits = field(default_factory=NodeModelLimits)
 
-    def answer(self, problem: Problem, seed: int) -> Answer:
+    def decide(self, problem: DecisionProblem, seed: int) -> Decision:
         """Return planned starts."""
-        order = sorted(possible(problem), key=lambda place: problem.waiting[place].arrival)
-        case = _Case(Task(problem, tuple(order), problem.running, problem.horizon - problem.now), self.means, seed)
+        order = sorted(feasible_places(problem), key=lambda place: problem.waiting[place].arrival)
+        case = _NodeModelCase(
+            Subproblem(problem, tuple(order), problem.running, problem.horizon - problem.now), self.search_limits, seed
+        )
         main = self._objective(self.aim, case.task)
         if not self.composite or case.is_decided:
-            return case.answer(main, case.solve(main))
+            return case.to_decision(main, case.solve(main))
         others = [self._objective(aim, case.task) for aim in Aim if aim is not self.aim]
         alone = [case.solve(other) for other in others]
         limits = [
@@ -83,10 +85,10 @@ class Pcp14:
             if one.plan is not None
         ]
         found = case.solve(main, limits, [one.plan for one in alone if one.plan is not None])
-        return case.answer(main, found.after(alone))
+        return case.to_decision(main, found.with_effort_of(alone))
 
     @staticmethod
-    def _objective(aim: Aim, task: Task) -> Objective:
+    def _objective(aim: Aim, task: Subproblem) -> Objective:
         now = task.problem.now
         if aim is Aim.TARDINESS:
             return objectives.weighted_tardiness(task.jobs, now)
@@ -106,25 +108,25 @@ class Pcp19:
 
     knows_shapes: ClassVar[bool] = True
     version: int = 3
-    means: Means = field(default_factory=Means)
+    search_limits: NodeModelLimits = field(default_factory=NodeModelLimits)
 
-    def answer(self, problem: Problem, seed: int) -> Answer:
+    def decide(self, problem: DecisionProblem, seed: int) -> Decision:
         """Return planned starts."""
-        places = possible(problem)
+        places = feasible_places(problem)
         if self.version >= 1:
-            could = Machine(problem, problem.waiting).earliest(problem.now) == 0
+            could = ProblemMachine(problem, problem.waiting).earliest(problem.now) == 0
             places = [place for place in places if could[place]]
         waiting, now = problem.waiting, problem.now
         if self.version >= 3:
             places.sort(key=lambda place: waiting[place].priority(now))
         else:
             places.sort(key=lambda place: waiting[place].arrival)
-        case = _Case(self._task(problem, tuple(places)), self.means, seed)
+        case = _NodeModelCase(self._task(problem, tuple(places)), self.search_limits, seed)
         jobs = case.task.jobs
         objective = (objectives.slowdown if self.version >= 3 else objectives.weighted_tardiness)(jobs, now)
-        return case.answer(objective, case.solve(objective))
+        return case.to_decision(objective, case.solve(objective))
 
-    def _task(self, problem: Problem, places: tuple[int, ...]) -> Task:
+    def _task(self, problem: DecisionProblem, places: tuple[int, ...]) -> Subproblem:
         now, running = problem.now, problem.running
         if self.version >= 2:
             here = replace(problem, waiting=tuple(problem.waiting[place] for place in places))
@@ -135,32 +137,32 @@ class Pcp19:
             left = sum(job.foreseen - now for job in running)
             latest = max(0, blocked) + left + sum(problem.waiting[place].duration for place in places)
             running = tuple(replace(job, end=job.foreseen) for job in running if job.foreseen > now)
-        return Task(problem, places, running, latest, lean=self.version >= 1)
+        return Subproblem(problem, places, running, latest, lean=self.version >= 1)
 
 
-def possible(problem: Problem) -> list[int]:
+def feasible_places(problem: DecisionProblem) -> list[int]:
     """Places of jobs that could ever start, each alone."""
-    held = Task(problem, tuple(range(len(problem.waiting))), (), 0).possible()
+    held = Subproblem(problem, tuple(range(len(problem.waiting))), (), 0).fits_empty_machine()
     if any(block.end == FOREVER for block in problem.blocked):
-        first = Machine(problem, problem.waiting).earliest(problem.horizon)
+        first = ProblemMachine(problem, problem.waiting).earliest(problem.horizon)
         held = [
-            holds and start < FOREVER and _holds_together(problem, waiting)
+            holds and start < FOREVER and _parts_fit_together(problem, waiting)
             for holds, start, waiting in zip(held, first.tolist(), problem.waiting, strict=True)
         ]
     return [place for place, holds in enumerate(held) if holds]
 
 
-def _holds_together(problem: Problem, waiting: Waiting) -> bool:
+def _parts_fit_together(problem: DecisionProblem, waiting: WaitingJob) -> bool:
     """Whether all parts of a request fit together by the horizon."""
     if all(len(request.parts) == 1 for _, request in waiting.requests):
         return True
-    alone = Machine(problem, (waiting,)).put([0])
+    alone = ProblemMachine(problem, (waiting,)).start_in_turn([0])
     return alone is not None and int(alone.starts[0]) <= problem.horizon - problem.now
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
-    plan: Plan | None
+class _ModelResult:
+    plan: NodePlan | None
     bound: float
     result: Result | None = None
     spent: float = 0.0
@@ -168,10 +170,10 @@ class _Found:
     build_cpu_s: float = 0.0
     too_large: bool = False
 
-    def after(self, others: Sequence[_Found]) -> _Found:
+    def with_effort_of(self, others: Sequence[_ModelResult]) -> _ModelResult:
         """Add the effort of earlier models."""
         results = [one.result for one in (self, *others) if one.result is not None]
-        guarded = [result for result in results if result.ended is Ended.GUARD]
+        guarded = [result for result in results if result.ended is EndReason.GUARD]
         return replace(
             self,
             result=guarded[0] if guarded else results[0] if results else None,
@@ -181,8 +183,8 @@ class _Found:
         )
 
 
-class _Case:
-    def __init__(self, task: Task, means: Means, seed: int) -> None:
+class _NodeModelCase:
+    def __init__(self, task: Subproblem, means: NodeModelLimits, seed: int) -> None:
         self.task = task
         self._means = means
         self._seed = seed
@@ -191,38 +193,38 @@ class _Case:
             self._first = task.machine().earliest()
 
     @cached_property
-    def _ours(self) -> Plan | None:
-        plan = self.task.machine().place(range(len(self.task.jobs)))
+    def _heuristic_plan(self) -> NodePlan | None:
+        plan = self.task.machine().start_or_postpone(range(len(self.task.jobs)))
         return plan if plan is not None and (plan.starts <= self.task.latest).all() else None
 
     @cached_property
-    def _shares(self) -> list[Share] | None:
-        return self.task.shares(self._means.most_places)
+    def _node_candidates(self) -> list[NodeCandidates] | None:
+        return self.task.node_candidates(self._means.most_places)
 
     @cached_property
     def is_decided(self) -> bool:
-        if not self._means.shortcuts or self._ours is None:
+        if not self._means.shortcuts or self._heuristic_plan is None:
             return False
-        return bool((self._first > 0).all() or (self._ours.starts == 0).all())
+        return bool((self._first > 0).all() or (self._heuristic_plan.starts == 0).all())
 
     @property
-    def _is_hopeless(self) -> bool:
+    def _is_infeasible(self) -> bool:
         return int(self._first.max(initial=0)) > self.task.latest
 
-    def solve(self, objective: Objective, limits: Limits = (), known: Sequence[Plan] = ()) -> _Found:
+    def solve(self, objective: Objective, limits: Limits = (), known: Sequence[NodePlan] = ()) -> _ModelResult:
         """Minimise under limits; limits widen until a known answer is valid."""
-        if self._is_hopeless:
-            return _Found(None, inf, Result(SolverStatus.INFEASIBLE, Ended.PROVEN, None, None, 0.0))
+        if self._is_infeasible:
+            return _ModelResult(None, inf, Result(SolverStatus.INFEASIBLE, EndReason.PROVEN, None, None, 0.0))
         means, bound = self._means, objective.value(self._first)
-        if means.shortcuts and self._ours is not None:
-            known = [*known, self._ours]
-        limits, best = _admitting(objective, limits, known)
+        if means.shortcuts and self._heuristic_plan is not None:
+            known = [*known, self._heuristic_plan]
+        limits, best = _widen_limits(objective, limits, known)
         if self.is_decided or (means.shortcuts and best is not None and objective.value(best.starts) <= bound):
-            return _Found(best, bound)
+            return _ModelResult(best, bound)
         bound = max(bound, self.task.least(objective, self._first))
-        if self._shares is None:
-            return _Found(best or self._ours, bound, too_large=True)
-        shares, hint = self._shares, best if means.shortcuts else None
+        if self._node_candidates is None:
+            return _ModelResult(best or self._heuristic_plan, bound, too_large=True)
+        shares, hint = self._node_candidates, best if means.shortcuts else None
         built, build_s = cpu_timed(lambda: build(self.task, shares, objective, limits, self._first, hint))
         solved, spent = search(built.model, means.effort, self._seed)
         if solved.result.bound is not None:
@@ -233,19 +235,19 @@ class _Case:
                 best = plan
         elif not means.shortcuts:
             best = None
-        return _Found(best, bound, solved.result, spent, solved.result.cpu_s, build_s)
+        return _ModelResult(best, bound, solved.result, spent, solved.result.cpu_s, build_s)
 
-    def answer(self, objective: Objective, found: _Found) -> Answer:
+    def to_decision(self, objective: Objective, found: _ModelResult) -> Decision:
         task, plan = self.task, found.plan
         starts: dict[int, int] = {}
-        where: dict[int, Held] = {}
+        where: dict[int, Placement] = {}
         value = inf if plan is None else objective.value(plan.starts)
         if plan is not None:
-            for job in self._that_fit(plan):
+            for job in self._fitting_jobs(plan):
                 starts[task.places[job]] = task.problem.now + int(plan.starts[job])
                 if plan.starts[job] == 0:
                     where[task.places[job]] = plan.where[job]
-        return Answer(
+        return Decision(
             starts,
             value,
             min(value, found.bound),
@@ -258,16 +260,16 @@ class _Case:
             too_large=found.too_large,
         )
 
-    def _that_fit(self, plan: Plan) -> list[int]:
+    def _fitting_jobs(self, plan: NodePlan) -> list[int]:
         """Jobs in order, without starts on nodes in use outside the model."""
         problem = self.task.problem
         if self.task.running is problem.running:
             return list(plan.order)
-        free = [value[0].copy() for _, value in Machine(problem, ()).free()]
+        free = [value[0].copy() for _, value in ProblemMachine(problem, ()).free()]
         fit = []
         for job in plan.order:
             if plan.starts[job] == 0:
-                asked = self._asked(job, plan.where[job])
+                asked = self._demand_by_node(job, plan.where[job])
                 if any((free[node] < amounts).any() for node, amounts in asked.items()):
                     continue
                 for node, amounts in asked.items():
@@ -275,7 +277,7 @@ class _Case:
             fit.append(job)
         return fit
 
-    def _asked(self, job: int, held: Held) -> dict[int, Ints]:
+    def _demand_by_node(self, job: int, held: Placement) -> dict[int, Ints]:
         taken, parts = held
         request = dict(self.task.jobs[job].requests)[taken]
         asked: dict[int, Ints] = defaultdict(lambda: np.zeros(len(request.amounts), dtype=np.int64))
@@ -285,12 +287,12 @@ class _Case:
         return asked
 
 
-def _admitting(objective: Objective, limits: Limits, known: Sequence[Plan]) -> tuple[Limits, Plan | None]:
+def _widen_limits(objective: Objective, limits: Limits, known: Sequence[NodePlan]) -> tuple[Limits, NodePlan | None]:
     """Widen the limits to the nearest known answer."""
     if not known:
         return limits, None
 
-    def beyond(plan: Plan) -> float:
+    def beyond(plan: NodePlan) -> float:
         return sum(max(0.0, other.value(plan.starts) - most) / max(1.0, most) for other, most in limits)
 
     best = min(known, key=lambda plan: (beyond(plan), objective.value(plan.starts)))

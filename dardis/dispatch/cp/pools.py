@@ -11,8 +11,8 @@ import numpy as np
 
 from dardis.dispatch.cp import objectives, variables
 from dardis.dispatch.cp import variables as constraints
-from dardis.dispatch.cp.decision_problem import Answer, Problem, Waiting
-from dardis.dispatch.cp.first_answer import Machine, Work
+from dardis.dispatch.cp.decision_problem import Decision, DecisionProblem, WaitingJob
+from dardis.dispatch.cp.first_answer import JobWork, ProblemMachine
 from dardis.dispatch.cp.objectives import Delay
 from dardis.dispatch.cp.search_effort import Effort, search
 from dardis.engine.clock import cpu_timed
@@ -20,11 +20,11 @@ from dardis.kernels.list_schedule import schedule_or_postpone
 from dardis.model.arrays import Ints
 from dardis.model.step_function import sum_of_columns
 from dardis.solver.cpsat import new_model
-from dardis.solver.result import Ended, Result, SolverStatus
+from dardis.solver.result import EndReason, Result, SolverStatus
 
 if TYPE_CHECKING:
-    from dardis.dispatch.cp.objectives import Objective, Posted
-    from dardis.dispatch.cp.variables import Runs
+    from dardis.dispatch.cp.objectives import Objective, PostedObjective
+    from dardis.dispatch.cp.variables import RunVariables
     from dardis.solver.cpsat import CpModel
 
 CONFLICTS = 1_000
@@ -47,7 +47,7 @@ class Hcp19:
     shortcuts: bool = True
     """Whether a heuristic answer hints the solver."""
 
-    def answer(self, problem: Problem, seed: int) -> Answer:
+    def decide(self, problem: DecisionProblem, seed: int) -> Decision:
         """Return planned starts."""
         pool = _Pool.of_problem(problem, mended=self.version >= 2)
         by_arrival = sorted(range(len(problem.waiting)), key=lambda place: problem.waiting[place].arrival)
@@ -57,14 +57,14 @@ class Hcp19:
             places = [place for place in places if (pool.needs[place] <= pool.free[0]).all()]
         places.sort(key=lambda place: self._priority(problem.waiting[place], problem.now))
         if not places:
-            return Answer({}, 0.0, 0.0)
-        return _Case(self, problem, pool, places, late).answer(seed)
+            return Decision({}, 0.0, 0.0)
+        return _PoolCase(self, problem, pool, places, late).decide(seed)
 
-    def objective(self, jobs: Sequence[Waiting], now: int) -> Delay:
+    def objective(self, jobs: Sequence[WaitingJob], now: int) -> Delay:
         """The objective."""
         return (objectives.slowdown if self.version >= 3 else objectives.weighted_waiting)(jobs, now)
 
-    def _priority(self, waiting: Waiting, now: int) -> tuple[float, ...]:
+    def _priority(self, waiting: WaitingJob, now: int) -> tuple[float, ...]:
         """Sort key, fixed for a decision.
 
         Before version 3 by `max(ewt) / ewt · (t − q)`, then by demand (002, section 2.2, allocation).
@@ -87,13 +87,13 @@ class _Pool:
     latest: int
 
     @classmethod
-    def of_problem(cls, problem: Problem, *, mended: bool) -> _Pool:
+    def of_problem(cls, problem: DecisionProblem, *, mended: bool) -> _Pool:
         """`mended`: late jobs keep resources (002, section 4)."""
         kinds = len(problem.platform.kinds)
         ends = [job.end if mended else job.foreseen for job in problem.running]
         running = [replace(job, end=end) for job, end in zip(problem.running, ends, strict=True)]
         # Node by node: use of blocked resources takes nothing from other nodes.
-        time, free = sum_of_columns(Machine(problem, (), running).free())
+        time, free = sum_of_columns(ProblemMachine(problem, (), running).free())
         needs = [_need(waiting, free[0]) for waiting in problem.waiting]
         latest = problem.horizon - problem.now
         if not mended:
@@ -103,7 +103,7 @@ class _Pool:
         return cls(time, free, np.array(needs, dtype=np.int64).reshape(-1, kinds), latest)
 
 
-def _need(waiting: Waiting, free: Ints) -> tuple[int, ...]:
+def _need(waiting: WaitingJob, free: Ints) -> tuple[int, ...]:
     """Demand of the first request that fits, else of the first."""
     if len(waiting.orders) < 2:
         return waiting.amounts
@@ -111,25 +111,25 @@ def _need(waiting: Waiting, free: Ints) -> tuple[int, ...]:
     return next((amounts for amounts in asked if (np.array(amounts) <= free).all()), asked[0])
 
 
-class _Case:
-    def __init__(self, model: Hcp19, problem: Problem, pool: _Pool, places: list[int], late: list[int]) -> None:
+class _PoolCase:
+    def __init__(self, model: Hcp19, problem: DecisionProblem, pool: _Pool, places: list[int], late: list[int]) -> None:
         self._model, self._problem, self._pool = model, problem, pool
         self._places, self._late = places, late
         self._jobs = [problem.waiting[place] for place in places]
         self._duration = np.array([waiting.duration for waiting in self._jobs], dtype=np.int64)
         self._objective = model.objective(self._jobs, problem.now)
 
-    def answer(self, seed: int) -> Answer:
+    def decide(self, seed: int) -> Decision:
         least = self._objective.value(np.zeros(len(self._jobs), dtype=np.int64))
-        ours = self._ours() if self._model.shortcuts else None
+        ours = self._heuristic_starts() if self._model.shortcuts else None
         if ours is not None and self._objective.value(ours) <= least:
-            return self._told(ours, least)
+            return self._decision(ours, least)
         if self._pool.latest < 0:
-            infeasible = Result(SolverStatus.INFEASIBLE, Ended.PROVEN, None, None, 0.0)
-            return replace(self._told(None, inf), result=infeasible)
-        return self._solved(ours, seed)
+            infeasible = Result(SolverStatus.INFEASIBLE, EndReason.PROVEN, None, None, 0.0)
+            return replace(self._decision(None, inf), result=infeasible)
+        return self._solve(ours, seed)
 
-    def _ours(self) -> Ints | None:
+    def _heuristic_starts(self) -> Ints | None:
         steps, kinds = self._pool.free.shape
         room = steps + len(self._jobs) + 1
         time, free = np.zeros(room, dtype=np.int64), np.zeros((room, kinds), dtype=np.int64)
@@ -139,34 +139,34 @@ class _Case:
         # Jobs fixed at the end of the horizon may collide.
         return start if start.max() <= self._pool.latest and not self._late else None
 
-    def _solved(self, ours: Ints | None, seed: int) -> Answer:
+    def _solve(self, ours: Ints | None, seed: int) -> Decision:
         pool, waiting = self._pool, self._problem.waiting
-        work = Work(self._duration, pool.needs[self._places], pool.time, pool.free)
+        work = JobWork(self._duration, pool.needs[self._places], pool.time, pool.free)
         first = np.zeros(len(self._jobs), dtype=np.int64)
         late = [(waiting[place].duration, pool.needs[place].tolist()) for place in self._late]
-        sums = Sums(work, first, pool.latest, late, lean=self._model.version >= 1)
+        sums = CapacitySumModel(work, first, pool.latest, late, lean=self._model.version >= 1)
         bound = self._objective.least(first, work)
         found = sums.improve(self._objective, ours, bound, self._model.effort, seed)
         return replace(
-            self._told(found.starts, found.bound),
+            self._decision(found.starts, found.bound),
             result=found.result,
             deterministic_s=found.deterministic_s,
             solver_cpu_s=found.solver_cpu_s,
             build_cpu_s=found.build_cpu_s,
         )
 
-    def _told(self, starts: Ints | None, bound: float) -> Answer:
+    def _decision(self, starts: Ints | None, bound: float) -> Decision:
         count = len(self._jobs) + len(self._late)
         if starts is None:
-            return Answer({}, inf, bound, variables=count)
+            return Decision({}, inf, bound, variables=count)
         order = np.argsort(starts, kind="stable").tolist()
         begin = {self._places[job]: self._problem.now + int(starts[job]) for job in order}
         value = self._objective.value(starts)
-        return Answer(begin, value, min(value, bound), variables=count)
+        return Decision(begin, value, min(value, bound), variables=count)
 
 
 @dataclass(frozen=True)
-class Improved:
+class ImprovedStarts:
     """The best answer, and the effort."""
 
     starts: Ints | None
@@ -178,10 +178,10 @@ class Improved:
 
 
 @dataclass(frozen=True)
-class Sums:
+class CapacitySumModel:
     """Jobs and total capacity."""
 
-    work: Work
+    work: JobWork
     first: Ints
     """Earliest starts, (jobs,)."""
     latest: int
@@ -190,7 +190,9 @@ class Sums:
     lean: bool = True
     """Whether to omit redundant constraints."""
 
-    def improve(self, objective: Objective, ours: Ints | None, bound: float, effort: Effort, seed: int) -> Improved:
+    def improve(
+        self, objective: Objective, ours: Ints | None, bound: float, effort: Effort, seed: int
+    ) -> ImprovedStarts:
         """Ask the solver to improve on `ours`."""
         (model, runs, posted), build_s = cpu_timed(lambda: self._built(objective, ours))
         solved, spent = search(model, effort, seed)
@@ -202,11 +204,11 @@ class Sums:
             starts = solved.values(runs.start)
             if best is None or objective.value(starts) < objective.value(best):
                 best = starts
-        return Improved(best, bound, result, spent, result.cpu_s, build_s)
+        return ImprovedStarts(best, bound, result, spent, result.cpu_s, build_s)
 
-    def _built(self, objective: Objective, hint: Ints | None) -> tuple[CpModel, Runs, Posted]:
+    def _built(self, objective: Objective, hint: Ints | None) -> tuple[CpModel, RunVariables, PostedObjective]:
         model = new_model()
-        runs = variables.runs(model, self.work.duration, self.first, self.latest, hint)
+        runs = variables.add_runs(model, self.work.duration, self.first, self.latest, hint)
         fixed = [model.new_fixed_size_interval_var(self.latest - length, length, "") for length, _ in self.late]
         for kind in range(self.work.need.shape[1]):
             needs = [*self.work.need[:, kind].tolist(), *(need[kind] for _, need in self.late)]

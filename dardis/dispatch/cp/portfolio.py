@@ -8,13 +8,13 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
 from dardis.dispatch.queue_orders import RULES
-from dardis.dispatch.queue_pass import InOrder
+from dardis.dispatch.queue_pass import JobByJobPass
 from dardis.kernels.job_queue import FREED, RESERVED, RULE, START, WHOLE
 from dardis.kernels.node_search import release_job
 from dardis.model.job import NO_TIME
 
 if TYPE_CHECKING:
-    from dardis.dispatch.cp.solver_dispatcher import Asking
+    from dardis.dispatch.cp.solver_dispatcher import ModelPass
     from dardis.kernels.job_table import JobTable
     from dardis.kernels.placer import Placer
     from dardis.model.addresses import JobId
@@ -59,54 +59,54 @@ class Portfolio:
     keeps_closed: Final = False
     weighs_levels: Final = False
 
-    def __init__(self, asking: Asking, ranges: Ranges) -> None:
+    def __init__(self, asking: ModelPass, ranges: Ranges) -> None:
         self._asking, self._ranges = asking, ranges
         self._nodes = 0
         self._plain = {
-            Method.RULE: InOrder(_SHORTEST, strict=False, backfill=False, depth=1, window=0),
-            Method.BACKFILLING: InOrder(_SHORTEST, strict=True, backfill=True, depth=1, window=400),
+            Method.RULE: JobByJobPass(_SHORTEST, strict=False, backfill=False, depth=1, window=0),
+            Method.BACKFILLING: JobByJobPass(_SHORTEST, strict=True, backfill=True, depth=1, window=400),
         }
         self.method = Method.RULE
         self._submitted: dict[JobId, tuple[int, int]] = {}
         """Submission and units of a day's jobs; requeued jobs count once."""
 
     @property
-    def _now_by(self) -> InOrder | Asking:
+    def _current_pass(self) -> JobByJobPass | ModelPass:
         return self._asking if self.method is Method.MODEL else self._plain[self.method]
 
     @property
     def strict(self) -> bool:
         """As the method."""
-        return self._now_by.strict
+        return self._current_pass.strict
 
     @property
     def backfill(self) -> bool:
         """As the method."""
-        return self._now_by.backfill
+        return self._current_pass.backfill
 
     @property
     def depth(self) -> int:
         """As the method."""
-        return self._now_by.depth
+        return self._current_pass.depth
 
     @property
     def window(self) -> int:
         """As the method."""
-        return self._now_by.window
+        return self._current_pass.window
 
-    def see_empty(self, platform: Platform, placer: Placer) -> None:
+    def prepare(self, platform: Platform, placer: Placer) -> None:
         """Prepare the model."""
         self._nodes = platform.node_count
-        self._asking.see_empty(platform, placer)
+        self._asking.prepare(platform, placer)
 
-    def go_over(self, placer: Placer, jobs: JobTable, now: int) -> Sequence[Solved]:
+    def run_pass(self, placer: Placer, jobs: JobTable, now: int) -> Sequence[Solved]:
         """Select the method and run a pass."""
         if not self._asking.is_busy:
             method = self._ranges.method(self._units(jobs, now), self._nodes)
             if method is not self.method:
                 self.method = method
-                self._hand_over(placer, jobs, now)
-        return self._now_by.go_over(placer, jobs, now)
+                self._release_reservations(placer, jobs, now)
+        return self._current_pass.run_pass(placer, jobs, now)
 
     def _units(self, jobs: JobTable, now: int) -> int:
         self._submitted |= {
@@ -115,7 +115,7 @@ class Portfolio:
         self._submitted = {number: one for number, one in self._submitted.items() if one[0] > now - DAY_S}
         return sum(units for _, units in self._submitted.values())
 
-    def _hand_over(self, placer: Placer, jobs: JobTable, now: int) -> None:
+    def _release_reservations(self, placer: Placer, jobs: JobTable, now: int) -> None:
         """Release reservations, and make the next pass complete."""
         queue = jobs.queue
         for slot in queue.lists[RULE, : queue.size[RULE]].tolist():

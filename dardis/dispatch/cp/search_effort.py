@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from math import inf
 from typing import TYPE_CHECKING
 
-from dardis.solver.cpsat import Answer, solve
-from dardis.solver.result import Budget, Ended
+from dardis.solver.cpsat import CpSolution, solve
+from dardis.solver.result import Budget, EndReason
 
 if TYPE_CHECKING:
     from dardis.solver.cpsat import CpModel
@@ -33,7 +33,7 @@ class Effort:
     """Whether to presolve, without any limit."""
 
 
-def search(model: CpModel, effort: Effort, seed: int) -> tuple[Answer, float]:
+def search(model: CpModel, effort: Effort, seed: int) -> tuple[CpSolution, float]:
     """Run the solver until a solution or a limit.
 
     Returns the last answer with the CPU time of all runs, and the deterministic time of all runs.
@@ -55,7 +55,7 @@ def search(model: CpModel, effort: Effort, seed: int) -> tuple[Answer, float]:
         cpu_s += answer.result.cpu_s
         runs += 1
         # A proof of infeasibility needs no longer run.
-        nothing_yet = not answer.result.found and answer.result.ended is Ended.BUDGET
+        nothing_yet = not answer.result.found and answer.result.ended is EndReason.BUDGET
         if not nothing_yet or 2 * limit > effort.longest_s or runs > effort.restarts:
             return replace(answer, result=replace(answer.result, cpu_s=cpu_s)), spent
         limit *= 2

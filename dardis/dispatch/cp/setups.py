@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, ClassVar
 
 from dardis.config.settings import setting
 from dardis.dispatch.cp import eurora_scheduler, pcp_nodes, pools
-from dardis.dispatch.cp.decision_problem import Model
+from dardis.dispatch.cp.decision_problem import DecisionModel
 from dardis.dispatch.cp.eurora_scheduler import Eurora, Pacing
-from dardis.dispatch.cp.pcp_nodes import Aim, Means, Pcp14, Pcp19
+from dardis.dispatch.cp.pcp_nodes import Aim, NodeModelLimits, Pcp14, Pcp19
 from dardis.dispatch.cp.pools import Hcp19
 from dardis.dispatch.cp.portfolio import Portfolio, Ranges
 from dardis.dispatch.cp.positions import pcp20
 from dardis.dispatch.cp.positions.pcp20 import Pcp20
 from dardis.dispatch.cp.search_effort import Effort
-from dardis.dispatch.cp.solver_dispatcher import Asking
-from dardis.dispatch.queue_pass import Pass
+from dardis.dispatch.cp.solver_dispatcher import ModelPass
+from dardis.dispatch.queue_pass import QueuePass
 from dardis.dispatch.setups import ProfileCheck, QueueSetUp
 from dardis.model.choices import Choice, Correction, OnOff, UnitsPerNode
 from dardis.model.errors import InputError
@@ -118,7 +118,7 @@ class SearchingSetUp(QueueSetUp):
 
 
 @dataclass(frozen=True, slots=True)
-class AskingSetUp(QueueSetUp):
+class ModelSetUp(QueueSetUp):
     """Base of dispatchers with a decision model."""
 
     obeys_shapes: ClassVar[bool] = True
@@ -129,39 +129,39 @@ class AskingSetUp(QueueSetUp):
         """Searches use the seed."""
         return True
 
-    def new_pass(self, platform: Platform, seed: int) -> Pass:  # noqa: ARG002 (`see_empty` gets the machine)
+    def new_pass(self, platform: Platform, seed: int) -> QueuePass:  # noqa: ARG002 (`see_empty` gets the machine)
         """A pass with a model."""
-        return self.asking(seed)
+        return self.model_pass(seed)
 
-    def asking(self, seed: int) -> Asking:
+    def model_pass(self, seed: int) -> ModelPass:
         """A pass with a model."""
-        return Asking(
+        return ModelPass(
             self.model(),
             seed,
             distinct=self.units_per_node is UnitsPerNode.DISTINCT,
-            shortcuts=self.asks_if_somebody_could_start,
+            shortcuts=self.needs_startable_job,
             takes_time=self.takes_time,
             keeps_closed=self.keeps_closed,
-            again_s=self.again_s,
+            again_s=self.repeat_s,
         )
 
     @property
-    def asks_if_somebody_could_start(self) -> bool:
+    def needs_startable_job(self) -> bool:
         """Whether the model runs only if a job could start."""
         return True
 
     @property
-    def again_s(self) -> int | None:
+    def repeat_s(self) -> int | None:
         """Time to the next decision after a start; None: at the next event."""
         return None
 
     @abstractmethod
-    def model(self) -> Model:
+    def model(self) -> DecisionModel:
         """The decision model."""
 
 
 @dataclass(frozen=True, slots=True)
-class CpSetUp(AskingSetUp, SearchingSetUp):
+class CpSetUp(ModelSetUp, SearchingSetUp):
     """Base of dispatchers with a constraint solver."""
 
     shortcuts: OnOff = setting(
@@ -175,7 +175,7 @@ class CpSetUp(AskingSetUp, SearchingSetUp):
         return self.shortcuts is OnOff.ON
 
     @property
-    def asks_if_somebody_could_start(self) -> bool:
+    def needs_startable_job(self) -> bool:
         """As set."""
         return self.answers_first
 
@@ -186,20 +186,20 @@ class CpSetUp(AskingSetUp, SearchingSetUp):
 
 
 @dataclass(frozen=True, slots=True)
-class OnNodesSetUp(CpSetUp):
+class NodeModelSetUp(CpSetUp):
     """Base of models with units on nodes."""
 
     few_conflicts: ClassVar[int] = pcp_nodes.CONFLICTS
     most_places: int = setting(pcp_nodes.MOST_PLACES, about=f"Pairs of job and node {_TOO_LARGE}")
 
     @property
-    def means(self) -> Means:
+    def search_limits(self) -> NodeModelLimits:
         """Limits of the solver."""
-        return Means(self.effort, self.most_places, self.answers_first)
+        return NodeModelLimits(self.effort, self.most_places, self.answers_first)
 
 
 @dataclass(frozen=True, slots=True)
-class Pcp14SetUp(OnNodesSetUp):
+class Pcp14SetUp(NodeModelSetUp):
     """PCP'14 (thesis 3)."""
 
     objective: Aim = Aim.MAKESPAN
@@ -222,11 +222,11 @@ class Pcp14SetUp(OnNodesSetUp):
 
     def model(self) -> Pcp14:
         """As set."""
-        return Pcp14(self.objective, self.composite is OnOff.ON, (self.delta_0, self.delta_1), self.means)
+        return Pcp14(self.objective, self.composite is OnOff.ON, (self.delta_0, self.delta_1), self.search_limits)
 
 
 @dataclass(frozen=True, slots=True)
-class Pcp19SetUp(OnNodesSetUp):
+class Pcp19SetUp(NodeModelSetUp):
     """PCP'19 (002)."""
 
     correction: Correction = Correction.SECOND
@@ -239,7 +239,7 @@ class Pcp19SetUp(OnNodesSetUp):
 
     def model(self) -> Pcp19:
         """As set."""
-        return Pcp19(self.version, self.means)
+        return Pcp19(self.version, self.search_limits)
 
 
 @dataclass(frozen=True, slots=True)
@@ -279,7 +279,7 @@ class Pcp20SetUp(CpSetUp):
 
 
 @dataclass(frozen=True, slots=True)
-class WithEuroraSetUp(CpSetUp):
+class EuroraBaseSetUp(CpSetUp):
     """Base of Eurora dispatchers: δ follows search times (thesis 4.4)."""
 
     few_conflicts: ClassVar[int] = pcp_nodes.CONFLICTS
@@ -315,7 +315,7 @@ class WithEuroraSetUp(CpSetUp):
         """As set."""
         pacing, effort = Pacing(self.k1, self.k2, self.m), self.effort
         return Eurora(
-            eurora_scheduler.Means(
+            eurora_scheduler.EuroraLimits(
                 pacing,
                 self.most_places,
                 self.exchanges,
@@ -328,14 +328,14 @@ class WithEuroraSetUp(CpSetUp):
 
 
 @dataclass(frozen=True, slots=True)
-class EuroraSetUp(WithEuroraSetUp):
+class EuroraSetUp(EuroraBaseSetUp):
     """The Eurora scheduler (thesis 4)."""
 
     keeps_closed: ClassVar[bool] = True
 
 
 @dataclass(frozen=True, slots=True)
-class PortfolioSetUp(WithEuroraSetUp):
+class PortfolioSetUp(EuroraBaseSetUp):
     """A rule, the Eurora scheduler or `pbs-walltime`, by working range (thesis 4.5.2)."""
 
     light: int = setting(
@@ -353,7 +353,7 @@ class PortfolioSetUp(WithEuroraSetUp):
 
     def new_pass(self, platform: Platform, seed: int) -> Portfolio:  # noqa: ARG002 (`see_empty` gets the machine)
         """By working range."""
-        return Portfolio(self.asking(seed), Ranges(self.light, self.heavy))
+        return Portfolio(self.model_pass(seed), Ranges(self.light, self.heavy))
 
 
 CP_SETUPS: dict[str, CpSetUp] = {

@@ -9,9 +9,17 @@ from typing import Final
 
 import numpy as np
 
-from dardis.dispatch.cp.decision_problem import Answer, Blocked, Held, Model, Problem, Running, Waiting
+from dardis.dispatch.cp.decision_problem import (
+    BlockedCapacity,
+    Decision,
+    DecisionModel,
+    DecisionProblem,
+    Placement,
+    RunningJob,
+    WaitingJob,
+)
 from dardis.dispatch.queue_orders import RULES
-from dardis.dispatch.queue_pass import see_done
+from dardis.dispatch.queue_pass import check_done
 from dardis.engine.clock import cpu_timed
 from dardis.kernels import node_search, passes, selected_jobs
 from dardis.kernels.job_queue import ARRIVED, ENDED, FOLLOWING, GONE, OUTRUN, RULE, SPAN, START, STARTED, UNBOUND
@@ -22,18 +30,18 @@ from dardis.model.arrays import Ints
 from dardis.model.errors import ProtocolError
 from dardis.model.job import FOREVER, NO_TIME, Job
 from dardis.model.platform import Platform
-from dardis.model.resources import NOBODY_KNOWS
+from dardis.model.resources import UNKNOWN_END
 from dardis.wire.effects import Solved
 
 
 @dataclass(frozen=True, slots=True)
-class _Begin:
+class _PlannedStart:
     job: Job
-    where: Held | None
+    where: Placement | None
     positions: Ints | None
 
 
-class Asking:
+class ModelPass:
     """Passes over a queue with a decision model."""
 
     keys: Final = (RULES["fcfs"][1], RULES["fcfs"][1])
@@ -45,7 +53,7 @@ class Asking:
 
     def __init__(
         self,
-        model: Model,
+        model: DecisionModel,
         seed: int,
         *,
         distinct: bool,
@@ -68,31 +76,31 @@ class Asking:
         self._takes_time = takes_time
         self.keeps_closed: Final = keeps_closed
         self._again_s = again_s
-        self._blocked: list[Blocked] = []
+        self._blocked: list[BlockedCapacity] = []
         self._positions: dict[JobId, Ints] = {}
-        self._due: list[_Begin] | None = None
+        self._due: list[_PlannedStart] | None = None
         """Starts of the pending decision, if any."""
         self._asked_at = NO_TIME
 
-    def see_empty(self, platform: Platform, placer: Placer) -> None:
+    def prepare(self, platform: Platform, placer: Placer) -> None:
         """Read the blocked capacity."""
         self._platform = platform
         self._blocked = _blocked(placer, platform.capacity)
         self._positions = {}
 
-    def go_over(self, placer: Placer, jobs: JobTable, now: int) -> Sequence[Solved]:
+    def run_pass(self, placer: Placer, jobs: JobTable, now: int) -> Sequence[Solved]:
         """Run the model and start jobs."""
         queue = jobs.queue
         due, self._due = self._due, None
         # A decision that takes effect covers all waiting jobs, except after new events.
         decides = due is None or bool(queue.size[[ARRIVED, ENDED, OUTRUN]].any()) or self._has_changed(now)
         opened, opened_cpu_s = cpu_timed(lambda: placer.run(selected_jobs.open_pass, queue, now))
-        see_done(opened)
+        check_done(opened)
         if due is not None:
-            self._begin(placer, jobs, due, now)
+            self._start_jobs(placer, jobs, due, now)
         told = self._decide(placer, jobs, now) if decides else ()
         told = tuple(replace(one, update_cpu_s=one.update_cpu_s + opened_cpu_s) for one in told)
-        self._see_that_something_happens(placer, jobs, now)
+        self._start_on_idle_machine(placer, jobs, now)
         passes.end_pass(queue, placer.rules, placer.room, now)
         if self._again_s is not None and placer.room.state[STARTED] > 0:
             placer.room.state[FOLLOWING] = now + self._again_s
@@ -112,7 +120,7 @@ class Asking:
         queue, started = jobs.queue, placer.room.state
         table = queue.table
         waiting = [slot for slot in queue.lists[RULE, : queue.size[RULE]].tolist() if not table[slot, GONE]]
-        bound = waiting if placer.rules.binding == UNBOUND else self._bound(placer, jobs, waiting, now)
+        bound = waiting if placer.rules.binding == UNBOUND else self._profile_bound_slots(placer, jobs, waiting, now)
         if not self._model.knows_shapes:
             bound = [slot for slot in bound if not jobs.jobs[slot].requests]
         # Jobs exempt from the desired profile have waited too long; the model does not know the others.
@@ -125,16 +133,16 @@ class Asking:
             return ()
         before = int(started[STARTED])
         problem, update_cpu_s = cpu_timed(lambda: self._problem(jobs, bound, now))
-        answer, cpu_s = cpu_timed(lambda: self._model.answer(problem, self._seed))
-        begins = self._begins(jobs, bound, answer, now)
+        answer, cpu_s = cpu_timed(lambda: self._model.decide(problem, self._seed))
+        begins = self._planned_starts(jobs, bound, answer, now)
         if self._takes_time and answer.deterministic_s > 0:
             self._due = begins
-            return (replace(told(problem, answer, cpu_s, len(begins)), update_cpu_s=update_cpu_s),)
-        _, commit_cpu_s = cpu_timed(lambda: self._begin(placer, jobs, begins, now))
-        solved = told(problem, answer, cpu_s, int(started[STARTED]) - before)
+            return (replace(decision_record(problem, answer, cpu_s, len(begins)), update_cpu_s=update_cpu_s),)
+        _, commit_cpu_s = cpu_timed(lambda: self._start_jobs(placer, jobs, begins, now))
+        solved = decision_record(problem, answer, cpu_s, int(started[STARTED]) - before)
         return (replace(solved, update_cpu_s=update_cpu_s, commit_cpu_s=commit_cpu_s),)
 
-    def _see_that_something_happens(self, placer: Placer, jobs: JobTable, now: int) -> None:
+    def _start_on_idle_machine(self, placer: Placer, jobs: JobTable, now: int) -> None:
         """If the machine is idle, start jobs that fit, by arrival.
 
         Otherwise no job might ever start, after a fruitless search or if sums hold a job but nodes do not.
@@ -145,39 +153,39 @@ class Asking:
             for slot in queue.lists[RULE, : queue.size[RULE]].tolist():
                 placer.run(selected_jobs.start_if_fits, queue, slot, now)
 
-    def _bound(self, placer: Placer, jobs: JobTable, waiting: list[int], now: int) -> list[int]:
+    def _profile_bound_slots(self, placer: Placer, jobs: JobTable, waiting: list[int], now: int) -> list[int]:
         table = jobs.queue.table
         return [slot for slot in waiting if node_search.binding_of(placer.rules, table, slot, now) != UNBOUND]
 
     def _could_start(self, placer: Placer, jobs: JobTable, now: int) -> bool:
         return placer.run(selected_jobs.find_startable_job, jobs.queue, now) == node_search.FOUND
 
-    def _problem(self, jobs: JobTable, slots: list[int], now: int) -> Problem:
+    def _problem(self, jobs: JobTable, slots: list[int], now: int) -> DecisionProblem:
         table = jobs.queue.table
-        running: list[Running] = []
+        running: list[RunningJob] = []
         for slot, job in jobs.jobs.items():
             if table[slot, GONE] and table[slot, START] != NO_TIME:
                 start = int(table[slot, START])
                 end, positions = start + int(table[slot, SPAN]), self._positions.get(job.number)
                 if job.requests:
-                    running += _in_parts(job, jobs.parts_of(slot), start)
+                    running += _running_parts(job, jobs.parts_of(slot), start)
                 else:
-                    running.append(Running(job, end, start + job.expected, *jobs.nodes_of(slot), positions))
-        waiting = tuple(_waits(jobs, slot) for slot in slots)
+                    running.append(RunningJob(job, end, start + job.expected, *jobs.nodes_of(slot), positions))
+        waiting = tuple(_waiting_job(jobs, slot) for slot in slots)
         running.sort(key=lambda job: (job.job.number, job.part))
-        problem = Problem(self._platform, now, tuple(running), waiting, (), self._distinct, self.keeps_closed)
+        problem = DecisionProblem(self._platform, now, tuple(running), waiting, (), self._distinct, self.keeps_closed)
         horizon = FOREVER if self.keeps_closed else problem.horizon
         blocked = tuple(
-            block if block.end <= horizon else Blocked(block.node, block.start, horizon, block.amounts)
+            block if block.end <= horizon else BlockedCapacity(block.node, block.start, horizon, block.amounts)
             for block in self._blocked
             if block.end > now and block.start < horizon
         )
         return replace(problem, blocked=blocked)
 
-    def _begins(self, jobs: JobTable, slots: list[int], answer: Answer, now: int) -> list[_Begin]:
+    def _planned_starts(self, jobs: JobTable, slots: list[int], answer: Decision, now: int) -> list[_PlannedStart]:
         where, positions = answer.where or {}, answer.positions or {}
         return [
-            _Begin(jobs.jobs[slots[place]], where.get(place), positions.get(place))
+            _PlannedStart(jobs.jobs[slots[place]], where.get(place), positions.get(place))
             for place, start in answer.starts.items()
             if start == now
         ]
@@ -185,7 +193,7 @@ class Asking:
     def _is_closed(self, slot: int, jobs: JobTable, now: int) -> bool:
         return self._platform.starts_of(jobs.jobs[slot].queue).opens(now) > now
 
-    def _begin(self, placer: Placer, jobs: JobTable, begins: list[_Begin], now: int) -> None:
+    def _start_jobs(self, placer: Placer, jobs: JobTable, begins: list[_PlannedStart], now: int) -> None:
         """Start jobs as the model places, or by best fit; the rest wait."""
         queue = jobs.queue
         running = {job.number for job in jobs.jobs.values()} if self._positions else set()
@@ -214,14 +222,14 @@ class Asking:
                 self._positions[begin.job.number] = begin.positions
 
 
-def _waits(jobs: JobTable, slot: int) -> Waiting:
+def _waiting_job(jobs: JobTable, slot: int) -> WaitingJob:
     job, orders = jobs.jobs[slot], jobs.orders_of(slot)
     if not job.requests:
-        return Waiting(job, int(jobs.queue.table[slot, SPAN]))
-    return Waiting(job, max(job.requests[place].walltime for place in orders), orders)
+        return WaitingJob(job, int(jobs.queue.table[slot, SPAN]))
+    return WaitingJob(job, max(job.requests[place].walltime for place in orders), orders)
 
 
-def _in_parts(job: Job, held: Held, start: int) -> Iterator[Running]:
+def _running_parts(job: Job, held: Placement, start: int) -> Iterator[RunningJob]:
     taken, places = held
     request = job.requests[taken]
     for place, (part, (nodes, units)) in enumerate(zip(request.parts, places, strict=True)):
@@ -229,10 +237,10 @@ def _in_parts(job: Job, held: Held, start: int) -> Iterator[Running]:
             job, walltime=request.walltime, units=part.units, request=part.request, groups=part.groups, requests=()
         )
         end = start + request.walltime
-        yield Running(alone, end, end, nodes, units, part=place)
+        yield RunningJob(alone, end, end, nodes, units, part=place)
 
 
-def _blocked(placer: Placer, capacity: Ints) -> list[Blocked]:
+def _blocked(placer: Placer, capacity: Ints) -> list[BlockedCapacity]:
     """Capacity closed or outside the desired profile."""
     rows, kinds = placer.nodes.profiles, capacity.shape[1]
     found = []
@@ -241,17 +249,17 @@ def _blocked(placer: Placer, capacity: Ints) -> list[Blocked]:
         free = value[:, :kinds] if value.shape[1] == kinds else np.minimum(value[:, :kinds], value[:, kinds:])
         less = capacity[node] - np.maximum(free, 0)
         # An unknown end counts as permanent.
-        starts = [time for time in rows.time[head : head + size].tolist() if time < NOBODY_KNOWS]
+        starts = [time for time in rows.time[head : head + size].tolist() if time < UNKNOWN_END]
         ends = [*starts[1:], FOREVER]
         found += [
-            Blocked(node, start, end, tuple(amounts))
+            BlockedCapacity(node, start, end, tuple(amounts))
             for start, end, amounts in zip(starts, ends, less.tolist(), strict=False)
             if any(amounts)
         ]
     return found
 
 
-def told(problem: Problem, answer: Answer, cpu_s: float, started: int) -> Solved:
+def decision_record(problem: DecisionProblem, answer: Decision, cpu_s: float, started: int) -> Solved:
     """Record of a decision; `cpu_s` excludes the solver."""
     result = answer.result
     return Solved(

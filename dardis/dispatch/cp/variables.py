@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Runs:
+class RunVariables:
     """Starts, durations and intervals (τ) of jobs."""
 
     start: list[IntVar]
@@ -23,13 +23,13 @@ class Runs:
     interval: list[IntervalVar]
 
 
-Open = Sequence[Sequence[tuple[int, int]] | None]
+OpenSpans = Sequence[Sequence[tuple[int, int]] | None]
 """Open spans `[a, b)` of each job's queue, not empty; None: always open."""
 
 
-def runs(
-    model: CpModel, durations: Ints, first: Ints, latest: int, hint: Ints | None, hours: Open | None = None
-) -> Runs:
+def add_runs(
+    model: CpModel, durations: Ints, first: Ints, latest: int, hint: Ints | None, hours: OpenSpans | None = None
+) -> RunVariables:
     """Add an interval for each job, from `first` to `latest`, within open hours (T section 4.3.1)."""
     start = [
         model.new_int_var(low, latest, "")
@@ -42,10 +42,10 @@ def runs(
         for variable, value in zip(start, hint.tolist(), strict=True):
             model.add_hint(variable, value)
     interval = [model.new_fixed_size_interval_var(a, d, "") for a, d in zip(start, lengths, strict=True)]
-    return Runs(start, lengths, interval)
+    return RunVariables(start, lengths, interval)
 
 
-def one_of(model: CpModel, count: int, hint: int | None) -> list[IntVar]:
+def choose_one(model: CpModel, count: int, hint: int | None) -> list[IntVar]:
     """Choose exactly one request."""
     literals = [model.new_bool_var("") for _ in range(count)]
     model.add_exactly_one(literals)
@@ -55,7 +55,7 @@ def one_of(model: CpModel, count: int, hint: int | None) -> list[IntVar]:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class NodeUnits:
     """Units of a run on a node, with an interval for each unit (υ of the papers)."""
 
     run: int
@@ -64,12 +64,12 @@ class Place:
     most: int
     interval: IntervalVar
 
-    def takes(self, amount: int) -> LinearExpr | int:
+    def use_of(self, amount: int) -> LinearExpr | int:
         """Use of the node if a unit needs `amount`."""
         return amount if self.most == 1 else self.units * amount
 
 
-def presence(model: CpModel, there: Place, hint: int | None) -> IntVar:
+def presence(model: CpModel, there: NodeUnits, hint: int | None) -> IntVar:
     """Whether any unit is on the node."""
     if there.most == 1:
         return there.units
@@ -81,7 +81,7 @@ def presence(model: CpModel, there: Place, hint: int | None) -> IntVar:
     return literal
 
 
-def place(model: CpModel, of: Runs, run: int, node: int, most: int, hint: int | None) -> Place:
+def add_node_units(model: CpModel, of: RunVariables, run: int, node: int, most: int, hint: int | None) -> NodeUnits:
     """Add up to `most` units of a run on a node.
 
     Several units are an integer instead of optional intervals. 40 jobs on 64 nodes have 1,200 instead of 4,400
@@ -94,10 +94,10 @@ def place(model: CpModel, of: Runs, run: int, node: int, most: int, hint: int | 
         units, interval = model.new_int_var(0, most, ""), of.interval[run]
     if hint is not None:
         model.add_hint(units, hint)
-    return Place(run, node, units, most, interval)
+    return NodeUnits(run, node, units, most, interval)
 
 
-Taken = Sequence[tuple[int, int, int]]
+FixedUses = Sequence[tuple[int, int, int]]
 
 
 def alternative(model: CpModel, units: Sequence[IntVar], of_job: LinearExpr | int) -> None:
@@ -105,7 +105,7 @@ def alternative(model: CpModel, units: Sequence[IntVar], of_job: LinearExpr | in
     model.add(weighted_sum(units, [1] * len(units)) == of_job)
 
 
-def side_by_side(model: CpModel, there: Sequence[tuple[int, IntVar, bool | None]]) -> None:
+def require_adjacent(model: CpModel, there: Sequence[tuple[int, IntVar, bool | None]]) -> None:
     """Use only adjacent nodes."""
     begins = []
     before: tuple[int, IntVar | int, bool | None] = (-2, 0, False)
@@ -121,7 +121,11 @@ def side_by_side(model: CpModel, there: Sequence[tuple[int, IntVar, bool | None]
 
 
 def cumulative(
-    model: CpModel, intervals: Sequence[IntervalVar], demands: Sequence[LinearExpr | int], taken: Taken, capacity: int
+    model: CpModel,
+    intervals: Sequence[IntervalVar],
+    demands: Sequence[LinearExpr | int],
+    taken: FixedUses,
+    capacity: int,
 ) -> None:
     """Limit use to the capacity of a node or pool (T equation 3.8)."""
     fixed = [model.new_fixed_size_interval_var(start, end - start, "") for start, end, _ in taken]
@@ -129,7 +133,7 @@ def cumulative(
     model.add_cumulative([*intervals, *fixed], [*demands, *amounts], capacity)
 
 
-def one_after_the_other(model: CpModel, starts: Sequence[IntVar]) -> None:
+def order_starts(model: CpModel, starts: Sequence[IntVar]) -> None:
     """Start equal jobs in this order."""
     for before, after in pairwise(starts):
         model.add(before <= after)

@@ -8,12 +8,12 @@ from typing import Final
 
 import numpy as np
 
-from dardis.dispatch.cp.first_answer import Work
+from dardis.dispatch.cp.first_answer import JobWork
 from dardis.dispatch.cp.objectives import WeightedStarts
-from dardis.dispatch.cp.pools import Improved, Sums
+from dardis.dispatch.cp.pools import CapacitySumModel, ImprovedStarts
 from dardis.dispatch.cp.search_effort import Effort
 from dardis.dispatch.queue_orders import RULES
-from dardis.dispatch.queue_pass import see_done
+from dardis.dispatch.queue_pass import check_done
 from dardis.engine.clock import cpu_timed
 from dardis.kernels import replan
 from dardis.kernels.job_queue import RULE, STARTED, QueueArrays
@@ -27,7 +27,7 @@ from dardis.model.step_function import sum_of_columns
 from dardis.wire.effects import Solved
 
 
-class Replan:
+class ReplanPass:
     """Passes by a plan of the heaviest jobs."""
 
     keys: Final = (RULES["fcfs"][1], RULES["fcfs"][1])
@@ -47,27 +47,27 @@ class Replan:
         self._ahead: PlanBuffers | None = None
         self._sums: tuple[Ints, Ints]
 
-    def see_empty(self, platform: Platform, placer: Placer) -> None:  # noqa: ARG002 (sums come from the profiles)
+    def prepare(self, platform: Platform, placer: Placer) -> None:  # noqa: ARG002 (sums come from the profiles)
         """Read the total capacity."""
         self._sums = _sums(placer)
         self._ahead = None
 
-    def go_over(self, placer: Placer, jobs: JobTable, now: int) -> Sequence[Solved]:
+    def run_pass(self, placer: Placer, jobs: JobTable, now: int) -> Sequence[Solved]:
         """Plan, and start due jobs."""
-        ahead = self._see_to_room(jobs.slots)
+        ahead = self._ensure_schedule_size(jobs.slots)
 
         def go_on() -> int:
             return placer.run(replan.run_plan_pass, jobs.queue, self._planning, ahead, now)
 
         if not self._planning.pauses:
-            see_done(go_on())
+            check_done(go_on())
             return ()
         answer, cpu_s = cpu_timed(go_on)
         told = self._improve(jobs.queue, ahead, cpu_s, now) if answer == replan.PLANNED else None
-        see_done(go_on() if answer == replan.PLANNED else answer)
+        check_done(go_on() if answer == replan.PLANNED else answer)
         return () if told is None else (replace(told, started=int(placer.room.state[STARTED])),)
 
-    def _see_to_room(self, slots: int) -> PlanBuffers:
+    def _ensure_schedule_size(self, slots: int) -> PlanBuffers:
         most = min(self._planning.jobs, slots)
         if self._ahead is None:
             self._ahead = make_plan_buffers(*self._sums, most, slots)
@@ -79,7 +79,7 @@ class Replan:
 
     def _improve(self, queue: QueueArrays, ahead: PlanBuffers, cpu_s: float, now: int) -> Solved | None:
         """Improve the plan; return the record without the number of starts."""
-        plan = PlanAhead.of_ahead(ahead, now)
+        plan = QueuePlan.of_list_schedule(ahead, now)
         if not (plan.soonest == 0).any():
             return None
         found = None
@@ -88,7 +88,7 @@ class Replan:
             cpu_s += more_s - found.build_cpu_s
             if found.starts is not None and (found.starts != plan.starts).any():
                 replan.adopt(ahead, queue.table, plan.order_by(found.starts), now)
-        cost = PlanAhead.of_ahead(ahead, now).cost
+        cost = QueuePlan.of_list_schedule(ahead, now).cost
         return Solved(
             waiting=int(queue.size[RULE]),
             planned=len(plan.places),
@@ -113,32 +113,32 @@ def _sums(placer: Placer) -> tuple[Ints, Ints]:
 
 
 @dataclass(frozen=True)
-class PlanAhead:
+class QueuePlan:
     """Jobs with a planned start; times in s from `now`."""
 
-    ahead: PlanBuffers
+    list_schedule: PlanBuffers
     now: int
     places: Ints
 
     @classmethod
-    def of_ahead(cls, ahead: PlanBuffers, now: int) -> PlanAhead:
+    def of_list_schedule(cls, ahead: PlanBuffers, now: int) -> QueuePlan:
         """Read the current plan."""
         order = ahead.order[: ahead.count[1]]
         return cls(ahead, now, order[ahead.start[order] != FOREVER])
 
     @property
     def _objective(self) -> WeightedStarts:
-        return WeightedStarts(self.ahead.weight[self.places])
+        return WeightedStarts(self.list_schedule.weight[self.places])
 
     @property
     def starts(self) -> Ints:
         """Planned starts."""
-        return self.ahead.start[self.places] - self.now
+        return self.list_schedule.start[self.places] - self.now
 
     @property
     def soonest(self) -> Ints:
         """Earliest start of each job alone."""
-        return self.ahead.soonest[self.places] - self.now
+        return self.list_schedule.soonest[self.places] - self.now
 
     @property
     def cost(self) -> float:
@@ -150,13 +150,13 @@ class PlanAhead:
         """Whether each job starts as early as alone."""
         return bool((self.starts == self.soonest).all())
 
-    def improve(self, effort: Effort, seed: int) -> Improved:
+    def improve(self, effort: Effort, seed: int) -> ImprovedStarts:
         """Ask the solver for a better plan."""
-        ahead, steps = self.ahead, int(self.ahead.steps[0])
+        ahead, steps = self.list_schedule, int(self.list_schedule.steps[0])
         time = ahead.time[0, :steps] - self.now
-        work = Work(ahead.span[self.places], ahead.need[self.places], time, np.maximum(ahead.value[0, :steps], 0))
+        work = JobWork(ahead.span[self.places], ahead.need[self.places], time, np.maximum(ahead.value[0, :steps], 0))
         objective, soonest = self._objective, self.soonest
-        sums = Sums(work, soonest, int(time[-1] + work.duration.sum()))
+        sums = CapacitySumModel(work, soonest, int(time[-1] + work.duration.sum()))
         return sums.improve(objective, self.starts, objective.least(soonest, work), effort, seed)
 
     def order_by(self, starts: Ints) -> Ints:
@@ -164,6 +164,6 @@ class PlanAhead:
 
         A list schedule in order of starts delays no job.
         """
-        order = self.ahead.order[: self.ahead.count[1]]
-        never = order[self.ahead.start[order] == FOREVER]
+        order = self.list_schedule.order[: self.list_schedule.count[1]]
+        never = order[self.list_schedule.start[order] == FOREVER]
         return np.concatenate([self.places[np.argsort(starts, kind="stable")], never])

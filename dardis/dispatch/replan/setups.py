@@ -7,13 +7,13 @@ from typing import ClassVar
 
 from dardis.config.settings import setting
 from dardis.dispatch.cp.setups import SearchingSetUp
-from dardis.dispatch.replan.queue_plan import Replan
+from dardis.dispatch.replan.queue_plan import ReplanPass
 from dardis.kernels.replan import Planning
 from dardis.model.choices import Choice, OnOff
 from dardis.model.platform import Platform
 
 
-class Weights(Choice):
+class PlanWeights(Choice):
     """What a second of a job's wait costs in a plan."""
 
     AGED = "aged", "(wait + 10 h) / (duration · √cores)."
@@ -37,7 +37,7 @@ class ReplanSetUp(SearchingSetUp):
         about="How many other orders are tried in each plan. They take most of the CPU time and bring most of the gain:"
         " without any, mean waits were 7 to 52 % longer.",
     )
-    weights: Weights = Weights.AGED
+    weights: PlanWeights = PlanWeights.AGED
     solver: OnOff = setting(
         OnOff.OFF,
         about="Whether a constraint solver is asked for a better plan. Without it the settings of searches have no"
@@ -49,11 +49,11 @@ class ReplanSetUp(SearchingSetUp):
         """Whether exchanges or the solver use the seed."""
         return self.exchanges > 0 or self.solver is OnOff.ON
 
-    def new_pass(self, platform: Platform, seed: int) -> Replan:  # noqa: ARG002 (sums come from the profiles)
+    def new_pass(self, platform: Platform, seed: int) -> ReplanPass:  # noqa: ARG002 (sums come from the profiles)
         """A pass by plan."""
         improves = self.solver is OnOff.ON
-        planning = Planning(self.plan_jobs, self.exchanges, self.weights is Weights.SHORT, improves)
-        return Replan(planning, self.effort, seed)
+        planning = Planning(self.plan_jobs, self.exchanges, self.weights is PlanWeights.SHORT, improves)
+        return ReplanPass(planning, self.effort, seed)
 
 
 _REPLAN = "plans all who wait anew, in sums over nodes, improves the plan by chance, and starts who starts now by it"

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from dardis.model.lazy_imports import found_when_used
+from dardis.model.lazy_imports import lazy_getattr
 
 if TYPE_CHECKING:
     from dardis.task_manager.claims.base import Claims, FinalClaims
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 __all__ = ["ClaimTimeouts", "Claims", "FinalClaims", "Retry", "TwoPhaseClaims"]
 
 if not TYPE_CHECKING:  # or type checkers would accept any name
-    __getattr__ = found_when_used(__name__, {
+    __getattr__ = lazy_getattr(__name__, {
         "two_phase_claims": ("TwoPhaseClaims", "ClaimTimeouts", "Retry"),
         "base": ("Claims", "FinalClaims"),
     })  # fmt: skip

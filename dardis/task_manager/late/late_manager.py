@@ -21,7 +21,7 @@ from dardis.kernels.placer import Placer
 from dardis.model.addresses import FIRST_HOST, ONLY_MANAGER, HostId, JobId, ManagerAddress
 from dardis.model.arrays import Ints
 from dardis.model.job import FOREVER, NO_TIME, Job
-from dardis.model.local_queries import Bound, LocalNodes
+from dardis.model.local_queries import BindResponse, LocalNodes
 from dardis.task_manager.claims import FinalClaims
 from dardis.task_manager.late.backlog import Backlog
 from dardis.task_manager.late.local_turns import NO_JOB, LocalTurns, picks
@@ -373,9 +373,9 @@ class LockstepLateManager:
                 return number
         return NO_JOB
 
-    def _apply_bound(self, alone: LocalTurns, bound: Bound, now: int) -> list[Effect]:
+    def _apply_bound(self, alone: LocalTurns, bound: BindResponse, now: int) -> list[Effect]:
         negotiation = self._negotiation
-        negotiation.messages += bound.told
+        negotiation.messages += bound.notices
         self._view.next_change[FIRST_HOST] = bound.next_change
         effects: list[Effect] = []
         for number, pick in picks(bound):

@@ -14,8 +14,8 @@ from dardis.kernels import late_order as kernel
 from dardis.model.addresses import JobId
 from dardis.model.arrays import Ints
 from dardis.model.choices import NodeChoice
-from dardis.model.local_queries import BIND_COLUMNS, Bind, Bound, LocalNodes
-from dardis.model.offer_rows import ASKER_RESERVES, HOST_RESERVES, NOBODY_RESERVES
+from dardis.model.local_queries import BIND_COLUMNS, BindQuery, BindResponse, LocalNodes
+from dardis.model.offer_rows import HOST_RESERVES, MANAGER_RESERVES, NONE_RESERVES
 from dardis.task_manager.late.order import ProfileView
 from dardis.task_manager.rounds import Pick
 from dardis.task_manager.search_windows import SearchRules
@@ -33,12 +33,12 @@ class LocalTurns:
         The pool reserves only without queue hours, binding profile and random nodes.
         """
         simple = not rules.desired_binds and not rules.hours and setup.node_choice is not NodeChoice.RANDOM
-        self._reserves = HOST_RESERVES if simple else ASKER_RESERVES
+        self._reserves = HOST_RESERVES if simple else MANAGER_RESERVES
         self._view, self._pool = view, pool
         self._places: Ints = np.zeros(0, dtype=np.int64)
         """Places of the last query's jobs in the order."""
 
-    def bind(self, begin: int, count: int, dropped: JobId, now: int, *, whole: bool, reserves: bool) -> Bound:
+    def bind(self, begin: int, count: int, dropped: JobId, now: int, *, whole: bool, reserves: bool) -> BindResponse:
         """Give turns to the first `count` jobs from place `begin` on. `whole`: all of these, not only new jobs."""
         queue, rules = self._view.waiting.queue, self._view.rules
         if len(self._places) < count:
@@ -47,8 +47,8 @@ class LocalTurns:
         slots = queue.lists[columns.RULE, :count]
         tried = kernel.list_tried(queue.table, slots, begin, whole, rows, self._places)
         behind = tried > 0 and int(self._places[tried - 1]) < count - 1
-        bind = Bind(
-            rows[:tried], dropped, self._reserves if reserves else NOBODY_RESERVES, behind, rules.choice,
+        bind = BindQuery(
+            rows[:tried], dropped, self._reserves if reserves else NONE_RESERVES, behind, rules.choice,
             rules.distinct, rules.binding == columns.BOUND_THROUGHOUT, rules.soft,
         )  # fmt: skip
         return self._pool.bind(bind, now)
@@ -58,7 +58,7 @@ class LocalTurns:
         return int(self._places[place])
 
 
-def picks(bound: Bound) -> Iterator[tuple[JobId, Pick]]:
+def picks(bound: BindResponse) -> Iterator[tuple[JobId, Pick]]:
     """Iterate over bound jobs and nodes."""
     low = 0
     for place, number, start, _, count in bound.jobs.tolist():

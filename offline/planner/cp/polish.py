@@ -20,7 +20,7 @@ from dardis.model.step_function import Extremes, StepFunction
 from dardis.solver import result
 from dardis.solver.cpsat import new_model, solve, weighted_sum
 from dardis.solver.milp import LinearProgram, solve_lp
-from dardis.solver.result import Budget, Ended, Result
+from dardis.solver.result import Budget, EndReason, Result
 from offline.planner.budget import SearchBudget, Watch
 from offline.planner.cp.capacity_model import CapacityRow, able_groups, rows
 from offline.planner.day_problem import DayProblem, StoppedBy
@@ -58,7 +58,7 @@ def polish(problem: DayProblem, start: Ints, budget: SearchBudget, watch: Watch,
         wished, outcome = Window.of_plan(problem, best, free, found).improve(
             MarginalProfit.of_plan(problem, best), bounds
         )
-        if outcome.ended is Ended.GUARD:
+        if outcome.ended is EndReason.GUARD:
             watch.stopped_by = StoppedBy.TIME
         if (wished != best).any():
             placed, profit = judge(wished)

@@ -9,7 +9,7 @@ from typing import Final
 
 from dardis.dispatch.auction.setups import AUCTION_SETUPS
 from dardis.workload.csv_trace import write_table
-from dardis.workload.generate import MACHINES, WORKLOADS, Auction, generate_auction
+from dardis.workload.generate import MACHINES, WORKLOADS, AuctionParameters, generate_auction
 from scripts.lab.kit.cache import Run, cached_file
 from scripts.lab.kit.command import PLATFORMS
 
@@ -81,7 +81,7 @@ class Case:
     def trace(self, out: Path, seed: int, hours: float) -> Path:
         """Its jobs, drawn if they are not there."""
         path = out / "traces" / f"{self.machine}-{self.workload}.{self.version}-{hours:g}h-{seed}.csv"
-        wanted = Auction(self.workload, self.machine, CONTIGUOUS[self.version], hours)
+        wanted = AuctionParameters(self.workload, self.machine, CONTIGUOUS[self.version], hours)
         return cached_file(path, lambda draft: write_table(generate_auction(wanted, seed), draft))
 
 

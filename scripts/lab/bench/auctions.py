@@ -11,13 +11,13 @@ from dataclasses import replace
 
 from dardis.config.platform_file import load_platform
 from dardis.dispatch.auction.clearing import Alpha, BidClasses, Terms, auction_of
-from dardis.dispatch.auction.programme import Auction, Merged, merged
-from dardis.dispatch.cp.decision_problem import Problem, Running, Waiting
-from dardis.dispatch.cp.first_answer import Machine
+from dardis.dispatch.auction.programme import Auction, AuctionProgramme, build_programme
+from dardis.dispatch.cp.decision_problem import DecisionProblem, RunningJob, WaitingJob
+from dardis.dispatch.cp.first_answer import ProblemMachine
 from dardis.model.arrays import Bools
 from dardis.model.platform import Platform
 from dardis.model.randomness import stream
-from dardis.solver.milp import LinearProgram, Search, maximise
+from dardis.solver.milp import LinearProgram, MilpBudget, maximise
 from dardis.solver.result import Result
 from dardis.workload import generate as workloads
 from dardis.workload.generate import MACHINES as NODES
@@ -43,18 +43,18 @@ def auctions_of(machine: str, window: int, count: int) -> list[Auction]:
 
 
 def _auction(platform: Platform, machine: str, terms: Terms, seed: int) -> Auction:
-    trace = workloads.generate_auction(workloads.Auction("V", machine), seed)
-    asked = [job.asked for job in to_jobs(trace, platform).jobs[: 100 + terms.window]]
-    waiting = [Waiting(job, job.walltime, {0: [0]} if job.requests else {}) for job in asked]
+    trace = workloads.generate_auction(workloads.AuctionParameters("V", machine), seed)
+    asked = [job.job for job in to_jobs(trace, platform).jobs[: 100 + terms.window]]
+    waiting = [WaitingJob(job, job.walltime, {0: [0]} if job.requests else {}) for job in asked]
     first, rest = waiting[: -terms.window], waiting[-terms.window :]
-    empty = Problem(platform, 0, (), tuple(first))
-    plan = Machine(empty, first).put(range(len(first)))
+    empty = DecisionProblem(platform, 0, (), tuple(first))
+    plan = ProblemMachine(empty, first).start_in_turn(range(len(first)))
     if plan is None:
         raise ValueError("a job of a workload of AUCSCHED does not fit its machine")
     rng, running = stream(seed, "bench", "auction"), []
     for one, start, (_, ((nodes, units),)) in zip(first, plan.starts.tolist(), plan.where, strict=True):
         if start == 0 and rng.random() < 0.5:
-            running.append(Running(one.job, one.duration, one.duration, nodes, units))
+            running.append(RunningJob(one.job, one.duration, one.duration, nodes, units))
     problem = replace(empty, running=tuple(running), waiting=tuple(rest))
     return auction_of(problem, range(len(rest)), terms)
 
@@ -62,14 +62,14 @@ def _auction(platform: Platform, machine: str, terms: Terms, seed: int) -> Aucti
 def solved(auction: Auction, make: Callable[[Auction], Programme], nodes: int) -> tuple[Result, int, float]:
     """What comes of a programme, how many variables it has, and CPU seconds of making and solving it."""
     (program, whole), making_s = cpu_of(lambda: make(auction))
-    (result, _), solving_s = cpu_of(lambda: maximise(program, whole, Search(nodes)))
+    (result, _), solving_s = cpu_of(lambda: maximise(program, whole, MilpBudget(nodes)))
     return result, len(whole), making_s + solving_s
 
 
 def ours(auction: Auction) -> Programme:
     """That of the dispatcher."""
-    both: Merged = merged(auction)
-    return both.program, both.whole
+    both: AuctionProgramme = build_programme(auction)
+    return both.program, both.is_integer
 
 
 def auctions() -> list[Row]:

@@ -16,7 +16,7 @@ from pathlib import Path
 from mpi4py import MPI
 
 from dardis.engine.clock import cpu_ns, monotonic_s
-from dardis.model.addresses import FIRST_HOST, HostId, parts_of
+from dardis.model.addresses import FIRST_HOST, HostId, split_hosts
 from dardis.runs.kernel_warmup import warm_reach
 from dardis.scale.experiment import RankGroup
 from dardis.scale.measure import bare_collective_s, drive_turns, filled_host
@@ -56,7 +56,7 @@ class BareTree:
         self.parent, self.children = FIRST_HOST, list[HostId]()
         first, last = FIRST_HOST, comm.size
         while True:
-            parts = parts_of(first + 1, last, arity)
+            parts = split_hosts(first + 1, last, arity)
             if first == comm.rank:
                 self.children = [child for child, _ in parts]
                 return

@@ -65,7 +65,7 @@ class Machine:
         self._placed += count
         begun = time.process_time()
         for job in jobs:
-            said = run_dialogue(manager, manager.submit(job.asked, job.submit), lambda effects: effects, job.submit)
+            said = run_dialogue(manager, manager.submit(job.job, job.submit), lambda effects: effects, job.submit)
             self._lockstep.run_turn(said, job.submit)
         return (time.process_time() - begun) / count
 

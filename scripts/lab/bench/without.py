@@ -14,7 +14,7 @@ def _no_calls() -> AbstractContextManager[object]:
     """Ask the local pool the questions of messages, not for whole rounds."""
     from dardis.registry.dispatcher import Cluster
 
-    return patch.object(Cluster, "called_pool", new_callable=PropertyMock, return_value=None)
+    return patch.object(Cluster, "direct_pool", new_callable=PropertyMock, return_value=None)
 
 
 def _no_index() -> AbstractContextManager[object]:

@@ -10,13 +10,13 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from dardis.cli.progress import bar, run_progress
-from dardis.comparison.comparison_run import Shown, compare
+from dardis.comparison.comparison_run import ComparisonCallbacks, compare
 from dardis.config.comparison_spec import load_comparison
-from dardis.metrics.comparison_rows import Compared
+from dardis.metrics.comparison_rows import ComparisonData
 from dardis.metrics.comparison_tables import runs_table
 
 
-def write(part: Path, compared: Compared, _folder: Path) -> None:
+def write(part: Path, compared: ComparisonData, _folder: Path) -> None:
     """Write what each run came to."""
     runs_table(compared.results).write(part)
 
@@ -25,7 +25,7 @@ def main(spec: str) -> None:
     """Compare what the file says, and keep nothing of it."""
     comparison = load_comparison(Path(spec))
     label = comparison.contenders[0].label
-    who = Shown(print, print, run_progress, bar)
+    who = ComparisonCallbacks(print, print, run_progress, bar)
     with TemporaryDirectory() as out:
         if compare(comparison, Path(out) / "compare", (label, label), write, who).failed:
             raise SystemExit(1)

@@ -15,7 +15,7 @@ import numpy as np
 
 from dardis.config.platform_file import load_platform
 from dardis.config.run_spec import JobsSpec
-from dardis.dispatch.cp.decision_problem import Answer, Model, Problem
+from dardis.dispatch.cp.decision_problem import Decision, DecisionModel, DecisionProblem
 from dardis.dispatch.cp.setups import CP_SETUPS, CpSetUp
 from dardis.engine.clock import process_cpu_s
 from dardis.model.arrays import Bools, Floats, Ints
@@ -23,9 +23,9 @@ from dardis.model.choices import Correction, Expecting
 from dardis.model.target import Target
 from dardis.registry import Dispatcher, find_dispatcher
 from dardis.registry.builders import CENTRAL
-from dardis.runs.kernel_warmup import warm
+from dardis.runs.kernel_warmup import warm_kernels
 from dardis.runs.play import play
-from dardis.runs.run_workload import Part, asked_jobs
+from dardis.runs.run_workload import TraceSelection, read_selected_jobs
 from scripts.lab.kit.cache import cached_arrays, code_version, fingerprint, read_arrays
 from scripts.lab.kit.command import EURORA_PLATFORM
 
@@ -39,18 +39,18 @@ class Beside:
 
     knows_shapes: ClassVar[bool] = False
 
-    def __init__(self, first: Model, second: Model) -> None:
+    def __init__(self, first: DecisionModel, second: DecisionModel) -> None:
         """Carry out what the first says."""
         self._models = (first, second)
         self.rows: list[tuple[float, ...]] = []
         """In the order of `Instances`, those of the first model before those of the second."""
 
-    def answer(self, problem: Problem, seed: int) -> Answer:
-        """As `Model` has it."""
+    def decide(self, problem: DecisionProblem, seed: int) -> Decision:
+        """As `DecisionModel` has it."""
         answers, row = [], []
         for model in self._models:
             begun = process_cpu_s()
-            answer = model.answer(problem, seed)
+            answer = model.decide(problem, seed)
             row += [answer.variables, process_cpu_s() - begun, answer.objective, float(answer.result is not None),
                     float(answer.too_large)]  # fmt: skip
             answers.append(answer)
@@ -121,10 +121,12 @@ class _BothSetUp(CpSetUp):
 
 def _played(trace: Path, expected: str, jobs: int | None) -> dict[str, np.ndarray[Any, Any]]:
     platform = load_platform(EURORA_PLATFORM)
-    asked = asked_jobs(trace, platform, None, Part(None, None, JobsSpec(jobs=jobs)), think_times=False, strict=False)
+    asked = read_selected_jobs(
+        trace, platform, None, TraceSelection(None, None, JobsSpec(jobs=jobs)), think_times=False, strict=False
+    )
     setup = _BothSetUp(expected=Expecting(EXPECTED[expected]), correction=Correction.SECOND)
     dispatcher = Dispatcher("pcp19 and pcp20", setup, CENTRAL)
     for model in ("pcp19", "pcp20"):
-        warm(find_dispatcher(model))
+        warm_kernels(find_dispatcher(model))
     play(platform, asked.jobs, dispatcher, Target(), SEED)
     return of_rows(setup.both.rows)

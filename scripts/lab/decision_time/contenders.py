@@ -24,7 +24,7 @@ from dardis.model.job import Job
 from dardis.node_manager import NodePool
 from dardis.registry import find_dispatcher
 from dardis.runs.hosts import even_bounds, host_from_plan, host_plan
-from dardis.runs.kernel_warmup import warm
+from dardis.runs.kernel_warmup import warm_kernels
 from dardis.sim.simulation import Simulation
 from dardis.task_manager import SETUPS, PlannedManager
 from dardis.task_manager.layout import layout_of
@@ -113,7 +113,7 @@ class TimedTaskManager(PlannedManager):
     def ask_again(self, numbers: Iterable[JobId], now: int, freed_until: int = 0) -> list[Effect]:
         """Let jobs ask again."""
         self.ledger.begin(DecisionCause.REPAIR, now)
-        return self.ledger.timed("dispatching", super().ask_again, numbers, now, freed_until)
+        return self.ledger.timed("dispatching", super().renegotiate, numbers, now, freed_until)
 
     def handle(self, message: Message, now: int) -> list[Effect]:
         """Take a message; it belongs to the decision that began last."""
@@ -233,7 +233,7 @@ def run_to_window_end(run: Callable[[], None], ledger: Ledger) -> Ledger:
 def warm_all() -> None:
     """Compile what everybody needs."""
     for name in ("dardis-throughput", "easy"):
-        warm(find_dispatcher(name), wished=True)
+        warm_kernels(find_dispatcher(name), wished=True)
 
 
 def has_cost_per_job(case: Case) -> bool:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from dardis.model.addresses import JobId
-from dardis.model.job import FOREVER, NO_TIME, Actual
+from dardis.model.job import FOREVER, NO_TIME, ActualJob
 from dardis.model.platform import NodeGroup, Platform
 from dardis.model.randomness import stream
 from dardis.model.step_function import StepFunction
@@ -42,7 +42,7 @@ class Case:
     name: str
     platform: Platform
     desired: DesiredProfile
-    jobs: Sequence[Actual]
+    jobs: Sequence[ActualJob]
     since: int = NO_TIME
     until: int = FOREVER
     most_decisions: int | None = None
@@ -105,44 +105,44 @@ def larger(case: Case, nodes: int, since: int, span: int, seed: int = 1) -> Case
         for job, shift in zip(arriving, shifts, strict=True)
     ]
     jobs = [*there, *sorted(moved, key=lambda job: job.submit)]
-    jobs = [replace(job, asked=replace(job.asked, number=JobId(n))) for n, job in enumerate(jobs, start=1)]
+    jobs = [replace(job, job=replace(job.job, number=JobId(n))) for n, job in enumerate(jobs, start=1)]
     platform = machine(nodes)
     return Case(
         f"{nodes} nodes", platform, desired_of(platform, since, since + KNOWN_DAYS * DAY_S), jobs, since, since + span
     )
 
 
-def jobs_at(case: Case, now: int) -> tuple[list[Actual], list[Actual]]:
+def jobs_at(case: Case, now: int) -> tuple[list[ActualJob], list[ActualJob]]:
     """The jobs that run at `now` under EASY, with what is left of them, and those that wait, in the trace's order."""
     starts = play(case.platform, case.jobs, find_dispatcher("easy"), Target(case.desired), 1).recorder.start
     running, waiting = [], []
     for job, start in zip(case.jobs, starts, strict=True):
         if start < now < start + job.duration:
             gone = now - start
-            left = replace(job.asked, walltime=job.walltime - gone)
-            running.append(replace(job, asked=left, runtime=job.duration - gone))
+            left = replace(job.job, walltime=job.walltime - gone)
+            running.append(replace(job, job=left, runtime=job.duration - gone))
         elif job.submit < now <= start:
             waiting.append(job)
     return running, waiting
 
 
-def resubmit_at(job: Actual, submit: int) -> Actual:
+def resubmit_at(job: ActualJob, submit: int) -> ActualJob:
     """The job at another time of submission, with its window."""
     latest = None if job.latest is None else job.latest + submit - job.submit
-    return replace(job, asked=replace(job.asked, submit=submit, earliest=submit, latest=latest))
+    return replace(job, job=replace(job.job, submit=submit, earliest=submit, latest=latest))
 
 
-def widen(job: Actual, times: int) -> Actual:
+def widen(job: ActualJob, times: int) -> ActualJob:
     """The job with so many times its units."""
-    return replace(job, asked=replace(job.asked, units=job.units * times))
+    return replace(job, job=replace(job.job, units=job.units * times))
 
 
-def copy_counts(jobs: Sequence[Actual], times: float) -> list[tuple[Actual, int]]:
+def copy_counts(jobs: Sequence[ActualJob], times: float) -> list[tuple[ActualJob, int]]:
     """Each job with how often it is there: `times` on average, the fraction dealt out evenly."""
     return [(job, int((place + 1) * times) - int(place * times)) for place, job in enumerate(jobs)]
 
 
-def copy_jobs(jobs: Sequence[Actual], times: float) -> list[Actual]:
+def copy_jobs(jobs: Sequence[ActualJob], times: float) -> list[ActualJob]:
     """Each job as often as that."""
     return [job for job, count in copy_counts(jobs, times) for _ in range(count)]
 

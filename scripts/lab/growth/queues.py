@@ -12,11 +12,11 @@ from itertools import pairwise
 from typing import Final
 
 from dardis.model.addresses import FIRST_HOST, JobId
-from dardis.model.job import Actual, Job
+from dardis.model.job import ActualJob, Job
 from dardis.model.randomness import stream
 from dardis.registry import Cluster, find_dispatcher
 from dardis.runs.hosts import even_bounds, host_from_plan, host_plan
-from dardis.runs.kernel_warmup import warm
+from dardis.runs.kernel_warmup import warm_kernels
 from dardis.scale import experiment as load
 from dardis.sim.simulation import NO_HOSTS, Simulation
 from dardis.transport.local_transport import LocalHosts
@@ -73,7 +73,7 @@ class EnoughSeen(Exception):  # noqa: N818 (nothing is wrong)
     """As many jobs have ended as are measured."""
 
 
-def jobs_of(there: int, ends: int) -> list[Actual]:
+def jobs_of(there: int, ends: int) -> list[ActualJob]:
     """So many jobs at once, and behind each a chain of others, in all long enough for so many ends."""
     count = there * (2 * -(-ends // there) + 2)
     rng = stream(SEED, "growth", there)
@@ -86,14 +86,14 @@ def jobs_of(there: int, ends: int) -> list[Actual]:
     for number, (units, cores, walltime, share) in enumerate(draws, start=1):
         asked = Job(JobId(number), 0, 0, None, walltime, units, (cores,), groups=1)
         after = JobId(number - there) if number > there else None
-        jobs.append(Actual(asked, runtime=int(share * walltime), after=after))
+        jobs.append(ActualJob(asked, runtime=int(share * walltime), after=after))
     return jobs
 
 
-def simulation_of(name: str, jobs: list[Actual]) -> Simulation:
+def simulation_of(name: str, jobs: list[ActualJob]) -> Simulation:
     """A run of these jobs under a dispatcher, whose kernels are compiled."""
     dispatcher, platform, bounds = find_dispatcher(name), load.machine(MACHINE_NODES), even_bounds(MACHINE_NODES, 1)
-    warm(dispatcher)
+    warm_kernels(dispatcher)
     hosts = NO_HOSTS
     if dispatcher.setup.asks_nodes:
         hosts = LocalHosts([host_from_plan(host_plan(platform, None, bounds, SEED), FIRST_HOST, dispatcher.pool)])

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dardis.dispatch.auction.programme import Auction, Rows
+from dardis.dispatch.auction.programme import Auction, ProgrammeRows
 from dardis.model.arrays import Bools
 from dardis.solver.milp import LinearProgram
 
@@ -37,7 +37,7 @@ def printed(auction: Auction, as_printed: Collection[int] = ()) -> tuple[LinearP
     """
     if len(auction.free.until) > 1:
         raise ValueError("001 knows one amount of each node")
-    free, rows = auction.free.amounts[0], Rows()
+    free, rows = auction.free.amounts[0], ProgrammeRows()
     jobs = [_job_request(auction, job) for job in range(len(auction.priorities))]
     count, nodes = len(auction.bids), len(free)
     u = count + np.arange(len(jobs) * nodes).reshape(len(jobs), nodes)
@@ -75,7 +75,7 @@ def _job_request(auction: Auction, job: int) -> _JobRequest:
     return _JobRequest(bids, cores, unit)
 
 
-def _nodes_of_bids(auction: Auction, asks: _JobRequest, u: list[int], rows: Rows, *, mended: bool) -> None:
+def _nodes_of_bids(auction: Auction, asks: _JobRequest, u: list[int], rows: ProgrammeRows, *, mended: bool) -> None:
     """Eq. 3: who wins has the nodes of his bid. Mended: a node is a job's as far as a bid wins that it is in."""
     if not mended:
         for place in asks.bids:
@@ -87,7 +87,7 @@ def _nodes_of_bids(auction: Auction, asks: _JobRequest, u: list[int], rows: Rows
 
 
 def _cores_of_job(
-    auction: Auction, asks: _JobRequest, of: tuple[list[int], list[int]], rows: Rows, *, mended: bool
+    auction: Auction, asks: _JobRequest, of: tuple[list[int], list[int]], rows: ProgrammeRows, *, mended: bool
 ) -> None:
     """Eq. 4: who wins has the cores that he asks for. Mended: each node counts once."""
     times = [len(bids) for bids in _bids_on(auction, asks, len(of[0]))]
@@ -96,7 +96,7 @@ def _cores_of_job(
     rows.add([*needs, *((of_[node], count[node]) for of_ in of for node, held in enumerate(times) if held)], 0.0, 0.0)
 
 
-def _remaining(auction: Auction, asks: _JobRequest, of: tuple[list[int], list[int]], rows: Rows) -> None:
+def _remaining(auction: Auction, asks: _JobRequest, of: tuple[list[int], list[int]], rows: ProgrammeRows) -> None:
     """Eq. 7 and 8: cores beside the one of u are on nodes of the job, and as many on each as it asks for."""
     most = max(asks.cores, default=1)
     for node, bids in enumerate(_bids_on(auction, asks, len(of[0]))):

@@ -17,11 +17,11 @@ from dardis.model.addresses import JobId
 from dardis.model.arrays import Ints
 from dardis.model.choices import UnitsPerNode
 from dardis.model.job import SHORTEST_WINDOW_S
-from dardis.model.local_queries import Seek, Sought
+from dardis.model.local_queries import SeekQuery, SeekResponse
 from dardis.model.randomness import stream
 from dardis.node_manager import NodePool
 from dardis.registry import find_dispatcher
-from dardis.runs.kernel_warmup import warm as warm_dispatcher
+from dardis.runs.kernel_warmup import warm_kernels as warm_dispatcher
 from dardis.scale import experiment as load
 from dardis.task_manager import SETUPS
 from dardis.wire import messages as say
@@ -93,7 +93,7 @@ class BusyPool:
         request, spent = np.array([ask.cores]), 0.0
         for walltime, wide in zip(walltimes, units, strict=True):
             self._placed += 1
-            seek = Seek(
+            seek = SeekQuery(
                 JobId(self._placed), 1, 0, max(walltime, SHORTEST_WINDOW_S), walltime, wide, 1, request,
                 offer_rows.NODE_CHOICES[_SET_UP.node_choice], _SET_UP.units_per_node is UnitsPerNode.DISTINCT,
             )  # fmt: skip
@@ -105,7 +105,7 @@ class BusyPool:
         return spent / count
 
     @staticmethod
-    def _check_placement(found: Sought, ask: MeasuredJobs) -> None:
+    def _check_placement(found: SeekResponse, ask: MeasuredJobs) -> None:
         """See that the job has its place, and the one that is meant. Raises ValueError."""
         if len(found.nodes) == 0:
             raise ValueError("a job got no place")

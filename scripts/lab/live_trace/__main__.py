@@ -28,7 +28,7 @@ from dardis.live.live_decisions import replay
 from dardis.metrics.audit import audit
 from dardis.metrics.jobs_csv import write_jobs
 from dardis.model.errors import DardisError
-from dardis.model.job import Actual
+from dardis.model.job import ActualJob
 from dardis.model.platform import Platform
 from dardis.workload.trace_jobs import to_jobs
 from dardis.workload.trace_reader import read_trace
@@ -42,7 +42,7 @@ GRACE_S = 1
 class Submitter(Thread):
     """Hands the jobs in, each at its time; a submission that nobody has answered is repeated under its key."""
 
-    def __init__(self, client: Client, jobs: list[Actual], platform: Platform, factor: float, ran: Path) -> None:
+    def __init__(self, client: Client, jobs: list[ActualJob], platform: Platform, factor: float, ran: Path) -> None:
         """Begin with the first job now; times are divided by `factor`."""
         super().__init__(name="feed")
         self._client, self._jobs, self._platform, self._factor, self._ran = client, jobs, platform, factor, ran
@@ -65,8 +65,8 @@ class Submitter(Thread):
             self.numbers[number] = int(actual.number)
         self.over.set()
 
-    def _body(self, actual: Actual) -> dict[str, Any]:
-        job = actual.asked
+    def _body(self, actual: ActualJob) -> dict[str, Any]:
+        job = actual.job
         request = dict(zip(self._platform.kinds, job.request, strict=True))
         runtime, walltime = actual.runtime / self._factor, max(ceil(job.walltime / self._factor), 1)
         command = f"echo $DARDIS_JOB_ID >> $RAN; exec sleep {runtime:.3f}"

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from dardis.model.arrays import Floats, Ints
-from dardis.solver.cpsat import Answer, solve
-from dardis.solver.result import Budget, Ended
+from dardis.solver.cpsat import CpSolution, solve
+from dardis.solver.result import Budget, EndReason
 from offline.planner.budget import Watch
 from offline.planner.cp import model
 from offline.planner.day_problem import DayProblem, Plan, StoppedBy
@@ -18,10 +18,10 @@ WORKERS = 8
 """Searches of the solver that take turns: one alone would have no large neighbourhood search."""
 
 STOPPED = {
-    Ended.PROVEN: StoppedBy.OPTIMAL,
-    Ended.BUDGET: StoppedBy.DONE,
-    Ended.GUARD: StoppedBy.TIME,
-    Ended.STOPPED: StoppedBy.USER,
+    EndReason.PROVEN: StoppedBy.OPTIMAL,
+    EndReason.BUDGET: StoppedBy.DONE,
+    EndReason.GUARD: StoppedBy.TIME,
+    EndReason.STOPPED: StoppedBy.USER,
 }
 
 
@@ -88,7 +88,7 @@ def _searched(day: model.DayModel, watch: Watch, budget: Budget) -> SearchResult
     return SearchResult(start, _units(day, answer), account_of(day.problem, start).profit, stopped_by)
 
 
-def _units(day: model.DayModel, answer: Answer) -> Ints | None:
+def _units(day: model.DayModel, answer: CpSolution) -> Ints | None:
     """Units of each job on each node."""
     if not day.units:
         return None

@@ -17,13 +17,13 @@ import numpy as np
 
 from dardis.config.clocks import parse_utc
 from dardis.metrics.audit import audit
-from dardis.metrics.power import Surroundings, platform_cooling
+from dardis.metrics.power import PowerEnvironment, platform_cooling
 from dardis.model.arrays import Ints
-from dardis.model.job import Actual
+from dardis.model.job import ActualJob
 from dardis.model.schedule import Downtime, Schedule
 from dardis.model.target import Switching, Target
 from dardis.registry import CENTRAL, Dispatcher, find_dispatcher
-from dardis.runs.kernel_warmup import warm
+from dardis.runs.kernel_warmup import warm_kernels
 from dardis.runs.play import play
 from offline.day.hours_before import MachineHistory
 from offline.day.idle_reserve import reactive_switching, reserve_of_day, thesis_switching, thesis_target
@@ -144,7 +144,7 @@ def site_of(files: Files, workload: Workload) -> SiteInputs:
 def in_scenario(site: SiteInputs, files: Files, scenario: Scenario) -> SiteInputs:
     """The same machine and jobs in a scenario."""
     calendar = Calendar(site.calendar.first_submit, parse_utc(scenario.season.start))
-    around = Surroundings(str(files.weather(scenario)), files.prices(scenario), None, calendar.offset)
+    around = PowerEnvironment(str(files.weather(scenario)), files.prices(scenario), None, calendar.offset)
     cooling = platform_cooling(site.platform, scenario.plant)
     assert cooling is not None
     return replace(site, calendar=calendar, around=around, cooling=cooling)
@@ -199,7 +199,7 @@ class RunRequest:
 
     key: tuple[str, str]
     dispatcher: Dispatcher
-    jobs: Sequence[Actual]
+    jobs: Sequence[ActualJob]
     switching: Switching | None = None
 
 
@@ -269,7 +269,7 @@ def _kept(site: SiteInputs, asked: RunRequest, folder: Path) -> Path:
 
 
 def _played(site: SiteInputs, asked: RunRequest) -> Run:
-    warm(asked.dispatcher)
+    warm_kernels(asked.dispatcher)
     target = Target(None, asked.switching, site.calendar.offset)
     played = play(site.platform, asked.jobs, asked.dispatcher, target, SEED)
     recorder = played.recorder

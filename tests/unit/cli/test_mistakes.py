@@ -143,13 +143,13 @@ def test_figures_that_no_number_holds_are_one_line(simulate, folder):
 
 def test_a_folder_that_changes_under_an_audit_is_told(simulate, folder, monkeypatch, capsys):
     simulate()
-    path, judged = folder / "out" / "run.json", Audit.rest
+    path, judged = folder / "out" / "run.json", Audit.check_remaining
 
     def rest(self, *words, **named):
         path.write_text(path.read_text() + "\n")
         return judged(self, *words, **named)
 
-    monkeypatch.setattr(Audit, "rest", rest)
+    monkeypatch.setattr(Audit, "check_remaining", rest)
     assert run(["audit", str(folder / "out")]) == 2
     assert "was written while it was read" in capsys.readouterr().err
 

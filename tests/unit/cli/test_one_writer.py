@@ -12,7 +12,7 @@ from kit.few_nodes import PLATFORM, started, swf, waited, write_files
 
 from dardis.cli.main import run
 from dardis.model.errors import InputError
-from dardis.model.out_folder import LOCK_FILE, RUN_FOLDER, locked
+from dardis.model.out_folder import LOCK_FILE, RUN_FOLDER, lock_folder
 
 
 @pytest.fixture
@@ -80,7 +80,7 @@ def test_two_simulations_with_one_folder(folder, refused):
 def test_no_command_writes_into_a_folder_of_others(folder, refused, monkeypatch, command):
     monkeypatch.chdir(folder)
     (folder / "o").mkdir()
-    with locked(folder / "o", "here"):
+    with lock_folder(folder / "o", "here"):
         refused([*command, "o"], f"dardis: --out o: is being written by another dardis (process {os.getpid()}")
     (folder / "o" / "table.csv").write_text("mine")
     refused([*command, "o", "--force"], "something else")
@@ -109,7 +109,7 @@ def test_a_second_forecast_of_the_same_name_is_told(folder, refused, monkeypatch
     monkeypatch.chdir(folder)
     command = ["forecast", "t.swf", "--platform", "p.toml", "--out"]
     (folder / "o").mkdir()
-    with locked(folder / out if lock == LOCK_FILE else folder, "here", lock):
+    with lock_folder(folder / out if lock == LOCK_FILE else folder, "here", lock):
         refused([*command, out], f"--out {out}: is being written by another dardis (process {os.getpid()} on ")
         assert run([*command, "other.csv"]) == 0
     assert run([*command, out]) == 0
@@ -141,7 +141,7 @@ def runs(pid):
 def is_free(folder):
     """Whether nobody holds a folder: a process that is killed lets go with the last of its threads."""
     try:
-        with locked(folder, "held"):
+        with lock_folder(folder, "held"):
             return True
     except InputError:
         return False

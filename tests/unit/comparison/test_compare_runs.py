@@ -8,7 +8,7 @@ import pytest
 from kit import tasks
 
 from dardis.comparison import processes
-from dardis.comparison.comparison_folder import State
+from dardis.comparison.comparison_folder import ComparisonState
 from dardis.comparison.planned_runs import plan
 from dardis.comparison.processes import run_all
 from dardis.config.comparison_spec import ComparisonOptions, ComparisonRequest, Contender, TraceSpec
@@ -47,7 +47,7 @@ DIES = "import os, signal; os.kill(os.getpid(), signal.SIGKILL)"
 
 def begun(out):
     out.mkdir()
-    state = State(out, InputFiles())
+    state = ComparisonState(out, InputFiles())
     state.begin()
     return state
 
@@ -84,7 +84,7 @@ def test_one_that_fails_does_not_take_the_rest_with_it(asked, tmp_path):
     assert [result.metrics for result in results] == [None, None, {"jobs": 7}, {"jobs": 7}, None, None]
     assert results[0].error == "no room for 1"
     assert results[2].deadlines == "factor:2"
-    later = State(tmp_path / "o", InputFiles())
+    later = ComparisonState(tmp_path / "o", InputFiles())
     assert [later.is_done(run, force=False) for run in runs] == [False, False, True, True, False, False]
     told = json.loads((tmp_path / "o" / "compare.json").read_text())["runs"]["t/b/1"]
     assert told == {"status": "done", "error": ""}
@@ -129,7 +129,7 @@ except KeyboardInterrupt:
     with pytest.raises(KeyboardInterrupt):
         run_all([b1, a1, a2, c1], state, 2, stop)
     assert [(folder / f"{n}.state").read_text() for n in (1, 2)] == ["interrupted"] * 2
-    later = State(tmp_path / "o", InputFiles())
+    later = ComparisonState(tmp_path / "o", InputFiles())
     assert [later.is_done(run, force=False) for run in (a1, a2, b1, c1)] == [False, False, True, False]
 
 
@@ -146,7 +146,7 @@ def one_done(asked, monkeypatch):
 
 def state_of(run):
     """What a later comparison reads."""
-    return State(run.out.parents[3], InputFiles())
+    return ComparisonState(run.out.parents[3], InputFiles())
 
 
 DAMAGE = [("metrics.json", text) for text in ("", "[]", '{"jobs": ', "\x00")]
@@ -172,10 +172,10 @@ ENTRIES = [
 def test_what_makes_no_sense_of_a_run_counts_as_none(one_done, entry):
     out = one_done.out.parents[3]
     (out / "compare.json").write_text(json.dumps({"runs": {one_done.key: entry, "t/x/1": entry}}))
-    state = State(out, InputFiles())
-    assert state.others([]) == 0
+    state = ComparisonState(out, InputFiles())
+    assert state.count_other_runs([]) == 0
     assert state.is_done(one_done, force=False), "its folder says what it holds"
-    assert state.others([]) == 1
+    assert state.count_other_runs([]) == 1
 
 
 @pytest.mark.parametrize(

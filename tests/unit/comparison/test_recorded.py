@@ -3,7 +3,7 @@
 import pytest
 
 from dardis.comparison.comparison_folder import write_draws
-from dardis.comparison.recorded_starts import recorded_of
+from dardis.comparison.recorded_starts import recorded_result
 from dardis.config.comparison_spec import ComparisonOptions, ComparisonRequest, Contender, TraceSpec
 from dardis.metrics.jobs_csv import read_jobs
 from dardis.model.choices import resampling_of
@@ -26,7 +26,7 @@ def recorded(tmp_path):
         (tmp_path / "t.swf").write_text("\n".join(rows))
         workload = TraceSpec(name="t", trace=tmp_path / "t.swf", platform=tmp_path / "p.toml")
         asked = ComparisonRequest("here", (workload,), (Contender("easy", "easy"),))
-        return recorded_of(asked, workload, tmp_path, InputFiles())
+        return recorded_result(asked, workload, tmp_path, InputFiles())
 
     return of
 

@@ -21,7 +21,7 @@ from dardis.config.run_spec import JobsSpec, RunSpec
 from dardis.config.settings import meanings, plain_settings, setting, with_settings
 from dardis.config.toml_file import read_toml
 from dardis.model.errors import InputError
-from dardis.registry import OURS
+from dardis.registry import BUILT_IN_DISPATCHERS
 from dardis.task_manager.setups import LateSetUp
 from offline.day.plan_spec import PlanSpec
 from offline.loop.hybrid_spec import HybridSpec
@@ -104,7 +104,7 @@ def test_a_new_field_is_in_the_record_and_the_docs():
 def test_a_new_setting_is_a_key_of_set_of_the_record_and_of_the_docs():
     assert plain_settings(with_settings(MoreSettings(), ["grace_s=7"]))["grace_s"] == 7
     assert table_of(MoreSettings).endswith("| --- |\n| `grace_s` | from 1 | `5` | Time to end in. |\n")
-    assert all(about for one in OURS.values() for about in meanings(type(one.setup)).values())
+    assert all(about for one in BUILT_IN_DISPATCHERS.values() for about in meanings(type(one.setup)).values())
 
 
 def test_a_new_key_of_a_platform_file_is_read_and_in_the_docs(tmp_path):

@@ -7,7 +7,7 @@ import pytest
 from kit.refused import line_of
 
 from dardis.config.settings import MOST, plain_settings, setting, with_settings
-from dardis.registry import OURS, find_dispatcher
+from dardis.registry import BUILT_IN_DISPATCHERS, find_dispatcher
 
 
 class Colour(StrEnum):
@@ -59,7 +59,7 @@ def test_mistakes_name_the_setting_and_what_is_known(text, says):
     assert says in line
 
 
-@pytest.mark.parametrize("name", OURS)
+@pytest.mark.parametrize("name", BUILT_IN_DISPATCHERS)
 def test_the_record_of_every_dispatcher_can_be_set_again(name):
     setup = find_dispatcher(name).setup
     recorded = tuple(f"{key}={value}" for key, value in plain_settings(setup).items())

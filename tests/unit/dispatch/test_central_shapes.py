@@ -8,7 +8,7 @@ from kit.central import dispatch
 from kit.replay import placement
 from kit.run import Run
 
-from dardis.model.job import Actual, Part, Request
+from dardis.model.job import ActualJob, Part, Request
 from dardis.model.platform import NodeGroup, Platform
 from dardis.registry import find_dispatcher
 
@@ -16,12 +16,12 @@ FOUR = Platform("four", (NodeGroup("n", 4, {"cores": 4}),))
 MIXED = Platform("mixed", (NodeGroup("a", 2, {"cores": 4}), NodeGroup("g", 1, {"cores": 4, "gpu": 1})))
 
 
-def plain(number: int, submit: int, walltime: int, units: int, *request: int, groups: int = 0b11) -> Actual:
+def plain(number: int, submit: int, walltime: int, units: int, *request: int, groups: int = 0b11) -> ActualJob:
     """A job of equal units, of as many kinds as are named."""
     return actual(number, submit, submit, None, walltime, units, request, groups, runtime=walltime)
 
 
-def shaped(number: int, submit: int, *requests: Request) -> Actual:
+def shaped(number: int, submit: int, *requests: Request) -> ActualJob:
     """A job that may run as any of these, to its walltime."""
     first = requests[0]
     part = first.parts[0]
@@ -29,10 +29,10 @@ def shaped(number: int, submit: int, *requests: Request) -> Actual:
         number, submit, submit, None, first.walltime, first.units, part.request, part.groups, runtime=first.walltime,
         requests=requests,
     )  # fmt: skip
-    return Actual(job.asked, job.runtime, runtimes=tuple(request.walltime for request in requests))
+    return ActualJob(job.asked, job.runtime, runtimes=tuple(request.walltime for request in requests))
 
 
-def run(platform: Platform, jobs: list[Actual], name: str = "easy", *settings: str) -> Run:
+def run(platform: Platform, jobs: list[ActualJob], name: str = "easy", *settings: str) -> Run:
     return dispatch(platform, jobs, find_dispatcher(name, settings).setup)
 
 

@@ -7,35 +7,35 @@ import pytest
 from kit.actual import actual
 from kit.central import dispatch, setup_of
 
-from dardis.dispatch.queue_orders import CLOCKED, Waiting, Weights
+from dardis.dispatch.queue_orders import TIMED_ORDERS, MultifactorWeights, WaitingJobs
 from dardis.model.platform import NodeGroup, Platform
 from dardis.model.queues import Queue
 
 TEN = Platform("ten", (NodeGroup("n", 1, {"cores": 10}),))
 RANKED = replace(TEN, queues=(Queue("slow", priority=-1), Queue("fast", priority=7)))
-WHO = Waiting(*map(np.array, ([50.0, 0.0], [1000.0, 0.0], [100.0, 10.0], [8.0, 1.0], [2.0, 1.0])))
+WHO = WaitingJobs(*map(np.array, ([50.0, 0.0], [1000.0, 0.0], [100.0, 10.0], [8.0, 1.0], [2.0, 1.0])))
 
 
 @pytest.mark.parametrize(
     ("name", "weights", "expected"),
     [
-        ("wfp3", Weights(), [-(0.5**3 * 8), 0]),
-        ("unicef", Weights(), [-50 / (3 * 100), 0]),
-        ("f1", Weights(), [2 * 8 + 870 * 3, 1]),
-        ("multifactor", Weights(age=10, size=100, queue=6, max_age_s=200), [-(2.5 + 80 + 6), -10]),
-        ("multifactor", Weights(age=10, size=100, max_age_s=20, small=True), [-(10 + 20), -90]),
+        ("wfp3", MultifactorWeights(), [-(0.5**3 * 8), 0]),
+        ("unicef", MultifactorWeights(), [-50 / (3 * 100), 0]),
+        ("f1", MultifactorWeights(), [2 * 8 + 870 * 3, 1]),
+        ("multifactor", MultifactorWeights(age=10, size=100, queue=6, max_age_s=200), [-(2.5 + 80 + 6), -10]),
+        ("multifactor", MultifactorWeights(age=10, size=100, max_age_s=20, small=True), [-(10 + 20), -90]),
     ],
 )
 def test_numbers(name, weights, expected):
-    assert CLOCKED[name][1](weights, RANKED).number(WHO) == pytest.approx(expected)
+    assert TIMED_ORDERS[name][1](weights, RANKED).sort_keys(WHO) == pytest.approx(expected)
 
 
 def test_a_queue_counts_its_priority_over_the_largest():
     """As in Slurm: 90 of 100 is 0.9, however many queues lie between."""
     near = replace(TEN, queues=(Queue("a", priority=90), Queue("b", priority=95), Queue("c", priority=100)))
     who = WHO._replace(level=np.array([1.0, 3.0]))
-    weights = Weights(age=0, size=0, queue=100)
-    assert CLOCKED["multifactor"][1](weights, near).number(who) == pytest.approx([-90, -100])
+    weights = MultifactorWeights(age=0, size=0, queue=100)
+    assert TIMED_ORDERS["multifactor"][1](weights, near).sort_keys(who) == pytest.approx([-90, -100])
 
 
 def job(number, submit, walltime, cores, queue=""):

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from kit.schedules import schedule_of
 
-from dardis.metrics.comparison_rows import RunResult, best, by_trace, lines_of, same_rejections
+from dardis.metrics.comparison_rows import RunResult, best_labels, by_trace, has_equal_rejections, result_rows
 from dardis.metrics.job_classes import WALLTIME, WIDTH, job_classes
 from dardis.model.job import Status
 
@@ -14,7 +14,7 @@ def run(label, seed, trace="t", error="", **metrics):
 
 
 def test_the_best_of_each_trace():
-    lines = lines_of(
+    lines = result_rows(
         [
             run("a", 1, "t", mean_wait_s=5, utilisation=0.5, rejected=0),
             run("b", 1, "t", mean_wait_s=4, utilisation=0.6, rejected=0),
@@ -24,15 +24,15 @@ def test_the_best_of_each_trace():
         ]
     )
     traces = by_trace(lines)
-    assert best(traces["t"], "mean_wait_s") == {"b", "c"}
-    assert best(traces["t"], "utilisation") == {"b"}
-    assert best(traces["t"], "rejected") == frozenset(), "where all are alike nobody is best"
-    assert best(traces["u"], "mean_wait_s") == frozenset()
+    assert best_labels(traces["t"], "mean_wait_s") == {"b", "c"}
+    assert best_labels(traces["t"], "utilisation") == {"b"}
+    assert best_labels(traces["t"], "rejected") == frozenset(), "where all are alike nobody is best"
+    assert best_labels(traces["u"], "mean_wait_s") == frozenset()
 
 
 def test_who_rejected_less_or_more_is_nobody_to_compare_with():
     figures = {"a": (5, 0, 3), "b": (4, 2, 3)}
-    lines = lines_of(
+    lines = result_rows(
         [
             run(label, seed, trace, mean_wait_s=wait, rejected=rejected)
             for label, (wait, *counts) in figures.items()
@@ -40,10 +40,10 @@ def test_who_rejected_less_or_more_is_nobody_to_compare_with():
         ]
     )
     traces = by_trace(lines)
-    assert not same_rejections(traces["t"])
-    assert best(traces["t"], "mean_wait_s") == best(traces["t"], "rejected") == frozenset()
-    assert same_rejections(traces["u"])
-    assert best(traces["u"], "mean_wait_s") == {"b"}
+    assert not has_equal_rejections(traces["t"])
+    assert best_labels(traces["t"], "mean_wait_s") == best_labels(traces["t"], "rejected") == frozenset()
+    assert has_equal_rejections(traces["u"])
+    assert best_labels(traces["u"], "mean_wait_s") == {"b"}
 
 
 HOUR = 3600

@@ -10,7 +10,7 @@ from kit.schedules import INSTANCES, schedule_of
 
 from dardis.cli.main import run as command
 from dardis.metrics.columns import canonical_interval_set
-from dardis.metrics.cores import core_sets, cores_asked, cores_on_nodes, first_cores
+from dardis.metrics.cores import core_sets, cores_on_nodes, first_cores, requested_cores
 from dardis.metrics.jobs_csv import read_jobs, write_jobs
 from dardis.model.platform import NodeGroup, Platform
 
@@ -27,7 +27,7 @@ def test_no_core_is_used_twice_at_a_time(data):
     platform, schedule = data.draw(INSTANCES)
     sets, first_core = core_sets(schedule, platform), first_cores(platform)
     used = np.zeros((platform.cores, HORIZON), dtype=np.int64)
-    for job, (text, asked) in enumerate(zip(sets, cores_asked(schedule), strict=True)):
+    for job, (text, asked) in enumerate(zip(sets, requested_cores(schedule), strict=True)):
         assert cores_on_nodes(text, first_core) == asked
         assert canonical_interval_set(text) == text
         for core in cores_of(text):
@@ -101,7 +101,7 @@ def test_evalys_reads_use_and_queue(folder):
     jobset = pytest.importorskip("evalys.jobset", reason="evalys is not installed")
     out = simulated(folder, "--resources", "cores", "--no-report")
     jobs, schedule = jobset.JobSet.from_csv(str(out / "jobs.csv")), read_jobs(out / "jobs.csv")
-    cores = schedule.asked_of("cores")
+    cores = schedule.requested_total("cores")
     assert jobs.MaxProcs == 12
     assert jobs.df["proc_alloc"].tolist() == cores.tolist()
     for told, begin, end in (

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dardis.metrics.comparison_rows import SHARE, RunResult, best, lines_of, mean_of, paired
+from dardis.metrics.comparison_rows import SHARE, RunResult, best_labels, compare_pairs, mean_of, result_rows
 from dardis.metrics.comparison_tables import differences_table
 from dardis.model.choices import WEEKS
 from dardis.model.randomness import stream
@@ -20,7 +20,7 @@ from dardis.workload.transform import WEEK_S, resampled
 
 
 def test_a_difference_by_hand():
-    found = paired([3.0, 5.0, 10.0], [2.0, 5.0, 8.0])
+    found = compare_pairs([3.0, 5.0, 10.0], [2.0, 5.0, 8.0])
     # Differences 1, 0, 2: mean 1, deviation 1; Student's quantile of two degrees of freedom is 4.3027.
     assert (found.pairs, found.mean, found.first, found.difference.value) == (3, 6.0, 5.0, 1.0)
     assert found.difference.high == pytest.approx(1 + 4.302653 / math.sqrt(3))
@@ -30,10 +30,10 @@ def test_a_difference_by_hand():
 
 
 def test_what_is_the_same_on_all_draws_may_be_chance_and_what_never_changes_may_not():
-    assert paired([1.0, 7.0], [1.0, 7.0]).may_be_chance
-    assert not paired([2.0, 8.0, 3.0], [1.0, 7.0, 2.0]).may_be_chance
-    assert paired([1.0], [2.0]) is None
-    assert paired([1.0, 2.0], [0.0, 0.0]).ratio is None
+    assert compare_pairs([1.0, 7.0], [1.0, 7.0]).may_be_chance
+    assert not compare_pairs([2.0, 8.0, 3.0], [1.0, 7.0, 2.0]).may_be_chance
+    assert compare_pairs([1.0], [2.0]) is None
+    assert compare_pairs([1.0, 2.0], [0.0, 0.0]).ratio is None
 
 
 @pytest.mark.parametrize("draws", [3, 20])
@@ -50,10 +50,10 @@ def test_intervals_over_drawn_weeks_hold_the_truth_of_all_months(draws):
         luck = rng.normal(100, 20, weeks)
         first, other = luck + rng.normal(0, 5, weeks), 0.8 * luck + rng.normal(0, 5, weeks)
         xs, ys = ([float(of[one].mean()) for one in drawn] for of in (other, first))
-        found = paired(xs, ys, weeks)
-        held["difference"] += found.difference.holds(-20)
-        held["ratio"] += found.ratio.holds(0.8)
-        held["mean"] += mean_of(ys, weeks).holds(100)
+        found = compare_pairs(xs, ys, weeks)
+        held["difference"] += found.difference.contains(-20)
+        held["ratio"] += found.ratio.contains(0.8)
+        held["mean"] += mean_of(ys, weeks).contains(100)
     for count in held.values():
         assert 0.90 <= count / cases <= 0.995
 
@@ -67,10 +67,10 @@ def test_intervals_over_shakes_hold_the_mean_of_all_shakes_in_so_many_cases(draw
         luck = rng.normal(100, 20, draws)
         first = luck + rng.normal(0, 5, draws)
         other = truth * luck + rng.normal(0, 5, draws)
-        found = paired(other.tolist(), first.tolist())
-        held["difference"] += found.difference.holds((truth - 1) * 100)
-        held["ratio"] += found.ratio.holds(truth)
-        held["mean"] += mean_of(first.tolist()).holds(100)
+        found = compare_pairs(other.tolist(), first.tolist())
+        held["difference"] += found.difference.contains((truth - 1) * 100)
+        held["ratio"] += found.ratio.contains(truth)
+        held["mean"] += mean_of(first.tolist()).contains(100)
     for share in held.values():
         assert share / cases == pytest.approx(SHARE, abs=0.02)
 
@@ -91,7 +91,7 @@ def compared(*, weeks=0, others=(21.0, 12.0, 33.0), rejected=0, failed=()):
         )
         for draw, wait in enumerate(others, 1)
     ]
-    return lines_of(runs)
+    return result_rows(runs)
 
 
 def differences(lines):
@@ -107,7 +107,7 @@ def drawn(lines):
 def test_weeks_widen_what_tables_and_charts_say():
     shaken, weekly = compared(), compared(weeks=5)
     for lines, weeks in ((shaken, 0), (weekly, 5)):
-        found = paired([21, 12, 33], [20, 10, 30], weeks).difference
+        found = compare_pairs([21, 12, 33], [20, 10, 30], weeks).difference
         row = differences(lines)["mean_wait_s"]
         assert float(row["difference_high"]) == pytest.approx(found.high)
         ratio, sweep = drawn(lines)
@@ -127,20 +127,20 @@ def test_captions_count_the_draws_that_both_ended():
 def test_no_lead_that_may_be_chance_is_marked_and_no_time_of_deciding_is_tested():
     lines = compared(others=(21.0, 9.0, 33.0))
     assert lines[1].beside(lines[0], "mean_wait_s").may_be_chance
-    assert best(lines, "mean_wait_s") == frozenset()
-    assert best(compared(others=(22.0, 12.0, 32.0)), "mean_wait_s") == {"a"}
-    assert best(lines, "decision_mean_s") == {"a"}
+    assert best_labels(lines, "mean_wait_s") == frozenset()
+    assert best_labels(compared(others=(22.0, 12.0, 32.0)), "mean_wait_s") == {"a"}
+    assert best_labels(lines, "decision_mean_s") == {"a"}
     assert "decision_mean_s" not in differences(lines)
 
 
 def test_a_dot_is_filled_where_the_difference_is_sure_though_the_ratio_has_no_bounds(monkeypatch):
     ours, theirs = [0.0, 5.0, 900.0, 10.0, 2.0], [20.0, 24.0, 921.0, 31.0, 22.0]
-    beside = paired(theirs, ours)
-    assert (beside.may_be_chance, beside.ratio.bounded) == (False, False)
+    beside = compare_pairs(theirs, ours)
+    assert (beside.may_be_chance, beside.ratio.is_bounded) == (False, False)
     runs = [run(label, *one) for label, waits in (("a", ours), ("b", theirs)) for one in enumerate(waits, 1)]
     with chart.style():
-        found = ratios(lines_of(runs), "Ratios")
+        found = ratios(result_rows(runs), "Ratios")
     assert "A dot without a line has no bounds: a itself may have 0 on average." in found.caption
     monkeypatch.setattr(chart, "finish", lambda drawing, *_: drawing)
-    dots = [dot for dot in ratios(lines_of(runs), "").axes[0].lines if dot.get_marker() == "o"]
+    dots = [dot for dot in ratios(result_rows(runs), "").axes[0].lines if dot.get_marker() == "o"]
     assert [dot.get_markerfacecolor() for dot in dots] == [chart.BLUE]

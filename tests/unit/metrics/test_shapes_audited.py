@@ -10,9 +10,9 @@ import pytest
 
 from dardis.metrics.audit import audit
 from dardis.metrics.jobs_csv import read_jobs, write_jobs
-from dardis.metrics.requested_jobs import AskedJobs
+from dardis.metrics.requested_jobs import RequestedJobs
 from dardis.model.errors import InputError
-from dardis.model.job import Actual, Job, Part, Request
+from dardis.model.job import ActualJob, Job, Part, Request
 from dardis.model.platform import NodeGroup, Platform
 from dardis.model.schedule import Schedule
 from dardis.sim.recorder import Recorder
@@ -25,19 +25,19 @@ BESIDE = Request((Part(3, (4, 0), ALL),), 20, contiguous=True)
 MIXED = Request((Part(2, (3, 0), ALL), Part(1, (1, 2), GPUS)), 10)
 
 
-def job(number: int, *requests: Request, runtimes: tuple[int, ...] = ()) -> Actual:
+def job(number: int, *requests: Request, runtimes: tuple[int, ...] = ()) -> ActualJob:
     """One that asks for these, and runs to the end."""
     first = requests[0]
     asked = Job(
         number, 0, 0, None, first.walltime, first.units, first.parts[0].request, first.parts[0].groups,
         requests=requests,
     )  # fmt: skip
-    return Actual(asked, first.walltime, runtimes=runtimes)
+    return ActualJob(asked, first.walltime, runtimes=runtimes)
 
 
-def schedule(asked: Actual, *where: Where, taken: int = 0, start: int = 0) -> Schedule:
+def schedule(asked: ActualJob, *where: Where, taken: int = 0, start: int = 0) -> Schedule:
     """The job alone, with its parts there."""
-    recorder, running = Recorder(1), asked.taking(taken)
+    recorder, running = Recorder(1), asked.with_request(taken)
     total: Where = {}
     for part in where:
         for node, units in part.items():
@@ -48,7 +48,7 @@ def schedule(asked: Actual, *where: Where, taken: int = 0, start: int = 0) -> Sc
 
     recorder.record_placement(0, start, *arrays(total))
     recorder.attempts[0] = 1
-    if len(asked.asked.requests) > 1:
+    if len(asked.job.requests) > 1:
         recorder.taken[0] = taken
     if len(where) > 1:
         recorder.parts[0] = tuple(map(arrays, where))
@@ -56,9 +56,9 @@ def schedule(asked: Actual, *where: Where, taken: int = 0, start: int = 0) -> Sc
     return recorder.schedule([running], MACHINE.kinds)
 
 
-def findings(made: Schedule, asked: Actual) -> str:
+def findings(made: Schedule, asked: ActualJob) -> str:
     """What the audit finds, as one text."""
-    return "\n".join(map(str, audit(made, MACHINE, asked=AskedJobs.of([asked], MACHINE.kinds))))
+    return "\n".join(map(str, audit(made, MACHINE, asked=RequestedJobs.of([asked], MACHINE.kinds))))
 
 
 SOUND = {
@@ -78,7 +78,7 @@ def test_a_sound_one_passes_and_is_read_again(name: str, tmp_path: Path) -> None
     again = read_jobs(tmp_path / "jobs.csv")
     assert findings(again, asked) == ""
     assert again.digest() == made.digest()
-    assert again.asked_of("cores").tolist() == [sum(asked.taking(taken).asked.amounts[:1])]
+    assert again.requested_total("cores").tolist() == [sum(asked.with_request(taken).job.amounts[:1])]
 
 
 @pytest.mark.parametrize(
@@ -137,9 +137,9 @@ def test_columns_that_cannot_be_read(tmp_path: Path, column: str, text: str, wor
     assert words in str(error.value)
 
 
-def plain(job: Actual) -> Actual:
+def plain(job: ActualJob) -> ActualJob:
     """One that asks for as many units as the first of its parts does, and for no shape."""
-    return replace(job, asked=replace(job.asked, requests=()))
+    return replace(job, job=replace(job.job, requests=()))
 
 
 def test_a_job_that_asked_for_no_shape_has_no_parts_and_no_alternative() -> None:

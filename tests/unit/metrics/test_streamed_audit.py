@@ -73,7 +73,7 @@ def blocks_of(jobs: int, characters: int, places: int) -> Iterator[None]:
 
 def of_file(path: Path, platform: Platform, expected: list[int], **settings: Any) -> list[Violation]:
     with closing(Audit(platform, **settings)) as judge:
-        found = [*judge.file(path), *judge.rest(expected)]
+        found = [*judge.check_file(path), *judge.check_remaining(expected)]
         assert judge.job_count == len(read_jobs(path).number)
     return found
 
@@ -125,7 +125,7 @@ def peak_of(width: int, path: Path) -> int:
         assert of_file(path, platform, list(range(1, 301))) == []  # and everything is imported and compiled
         tracemalloc.start()
         with closing(Audit(platform)) as judge:
-            assert [*judge.file(path), *judge.rest()] == []
+            assert [*judge.check_file(path), *judge.check_remaining()] == []
         peak = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
     return peak

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kit.effort import examples
 
-from dardis.model.addresses import child_counts, levels_below, parts_of
+from dardis.model.addresses import child_counts, levels_below, split_hosts
 from dardis.model.loggp import JobCost, LogGP, flat_round_ns, sampled_round_ns, tree_round_ns
 
 hosts, arities = st.integers(1, 60), st.integers(1, 6)
@@ -16,7 +16,7 @@ hosts, arities = st.integers(1, 60), st.integers(1, 6)
 
 def walk(first: int, last: int, arity: int, gone: list[int], level: int = 0) -> dict[int, tuple[int, int, int]]:
     """Each host of a range that is asked: when, as the root of how large a part, and how many it asks."""
-    parts = parts_of(first + 1, last, arity, gone)
+    parts = split_hosts(first + 1, last, arity, gone)
     found = {first: (level, last - first, len(parts))}
     for low, high in parts:
         below = walk(low, high, arity, gone, level + 1)
@@ -26,12 +26,12 @@ def walk(first: int, last: int, arity: int, gone: list[int], level: int = 0) -> 
 
 
 def test_a_range_is_split_into_parts_of_nearly_equal_size():
-    assert parts_of(1, 11, 3) == [(1, 4), (4, 7), (7, 11)]
-    assert parts_of(1, 3, 4) == [(1, 2), (2, 3)]
-    assert parts_of(5, 5, 2) == []
-    assert parts_of(3, 9, 1) == [(3, 9)]
-    assert parts_of(1, 11, 3, [1, 2, 5]) == [(3, 4), (4, 7), (7, 11)]
-    assert parts_of(1, 11, 3, [4, 5, 6]) == [(1, 4), (7, 11)]
+    assert split_hosts(1, 11, 3) == [(1, 4), (4, 7), (7, 11)]
+    assert split_hosts(1, 3, 4) == [(1, 2), (2, 3)]
+    assert split_hosts(5, 5, 2) == []
+    assert split_hosts(3, 9, 1) == [(3, 9)]
+    assert split_hosts(1, 11, 3, [1, 2, 5]) == [(3, 4), (4, 7), (7, 11)]
+    assert split_hosts(1, 11, 3, [4, 5, 6]) == [(1, 4), (7, 11)]
     assert child_counts(0, 3).tolist() == []
 
 

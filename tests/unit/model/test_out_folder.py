@@ -15,7 +15,7 @@ from dardis.model.errors import InputError
 from dardis.model.files import atomic_text, plain_name, read_text, write_text
 from dardis.model.out_folder import LOCK_FILE, PART_PREFIX, OutFolder
 
-FOLDER = OutFolder("a plan", ("a.csv", "s.json", "b.csv", "c.html"), seal="s.json")
+FOLDER = OutFolder("a plan", ("a.csv", "s.json", "b.csv", "c.html"), last_file="s.json")
 PROGRAM = """
 import os, sys, time
 from pathlib import Path
@@ -35,7 +35,7 @@ def contents(path):
 
 
 def write(out, *, force=False, **files):
-    with FOLDER.held(out, force=force), FOLDER.written_together(out) as part:
+    with FOLDER.lock(out, force=force), FOLDER.replace_files(out) as part:
         for name, text in files.items():
             (part / name.replace("_", ".")).write_text(text)
 
@@ -60,7 +60,7 @@ def test_who_may_write(tmp_path):
 
 
 def fails(out, error):
-    with FOLDER.held(out, force=True), FOLDER.written_together(out) as part:
+    with FOLDER.lock(out, force=True), FOLDER.replace_files(out) as part:
         (part / "a.csv").write_text("new")
         assert contents(out).get("a.csv") != "new"
         raise error
@@ -83,7 +83,7 @@ def test_leftovers_of_what_was_killed_are_nothing_and_go(tmp_path):
     (tmp_path / f"{PART_PREFIX}x" / "a.csv").write_text("1")
     (tmp_path / ".c.html.123.part").write_text("half a report")
     (tmp_path / LOCK_FILE).write_text("process 1 on moon")
-    with FOLDER.held(tmp_path, force=False):
+    with FOLDER.lock(tmp_path, force=False):
         assert names(tmp_path) == [LOCK_FILE]
         assert str(os.getpid()) in (tmp_path / LOCK_FILE).read_text()
     assert names(tmp_path) == []

@@ -15,7 +15,7 @@ from kit.actual import actual
 from dardis.config.platform_record import platform_from_dict
 from dardis.model.job import FOREVER, Job, Part, Request
 from dardis.model.platform import Maintenance, NodeGroup, NodePower, Platform, platform_to_dict
-from dardis.model.queues import Hours, PrimeTime, Queue, Starts
+from dardis.model.queues import Hours, PermittedStarts, PrimeTime, Queue
 
 EURORA = Platform(
     "eurora",
@@ -83,7 +83,7 @@ SPANS = st.lists(st.tuples(st.integers(0, 50), st.integers(1, 20)).map(lambda s:
 
 @given(SPANS, st.integers(-5, 80))
 def test_a_queue_opens_at_the_first_instant_in_no_span(spans, time):
-    starts = Starts(spans)
+    starts = PermittedStarts(spans)
 
     def is_open(now):
         return not any(start <= now < end for start, end in spans)
@@ -105,7 +105,7 @@ def test_prime_time_is_what_the_clocks_there_show(hours, first, last, since):
     """Over a month in which clocks are put forward, hour by hour."""
     begin = datetime(2023, 3, 10, since, 30, tzinfo=ROME)
     prime = on_clock(begin, PrimeTime(first * 3600, last * 3600, WORKING_DAYS, "Europe/Rome"))
-    starts = Starts(prime.closed(hours))
+    starts = PermittedStarts(prime.closed(hours))
     for hour in range(40 * 24):
         moment = datetime.fromtimestamp(prime.unix_start + 100 + hour * 3600, ROME)
         by_day = first <= moment.hour < last and moment.weekday() in WORKING_DAYS
@@ -157,6 +157,8 @@ def test_levels_count_the_lower_priorities():
 
 def test_prime_time_in_an_hour_that_clocks_leave_out_is_none():
     begin = datetime(2023, 3, 20, 0, 0, tzinfo=ROME)
-    edges = Starts(on_clock(begin, PrimeTime(9000, 10_800, timezone="Europe/Rome")).closed(Hours.NON_PRIME)).edges
+    edges = PermittedStarts(
+        on_clock(begin, PrimeTime(9000, 10_800, timezone="Europe/Rome")).closed(Hours.NON_PRIME)
+    ).edges
     assert edges == sorted(edges)
     assert len(edges) == len(set(edges))

@@ -15,7 +15,7 @@ from kit.machine import desired_profiles, platforms
 from dardis.model.errors import InputError
 from dardis.model.job import NO_TIME
 from dardis.model.platform import NodeGroup, Platform
-from dardis.model.pue_table import PueTable, Rows
+from dardis.model.pue_table import PueTable, RowChoice
 from dardis.model.series import Series
 from dardis.model.step_function import StepFunction
 from dardis.model.target import DesiredProfile, Split
@@ -104,7 +104,7 @@ def test_what_is_no_series_is_refused(edges, values):
         Series(np.array(edges), np.array(values))
 
 
-def table(rows=Rows.NEAREST):
+def table(rows=RowChoice.NEAREST):
     return PueTable(
         np.array([0.0, 5.0, 15.0]), np.array([100.0, 300.0]), np.array([[1.1, 1.2], [1.3, 1.4], [1.5, 1.6]]), rows
     )
@@ -114,15 +114,15 @@ def test_the_nearest_row_answers_and_halfway_the_warmer_one_and_rows_mix_where_t
     temps = np.array([-2.5, 2.4, 2.5, 9.9, 10.0, 20.0])
     rows = np.array([1.1, 1.1, 1.3, 1.3, 1.5, 1.5])
     np.testing.assert_allclose(table().watts(temps, 100.0), (rows - 1) * 100)
-    np.testing.assert_allclose(table(Rows.INTERPOLATE).watts(10.0, 100.0), 40)
+    np.testing.assert_allclose(table(RowChoice.INTERPOLATE).watts(10.0, 100.0), 40)
 
 
 @pytest.mark.parametrize(
     ("rows", "temp", "load"),
     [
-        (Rows.NEAREST, -2.6, 100), (Rows.NEAREST, 20.1, 100), (Rows.INTERPOLATE, -0.1, 100),
-        (Rows.INTERPOLATE, 15.1, 100), (Rows.NEAREST, 5, 300.1), (Rows.NEAREST, 5, -1),
-        (Rows.NEAREST, float("nan"), 100),
+        (RowChoice.NEAREST, -2.6, 100), (RowChoice.NEAREST, 20.1, 100), (RowChoice.INTERPOLATE, -0.1, 100),
+        (RowChoice.INTERPOLATE, 15.1, 100), (RowChoice.NEAREST, 5, 300.1), (RowChoice.NEAREST, 5, -1),
+        (RowChoice.NEAREST, float("nan"), 100),
     ],
 )  # fmt: skip
 def test_what_was_not_measured_is_refused(rows, temp, load):

@@ -7,7 +7,7 @@ import pytest
 from kit.asks import ask_for
 
 from dardis.model.errors import ProtocolError
-from dardis.model.local_queries import Bind, Improve
+from dardis.model.local_queries import BindQuery, ImproveQuery
 from dardis.model.platform import NodeGroup, Platform
 from dardis.node_manager import NodePool
 from dardis.node_manager.pool import LAPSE
@@ -197,10 +197,10 @@ def test_a_question_that_makes_no_sense_is_refused(message):
 
 
 def test_who_holds_nothing_can_neither_move_nor_give_anything_back():
-    improve = Improve(ints(1), ints(2), ints(0), ints(4), ints(1), ints(1), ints(1).reshape(1, 1), 0, False)
+    improve = ImproveQuery(ints(1), ints(2), ints(0), ints(4), ints(1), ints(1), ints(1).reshape(1, 1), 0, False)
     with pytest.raises(ProtocolError, match="holds nothing"):
         three_nodes().improve(improve, 0)
-    bind = Bind(ints(1, 0, 10, 1, 1, 99, 0, 1).reshape(1, 8), 5, 0, False, 0, False, False, False)
+    bind = BindQuery(ints(1, 0, 10, 1, 1, 99, 0, 1).reshape(1, 8), 5, 0, False, 0, False, False, False)
     with pytest.raises(ProtocolError, match="does not hold"):
         three_nodes().bind(bind, 0)
 

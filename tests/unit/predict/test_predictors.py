@@ -14,8 +14,8 @@ from kit.effort import examples
 from dardis.model.choices import Expecting
 from dardis.model.job import Job
 from dardis.predict import learned, new_predictor
-from dardis.predict.base import STEPS, corrected
-from dardis.predict.recent import LastTwo
+from dardis.predict.base import STEPS, raise_prediction
+from dardis.predict.recent import LastTwoRuntimes
 
 TIMES = st.integers(1, 1000)
 
@@ -79,7 +79,7 @@ def test_the_last_two_are_those_that_the_planner_counts(history):
         finish = np.array([at[number] for number in ended], dtype=np.int64)
         ran = np.array([r for _, r in past], dtype=np.int64)
         walltime = np.array([j.walltime for j, _ in past], dtype=np.int64)
-        planner = LastTwo(finish, ran, [j.user for j, _ in past], walltime)
+        planner = LastTwoRuntimes(finish, ran, [j.user for j, _ in past], walltime)
         assert duration == planner.runtime(job.user, job.walltime, time)
         assert ("last" in rule) == any(j.user == job.user for j, _ in past)
 
@@ -171,7 +171,7 @@ def test_the_forest_knows_nothing_of_the_future_and_says_the_same_again(history,
 
 def predictor(rows):
     finish, duration, user, walltime = zip(*rows, strict=True)
-    return LastTwo(np.array(finish), np.array(duration), list(user), np.array(walltime))
+    return LastTwoRuntimes(np.array(finish), np.array(duration), list(user), np.array(walltime))
 
 
 def test_a_new_user_runs_as_everybody_does():
@@ -190,7 +190,7 @@ def expiries(predicted: int, walltime: int) -> list[int]:
     """After how many seconds of running each of its predictions expires, the walltime last."""
     found = [min(predicted, walltime)]
     while found[-1] < walltime:
-        found.append(corrected(predicted, walltime, found[-1]))
+        found.append(raise_prediction(predicted, walltime, found[-1]))
     return found
 
 
@@ -205,7 +205,7 @@ def test_a_prediction_grows_in_few_steps_up_to_the_walltime_and_is_never_past(wa
     """Eleven steps and the walltime; who asks late is told what was true at each expiry."""
     predicted = data.draw(st.integers(1, walltime))
     elapsed = data.draw(st.integers(0, walltime - 1))
-    found, duration = expiries(predicted, walltime), corrected(predicted, walltime, elapsed)
+    found, duration = expiries(predicted, walltime), raise_prediction(predicted, walltime, elapsed)
     assert max(predicted, elapsed + 1) <= duration <= walltime
     assert duration == min(one for one in found if one > elapsed)
     assert len(found) <= 1 + len(STEPS) + 1

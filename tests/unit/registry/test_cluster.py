@@ -9,7 +9,7 @@ from dardis.model.errors import InputError
 from dardis.model.platform import NodeGroup, NodePower, Platform
 from dardis.model.target import Switching
 from dardis.node_manager import NodePool
-from dardis.registry import OURS, Cluster, find_dispatcher
+from dardis.registry import BUILT_IN_DISPATCHERS, Cluster, find_dispatcher
 from dardis.task_manager import Reach
 from dardis.task_manager.claims import ClaimTimeouts
 
@@ -21,14 +21,14 @@ SWITCHED = Cluster(CLUSTER.platform, CLUSTER.bounds, 7, switching=Switching())
 PACE = ClaimTimeouts(10, 4, 20)
 
 
-@pytest.mark.parametrize("name", [name for name in OURS if OURS[name].setup.asks_nodes])
+@pytest.mark.parametrize("name", [name for name in BUILT_IN_DISPATCHERS if BUILT_IN_DISPATCHERS[name].setup.asks_nodes])
 def test_nobody_switches_nodes_where_messages_take_time(name):
     assert find_dispatcher(name).turns_by_message(CLUSTER, PACE).managers
     with pytest.raises(InputError, match="a target without switching"):
         find_dispatcher(name).turns_by_message(SWITCHED, PACE)
 
 
-@pytest.mark.parametrize("name", OURS)
+@pytest.mark.parametrize("name", BUILT_IN_DISPATCHERS)
 def test_who_has_rounds_can_overlap_them(name):
     dispatcher = find_dispatcher(name)
     if dispatcher.setup.rounds:

@@ -16,9 +16,9 @@ import pytest
 from dardis.cli.main import run
 from dardis.metrics.jobs_csv import read_jobs
 from dardis.model.errors import DispatcherError, InputError, ProtocolError
-from dardis.registry import OURS, Builder
+from dardis.registry import BUILT_IN_DISPATCHERS, Builder
 from dardis.registry.names import _registered
-from dardis.runs.error_source import blamed
+from dardis.runs.error_source import attribute_errors
 
 ROOT = Path(__file__).resolve().parents[3]
 PLATFORM = """
@@ -303,7 +303,7 @@ def test_what_fails_in_another_package_is_one_line_with_its_place(tmp_path, simu
 def test_who_is_blamed_for_what(raised, told, capfd):
     """Ours is told as it is; of another package what it has done, not what a disk or a user has."""
     for origin, kind in (("", type(raised)), ("other 2.1", told)):
-        with pytest.raises(kind) as caught, blamed(replace(OURS["easy"], origin=origin)):
+        with pytest.raises(kind) as caught, attribute_errors(replace(BUILT_IN_DISPATCHERS["easy"], origin=origin)):
             raise raised
         named = "dispatcher 'easy' of other 2.1" in str(caught.value)
         assert named == (bool(origin) and isinstance(raised, KeyError | ProtocolError | SystemExit))

@@ -31,8 +31,8 @@ from dardis.model.errors import InputError, ProtocolError
 from dardis.model.files import InputFiles
 from dardis.model.platform import Maintenance, NodeGroup, Platform
 from dardis.model.target import Target
-from dardis.registry import OURS, Central, Dispatcher, at_hand, find_dispatcher
-from dardis.registry.names import of_class, origin_of
+from dardis.registry import BUILT_IN_DISPATCHERS, Central, Dispatcher, find_dispatcher, resolve_dispatcher
+from dardis.registry.names import class_dispatcher, origin_of
 from dardis.runs.play import play
 from dardis.runs.run_objects import record_of
 from dardis.task_manager import Reach
@@ -163,7 +163,7 @@ class AnyOrder(Rule):
 @given(st.integers(0, 10_000))
 def test_any_rule_makes_legal_schedules(seed):
     instance = draw_instance(seed)
-    dispatcher = of_class(AnyOrder)
+    dispatcher = class_dispatcher(AnyOrder)
     jobs = [job for job in instance.jobs if not job.asked.requests]
     if not jobs:
         return
@@ -181,7 +181,7 @@ def test_a_strict_rule_lets_nobody_pass(here):
     for strict in (False, True):
         kind = type("InTurn", (Rule,), {"strict": strict})
         platform, jobs = small(here)
-        starts[strict] = play(platform, jobs, of_class(kind), Target(), 1).schedule.start.tolist()
+        starts[strict] = play(platform, jobs, class_dispatcher(kind), Target(), 1).schedule.start.tolist()
     assert starts == {False: [0, 52, 2], True: [0, 50, 100]}
 
 
@@ -217,10 +217,10 @@ def test_another_version_of_its_file_is_another_run(here):
 
 
 def test_what_a_program_makes_is_its_own():
-    made = Dispatcher("easy", OURS["easy"].setup, Central(Rule))
-    assert at_hand(made).origin == "a program"
-    ours = OURS["easy"].with_settings(["order=sjbf"])
-    assert at_hand(copy.deepcopy(ours)).origin == ""
+    made = Dispatcher("easy", BUILT_IN_DISPATCHERS["easy"].setup, Central(Rule))
+    assert resolve_dispatcher(made).origin == "a program"
+    ours = BUILT_IN_DISPATCHERS["easy"].with_settings(["order=sjbf"])
+    assert resolve_dispatcher(copy.deepcopy(ours)).origin == ""
 
 
 NAMES = {*dir(AnySetUp), *dir(Rule), *get_type_hints(Rule)} - {"strict", "seeded"}
@@ -230,7 +230,7 @@ NAMES = {*dir(AnySetUp), *dir(Rule), *get_type_hints(Rule)} - {"strict", "seeded
 def test_names_that_mean_something_are_no_settings(name):
     kind = type("Mine", (Rule,), {name: getattr(Rule, name, 5)} | {"__annotations__": {name: int}})
     with pytest.raises(InputError, match=f"Mine: has a setting '{name}', "):
-        of_class(kind)
+        class_dispatcher(kind)
 
 
 def test_the_folder_we_are_in_hides_no_module(here, monkeypatch):
@@ -251,7 +251,7 @@ def test_a_key_that_orders_nothing_is_told(here, key):
     kind = type("Mine", (Rule,), {"key": lambda _self, _job, _now: key})
     platform, jobs = small(here)
     with pytest.raises(ProtocolError, match=r"key.job 1. gives .*, before and behind nothing"):
-        play(platform, jobs, of_class(kind), Target(), 1)
+        play(platform, jobs, class_dispatcher(kind), Target(), 1)
 
 
 def test_a_file_is_no_module(here):  # the folder we are in
@@ -273,7 +273,7 @@ def test_what_is_chosen_is_checked(here, units, found):
     kind = type("Mine", (Rule,), {"choose": lambda _self, _job, room: units(room)})
     platform, jobs = small(here)
     with pytest.raises(ProtocolError, match=f"choose.job 1. {found}"):
-        play(platform, jobs, of_class(kind), Target(), 1)
+        play(platform, jobs, class_dispatcher(kind), Target(), 1)
 
 
 @pytest.mark.parametrize("ordering", ["strict", "relaxed"])
@@ -299,7 +299,7 @@ def test_what_is_kept_now_and_then_is_as_for_other_rules(ordering, data):
         for n in range(data.draw(numbers(1)))
     ]  # fmt: skip
     other = find_dispatcher("rules-fcfs", [f"ordering={ordering}"])
-    mine = of_class(type("Mine", (Rule,), {"strict": ordering == "strict"}))
+    mine = class_dispatcher(type("Mine", (Rule,), {"strict": ordering == "strict"}))
     starts = [play(machine, jobs, one, Target(), 1).schedule.start.tolist() for one in (mine, other)]
     assert starts[0] == starts[1]
 
@@ -312,9 +312,9 @@ def test_settings_are_the_annotated_attributes(here):
     kinds = {"depth": 3, "share": 0.5, "text": "a", "choice": NodeChoice.BEST_FIT}
     kind = type("Kinds", (Rule,), kinds | {"__annotations__": {name: type(value) for name, value in kinds.items()}})
     asked = ["depth=4", "share=0.25", "text=b", "choice=first-fit"]
-    setup = of_class(kind).with_settings(asked).setup
+    setup = class_dispatcher(kind).with_settings(asked).setup
     assert [getattr(setup, name) for name in kinds] == [4, 0.25, "b", NodeChoice.FIRST_FIT]
-    made = of_class(kind).with_setup(setup).builder._make(setup, small(here)[0], None, 1)
+    made = class_dispatcher(kind).with_setup(setup).builder._make(setup, small(here)[0], None, 1)
     assert [getattr(made, name) for name in kinds] == [4, 0.25, "b", NodeChoice.FIRST_FIT]
 
 

@@ -8,7 +8,7 @@ from dardis.config.settings import AnySetUp
 from dardis.model.platform import NodeGroup, Platform
 from dardis.model.randomness import stream
 from dardis.model.target import Target
-from dardis.registry import OURS, find_dispatcher
+from dardis.registry import BUILT_IN_DISPATCHERS, find_dispatcher
 from dardis.runs.play import play
 from dardis.task_manager import Reach
 
@@ -41,7 +41,7 @@ def digests(dispatcher, platform, jobs, target=NOTHING_WISHED, **more):
     return {play(platform, jobs, dispatcher, target, seed, **more).schedule.digest() for seed in SEEDS}
 
 
-@pytest.mark.parametrize("name", [name for name, one in OURS.items() if not one.setup.seeded])
+@pytest.mark.parametrize("name", [name for name, one in BUILT_IN_DISPATCHERS.items() if not one.setup.seeded])
 def test_who_says_that_nothing_is_drawn_makes_one_schedule(name):
     assert len(digests(find_dispatcher(name), MACHINE, crowd())) == 1
 
@@ -54,7 +54,10 @@ def test_on_the_same_jobs_others_make_several(name, settings):
 
 
 def test_those_that_ask_a_solver_or_a_forest_are_seeded():
-    assert all(OURS[name].setup.seeded for name in ("aucsched", "pcp14", "pcp19", "hcp19", "pcp20", "cp-eurora"))
+    assert all(
+        BUILT_IN_DISPATCHERS[name].setup.seeded
+        for name in ("aucsched", "pcp14", "pcp19", "hcp19", "pcp20", "cp-eurora")
+    )
     assert find_dispatcher("easy", ["expected=learned"]).setup.seeded
     assert not find_dispatcher("easy", ["expected=last-two"]).setup.seeded
     assert not find_dispatcher("replan", ["exchanges=0"]).setup.seeded

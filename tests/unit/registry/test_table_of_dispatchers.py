@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from dardis.dispatch import ASKING_SETUPS
+from dardis.dispatch import MODEL_SETUPS
 from dardis.registry import find_dispatcher
-from dardis.registry.names import _KINDS, OURS
+from dardis.registry.names import _KINDS, BUILT_IN_DISPATCHERS
 
 FORMATS = Path(__file__).parents[3] / "docs" / "formats.md"
 
@@ -22,7 +22,7 @@ def rows() -> list[tuple[list[str], list[str]]]:
     return [([word.strip("`,") for word in cells[0].split()], cells[1:]) for cells in table]
 
 
-@pytest.mark.parametrize("name", OURS)
+@pytest.mark.parametrize("name", BUILT_IN_DISPATCHERS)
 def test_each_dispatcher_is_in_one_row_that_says_what_its_set_up_does(name: str) -> None:
     ((_, cells),) = [row for row in rows() if any(fnmatchcase(name, pattern) for pattern in row[0])]
     _, closed, reservations, failures, shapes, solve = cells
@@ -30,9 +30,9 @@ def test_each_dispatcher_is_in_one_row_that_says_what_its_set_up_does(name: str)
     assert failures == ("yes" if setup.bears_failures else "no")
     assert shapes == ("yes" if setup.obeys_shapes else "no")
     assert reservations == ("with all others" if setup.asks_nodes else "apart")
-    assert (solve != "–") == (name in ASKING_SETUPS)
-    if name in ASKING_SETUPS:
-        assert closed.startswith("planned" if ASKING_SETUPS[name].keeps_closed else "not considered")
+    assert (solve != "–") == (name in MODEL_SETUPS)
+    if name in MODEL_SETUPS:
+        assert closed.startswith("planned" if MODEL_SETUPS[name].keeps_closed else "not considered")
 
 
 @pytest.mark.parametrize(("module", "setups", "names"), [(row[0], row[1], row[3]) for row in _KINDS])

@@ -52,7 +52,7 @@ def test_a_span_that_is_none_is_told(said, found, tmp_path, capsys):
 
 def test_new_work_removes_charts_of_old_work_and_nothing_else(tmp_path):
     def work(force):
-        with RUN_FOLDER.held(tmp_path, force=force), RUN_FOLDER.written_together(tmp_path) as part:
+        with RUN_FOLDER.lock(tmp_path, force=force), RUN_FOLDER.replace_files(tmp_path) as part:
             write_run(part, one_node_jobs(9, SMALL), SMALL)
 
     work(force=False)

@@ -8,7 +8,7 @@ import pytest
 from kit.page import Page
 from kit.written_run import one_node_jobs, write_run
 
-from dardis.metrics.comparison_rows import Compared, RunResult
+from dardis.metrics.comparison_rows import ComparisonData, RunResult
 from dardis.metrics.system import schedule_metrics
 from dardis.model.platform import NodeGroup, Platform
 from dardis.report import chart
@@ -38,7 +38,7 @@ def write(tmp_path):
 
 
 def drawn(folder, results, pair):
-    write_comparison(folder, Compared(tuple(results), pair), folder)
+    write_comparison(folder, ComparisonData(tuple(results), pair), folder)
     text = (folder / "report.html").read_text()
     return text, Page(text)
 

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from dardis.metrics.comparison_rows import RunResult, lines_of
+from dardis.metrics.comparison_rows import RunResult, result_rows
 from dardis.report.compare_table import brief_table, full_table, in_markdown, markdown, plain
 
 
@@ -11,7 +11,7 @@ def run(label, seed=1, trace="t", error="", **metrics):
 
 
 def table(*runs):
-    return full_table(lines_of(runs))
+    return full_table(result_rows(runs))
 
 
 def test_units_stand_in_the_headings_and_are_the_same_for_all_waits():
@@ -32,7 +32,7 @@ def test_the_short_table_is_aligned_and_says_who_rejected():
     counts = (("a", 1, 0), ("a", 2, 3), ("longer", 1, 5))
     runs = [run(label, seed, **figures, rejected=count) for label, seed, count in counts]
     runs.append(run("c", 1, error="no"))
-    head, *rows, first, second, differ = plain(brief_table(lines_of(runs))).splitlines()
+    head, *rows, first, second, differ = plain(brief_table(result_rows(runs))).splitlines()
     assert {len(line) for line in (head, *rows)} == {len(head)}
     words = "trace dispatcher mean wait (h) mean bounded slowdown longest wait (h) utilisation (%) rejected"
     assert head.split() == words.split()

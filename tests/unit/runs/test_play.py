@@ -16,7 +16,7 @@ from dardis.model.job import FOREVER
 from dardis.model.platform import NodeGroup, Platform
 from dardis.model.step_function import StepFunction
 from dardis.model.target import DesiredProfile, Target
-from dardis.registry import OURS, Central, Dispatcher, find_dispatcher
+from dardis.registry import BUILT_IN_DISPATCHERS, Central, Dispatcher, find_dispatcher
 from dardis.runs.play import play
 from dardis.wire.effects import Placed
 from offline.site.site_inputs import load_site
@@ -73,7 +73,7 @@ def test_who_expects_what_nobody_tells_is_told_so():
         play(platform, [actual(1, 0, 0, None, 9, 1, (1,), 1, runtime=9)], theirs, Target(), 1)
 
 
-@pytest.mark.parametrize("name", OURS)
+@pytest.mark.parametrize("name", BUILT_IN_DISPATCHERS)
 def test_a_profile_that_is_off_decides_nothing(name):
     """Its step at 100 wakes nobody: by then the jobs of the late set-up have grown old, and go in another order."""
     platform = Platform("four", (NodeGroup("n", 4, {"cores": 3}),))

@@ -13,7 +13,7 @@ from dardis.config.run_spec import RunSpec
 from dardis.metrics.audit import audit
 from dardis.metrics.jobs_csv import read_jobs
 from dardis.model.job import NO_TIME, Status
-from dardis.registry import OURS
+from dardis.registry import BUILT_IN_DISPATCHERS
 from dardis.runs import progress_file
 from dardis.runs.run import run
 
@@ -170,9 +170,9 @@ def test_the_record_is_enough_to_run_it_again(request_for, tmp_path, asked):
     assert schedule_of(again)[1]["schedule_digest"] == metrics["schedule_digest"]
 
 
-@pytest.mark.parametrize("name", OURS)
+@pytest.mark.parametrize("name", BUILT_IN_DISPATCHERS)
 def test_every_dispatcher_ends_every_job(central, name):
-    deadlines = "factor:2" if OURS[name].setup.needs_deadlines else None
+    deadlines = "factor:2" if BUILT_IN_DISPATCHERS[name].setup.needs_deadlines else None
     starts = start_of(schedule_of(changed(central, dispatcher=name, deadlines=deadlines))[0])
     assert [number for number, start in starts.items() if start == NO_TIME] == [6]
 
@@ -237,10 +237,10 @@ def test_a_run_loads_nothing_that_only_others_need(request_for, dispatcher, of_o
 
 def test_what_a_run_writes_of_its_progress_is_what_is_read(tmp_path):
     path = tmp_path / "p"
-    assert progress_file.read(path) is None
-    tell = progress_file.teller(path)
+    assert progress_file.read_progress(path) is None
+    tell = progress_file.progress_writer(path)
     tell(1, 8)
     tell(2, 8)  # too soon
-    assert progress_file.read(path) == (1, 8)
+    assert progress_file.read_progress(path) == (1, 8)
     path.write_text("5")
-    assert progress_file.read(path) is None
+    assert progress_file.read_progress(path) is None

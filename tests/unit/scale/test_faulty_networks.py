@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from faults.broken import NoFitTest, NoKill
 
-from dardis.registry import OURS
+from dardis.registry import BUILT_IN_DISPATCHERS
 from dardis.registry.builders import Planned
 from dardis.scale.experiment import Experiment
 from dardis.scale.fault_experiment import MOST_EVENTS, FaultyNetwork, measure_faults
@@ -13,7 +13,7 @@ from dardis.sim.fault_simulation import FaultSimulation
 
 SMALL = Experiment(
     nodes=60, ranks=1, task_managers=3, arity=0, sample=0, window=20_000, reservations=3, jobs=25,
-    dispatcher=OURS["dardis-throughput"], hosts_of=8, seed=1,
+    dispatcher=BUILT_IN_DISPATCHERS["dardis-throughput"], hosts_of=8, seed=1,
 )  # fmt: skip
 BAD = FaultyNetwork(drop=0.1, duplicate=0.1, delay=3)
 
@@ -23,7 +23,7 @@ BAD = FaultyNetwork(drop=0.1, duplicate=0.1, delay=3)
     ("dardis-throughput", 0, 0), ("dardis-balance", 2, 0), ("dardis-profile", 0, 2), ("dardis-late", 2, 0),
 ])  # fmt: skip
 def test_all_jobs_come_to_an_end_whatever_the_network_does(dispatcher, arity, sample, crashes):
-    what = replace(SMALL, dispatcher=OURS[dispatcher], arity=arity, sample=sample)
+    what = replace(SMALL, dispatcher=BUILT_IN_DISPATCHERS[dispatcher], arity=arity, sample=sample)
     row, good = (measure_faults(what, network) for network in (replace(BAD, crashes=crashes), FaultyNetwork(delay=3)))
     for one in (row, good):
         assert (one.completed + one.rejected, one.lost, one.violations, one.rejected) == (25, 0, 0, 0)

@@ -13,7 +13,7 @@ from dardis.model.job import NO_TIME
 from dardis.model.loggp import JobCost, LogGP, flat_round_ns, tree_round_ns, wave_job_ns
 from dardis.node_manager import NodePool, RelayingHost
 from dardis.node_manager.pool_state import PoolState
-from dardis.registry import OURS
+from dardis.registry import BUILT_IN_DISPATCHERS
 from dardis.scale import experiment as load
 from dardis.scale.experiment import Experiment, ExperimentResult, RankGroup
 from dardis.scale.measure import measure
@@ -29,7 +29,7 @@ from dardis.wire.messages import Confirm, GatheredAnswers, Offers, Relay
 ALONE = RankGroup(None, None, 1)
 SMALL = Experiment(
     nodes=100, ranks=1, task_managers=1, arity=0, sample=0, window=20_000, reservations=3, jobs=25,
-    dispatcher=OURS["dardis-throughput"], hosts_of=8, seed=1,
+    dispatcher=BUILT_IN_DISPATCHERS["dardis-throughput"], hosts_of=8, seed=1,
 )  # fmt: skip
 
 
@@ -78,7 +78,7 @@ def by_real_hosts(what):
 @pytest.mark.parametrize("dispatcher", ["dardis-throughput", "dardis-balance"])
 @pytest.mark.parametrize(("arity", "hosts_of"), [(0, 8), (2, 8), (5, 3), (8, 200)])
 def test_virtual_hosts_send_what_real_ones_do(arity, hosts_of, dispatcher):
-    what = replace(SMALL, arity=arity, hosts_of=hosts_of, task_managers=2, dispatcher=OURS[dispatcher])
+    what = replace(SMALL, arity=arity, hosts_of=hosts_of, task_managers=2, dispatcher=BUILT_IN_DISPATCHERS[dispatcher])
     row = measure(what, ALONE)
     schedule, traffic = by_real_hosts(what)
     assert row.schedule_digest == schedule.digest()

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from dardis.dispatch.cp.decision_problem import Answer
+from dardis.dispatch.cp.decision_problem import Decision
 from dardis.registry import find_dispatcher
 from scripts.lab.cp_2019 import __main__ as kit_2019
 from scripts.lab.cp_2020 import __main__ as kit_2020
@@ -63,7 +63,7 @@ def test_all_contenders_are_dispatchers_with_such_settings():
 
 def told(objective, variables, **more):
     """A model that always answers the same."""
-    answer = Answer({}, objective, variables=variables, **more)
+    answer = Decision({}, objective, variables=variables, **more)
     return SimpleNamespace(answer=lambda _problem, _seed: answer)
 
 
@@ -71,7 +71,7 @@ def some_instances(*models):
     rows = []
     for first, second in models:
         both = instances.Beside(first, second)
-        assert both.answer(None, 1) is first.answer(None, 1)
+        assert both.decide(None, 1) is first.answer(None, 1)
         rows += both.rows
     return instances.Instances(**instances.of_rows(rows))
 

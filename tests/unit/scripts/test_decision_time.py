@@ -11,7 +11,7 @@ from kit.actual import actual, asking
 
 from dardis.dispatch import CENTRAL_SETUPS, CentralDispatcher
 from dardis.model.choices import EventOrder
-from dardis.model.job import Actual
+from dardis.model.job import ActualJob
 from dardis.model.platform import NodeGroup, Platform
 from dardis.model.step_function import StepFunction
 from dardis.model.target import DesiredProfile
@@ -25,7 +25,7 @@ PLATFORM = Platform("six", (NodeGroup("n", 6, {"cores": 4}),))
 CURVE = {300: 1.0, 3000: 1.0, 30_000: 1.0}
 
 
-def some_jobs(seed: int, count: int = 60) -> list[Actual]:
+def some_jobs(seed: int, count: int = 60) -> list[ActualJob]:
     """Jobs for six nodes of four cores, more than they can do at a time."""
     draw = np.random.Generator(np.random.Philox(seed))
     submits = np.sort(draw.integers(0, 4000, count)).tolist()
@@ -45,7 +45,7 @@ def desired() -> DesiredProfile:
     return DesiredProfile(PLATFORM, {0: StepFunction.from_steps(24, [(1000, 12), (2500, 24)])})
 
 
-def fitting(jobs: list[Actual]) -> list[Actual]:
+def fitting(jobs: list[ActualJob]) -> list[ActualJob]:
     """Those that the profile lets start at any time."""
     return [asking(job, units=min(job.units, 6), request=(min(job.request[0], 2),)) for job in jobs]
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dardis.solver.cpsat import new_model, solve, weighted_sum
-from dardis.solver.result import Budget, Ended, SolverStatus
+from dardis.solver.result import Budget, EndReason, SolverStatus
 
 
 def packing(count: int, capacity: int = 13):
@@ -30,7 +30,7 @@ def test_an_optimum_is_found_and_proven():
     model.maximize(weighted_sum(taken, [2, 4, 5, 6]))
     told = []
     answer = solve(model, Budget(1.0), progress=lambda best, bound: told.append((best, bound)))
-    assert (answer.result.status, answer.result.ended) == (SolverStatus.OPTIMAL, Ended.PROVEN)
+    assert (answer.result.status, answer.result.ended) == (SolverStatus.OPTIMAL, EndReason.PROVEN)
     assert answer.result.objective == answer.result.bound == 9
     assert answer.result.gap == 0
     assert answer.values(taken).tolist() == [0, 1, 1, 0]
@@ -44,21 +44,21 @@ def test_the_same_inputs_give_the_same_answer(workers):
     for _ in range(2):
         model, starts = packing(40)
         answer = solve(model, Budget(0.05, workers=workers, seed=3))
-        assert answer.result.ended is Ended.BUDGET
+        assert answer.result.ended is EndReason.BUDGET
         answers.append((answer.values(starts).tolist(), answer.result.bound))
     assert answers[0] == answers[1]
 
 
 def test_the_guard_ends_a_run():
     model, _ = packing(80)
-    assert solve(model, Budget(1e4, guard_s=0.3)).result.ended is Ended.GUARD
+    assert solve(model, Budget(1e4, guard_s=0.3)).result.ended is EndReason.GUARD
 
 
 def test_the_caller_ends_a_run_and_has_what_was_found():
     model, _ = packing(80)
     found = []
     result = solve(model, Budget(1e4), progress=lambda best, _: found.append(best), stop=lambda: len(found) > 0).result
-    assert (result.status, result.ended) == (SolverStatus.FEASIBLE, Ended.STOPPED)
+    assert (result.status, result.ended) == (SolverStatus.FEASIBLE, EndReason.STOPPED)
 
 
 def test_a_failure_of_the_caller_is_not_swallowed():

@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dardis.solver.milp import LinearProgram, Search, maximise
-from dardis.solver.result import Ended, SolverStatus
+from dardis.solver.milp import LinearProgram, MilpBudget, maximise
+from dardis.solver.result import EndReason, SolverStatus
 
 TASKS = Path("/proc/self/task")
 
@@ -62,7 +62,7 @@ def test_the_best_is_that_of_trying_everything(program):
     matrix[program.row, program.column] = program.value
     points = [np.array(x) for x in product(*(range(int(most) + 1) for most in program.upper))]
     fitting = [x for x in points if (matrix @ x >= program.row_lower).all() and (matrix @ x <= program.row_upper).all()]
-    result, values = maximise(program, np.ones(count, dtype=bool), Search(1000))
+    result, values = maximise(program, np.ones(count, dtype=bool), MilpBudget(1000))
     assert result.proven == bool(fitting)
     if not fitting:
         assert (result.status, result.objective, values) == (SolverStatus.INFEASIBLE, None, None)
@@ -70,7 +70,7 @@ def test_the_best_is_that_of_trying_everything(program):
     assert result.objective == pytest.approx(max(float(program.objective @ x) for x in fitting))
     assert result.bound == pytest.approx(result.objective)
     assert any((values == x).all() for x in fitting)
-    again = maximise(program, np.ones(count, dtype=bool), Search(1000), known=values)
+    again = maximise(program, np.ones(count, dtype=bool), MilpBudget(1000), known=values)
     assert again[0].objective == pytest.approx(result.objective)
 
 
@@ -86,16 +86,16 @@ def test_the_tree_has_no_more_nodes_than_are_allowed(nodes, monkeypatch):
         return solved
 
     monkeypatch.setattr(mathopt, "solve", counted)
-    result, _ = maximise(*market_split(), Search(nodes))
+    result, _ = maximise(*market_split(), MilpBudget(nodes))
     assert counts[0] <= nodes
-    assert (result.proven, result.ended) == (False, Ended.BUDGET)
+    assert (result.proven, result.ended) == (False, EndReason.BUDGET)
     assert result.bound is None or result.objective is None or result.bound >= result.objective
 
 
 def test_the_same_again_whatever_has_been_solved_before():
-    one = maximise(*market_split(), Search(100, seed=3))
-    maximise(*market_split(seed=2), Search(50))
-    two = maximise(*market_split(), Search(100, seed=3))
+    one = maximise(*market_split(), MilpBudget(100, seed=3))
+    maximise(*market_split(seed=2), MilpBudget(50))
+    two = maximise(*market_split(), MilpBudget(100, seed=3))
     assert (one[0].objective, one[0].bound, one[0].status) == (two[0].objective, two[0].bound, two[0].status)
     assert one[1].tolist() == two[1].tolist()
 
@@ -111,12 +111,12 @@ def watched_solve() -> None:
         while not over.wait(0.002):
             seen.append(threads())
 
-    maximise(*market_split(), Search(1))
+    maximise(*market_split(), MilpBudget(1))
     looking = Thread(target=look)
     looking.start()
     time.sleep(0.3)  # one that is over may be listed for a moment
     before, begun = threads(), time.process_time()
-    result, _ = maximise(*market_split(), Search(300))
+    result, _ = maximise(*market_split(), MilpBudget(300))
     spent = time.process_time() - begun
     time.sleep(0.3)
     after = threads()

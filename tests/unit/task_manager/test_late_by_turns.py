@@ -8,9 +8,9 @@ import pytest
 from kit.actual import actual
 from kit.late import run_late
 
-from dardis.model.capacity import outside_desired
+from dardis.model.capacity import outside_profile_reason
 from dardis.model.choices import ProfileRule
-from dardis.model.job import FOREVER, Actual
+from dardis.model.job import FOREVER, ActualJob
 from dardis.model.platform import NodeGroup, Platform
 from dardis.model.step_function import StepFunction
 from dardis.model.target import DesiredProfile, Split
@@ -21,18 +21,18 @@ LATE = LATE_SETUPS["dardis-late"]
 FOUR = Platform("four", (NodeGroup("n", 1, {"cores": 4}),))
 
 
-def job_of(number: int, submit: int, walltime: int, cores: int, runtime: int | None = None, **more) -> Actual:
+def job_of(number: int, submit: int, walltime: int, cores: int, runtime: int | None = None, **more) -> ActualJob:
     latest, after = more.get("latest"), more.get("after")
     earliest = more.get("earliest", submit)
     return actual(number, submit, earliest, latest, walltime, 1, (cores,), 1, after=after, runtime=runtime or walltime)
 
 
-def starts(*jobs: Actual, setup: LateSetUp = LATE, desired: DesiredProfile | None = None, **more) -> dict[int, int]:
+def starts(*jobs: ActualJob, setup: LateSetUp = LATE, desired: DesiredProfile | None = None, **more) -> dict[int, int]:
     schedule = run_late(FOUR, jobs, setup, desired=desired, **more).schedule
     return dict(zip(schedule.number.tolist(), schedule.start.tolist(), strict=True))
 
 
-def watched(*jobs: Actual, setup: LateSetUp = LATE) -> list[tuple[int, dict[int, int]]]:
+def watched(*jobs: ActualJob, setup: LateSetUp = LATE) -> list[tuple[int, dict[int, int]]]:
     seen: list[tuple[int, dict[int, int]]] = []
     run_late(FOUR, jobs, setup, watch=lambda now, reserved, *_: seen.append((now, reserved)))
     return seen
@@ -68,7 +68,7 @@ def test_a_better_new_job_takes_the_heads_place():
     ]
 
 
-def stream(until: int) -> list[Actual]:
+def stream(until: int) -> list[ActualJob]:
     """A wide job, and narrow ones that keep the machine busy, each shorter and narrower than it."""
     wide = actual(1, 1, 1, None, 500, 1, (4,), 1, runtime=500)
     return sorted([wide, *(job_of(2 + i, 5 * i, 20, 1) for i in range(until // 5))], key=lambda job: job.submit)
@@ -113,6 +113,9 @@ def test_who_finds_no_start_any_more_is_given_up_and_its_followers_go_on():
     jobs = job_of(1, 0, 10, 4), job_of(2, 5, 30, 2), job_of(3, 6, 5, 1, after=2), job_of(4, 7, 40, 3, after=3)
     for managers in (1, 3):
         run = run_late(FOUR, jobs, hard, desired=NEVER, managers=managers)
-        assert run.reasons == {1: outside_desired(Split.PROPORTIONAL), 3: outside_desired(Split.PROPORTIONAL)}
+        assert run.reasons == {
+            1: outside_profile_reason(Split.PROPORTIONAL),
+            3: outside_profile_reason(Split.PROPORTIONAL),
+        }
         # A change at 30, after which nothing does, is when job 2 is given up.
         assert run.schedule.start[[0, 2]].tolist() == [0, 30]

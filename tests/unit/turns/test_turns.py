@@ -14,7 +14,7 @@ from dardis.model.job import FOREVER, Job
 from dardis.model.platform import NodeGroup, NodePower, Platform
 from dardis.model.target import DesiredProfile, Switching
 from dardis.node_manager import NodePool, RelayingHost
-from dardis.registry import OURS, Central, Cluster, Dispatcher
+from dardis.registry import BUILT_IN_DISPATCHERS, Central, Cluster, Dispatcher
 from dardis.transport.local_transport import LocalHosts, Lockstep
 from dardis.wire.effects import Placed, Rejected, Switched
 
@@ -71,11 +71,11 @@ class Told:
 
 
 def set_to(name: str, **settings: object) -> Dispatcher:
-    return OURS[name].with_setup(replace(OURS[name].setup, **settings))  # type: ignore[arg-type]
+    return BUILT_IN_DISPATCHERS[name].with_setup(replace(BUILT_IN_DISPATCHERS[name].setup, **settings))  # type: ignore[arg-type]
 
 
 def test_late_jobs_wait_until_the_instant_is_over_and_start_by_their_keys():
-    told = Told(OURS["dardis-late"], managers=2)
+    told = Told(BUILT_IN_DISPATCHERS["dardis-late"], managers=2)
     assert told.submitted(job(1, 0, 5000), job(2, 0, 10)) == []
     assert told.over(0) == [(2, 0)], "the shorter goes first; the other reserves, which is not final"
     assert told.turns.wake() == 10

@@ -10,7 +10,7 @@ from kit.effort import examples
 
 from dardis.cli.main import run as command
 from dardis.model.errors import InputError
-from dardis.workload.generate import MACHINES, WORKLOADS, Auction, generate_auction
+from dardis.workload.generate import MACHINES, WORKLOADS, AuctionParameters, generate_auction
 from dardis.workload.trace import Trace
 
 PLATFORMS = Path(__file__).resolve().parents[3] / "launch" / "platforms"
@@ -51,7 +51,7 @@ def plain(trace: Trace) -> list[tuple[str, int, int, int, int, bool]]:
 def test_jobs_are_what_table_4_says_and_stop_when_there_is_enough_work(
     workload, machine, contiguous, hours, max_share, seed
 ):
-    trace = generate_auction(Auction(workload, machine, contiguous, hours, max_share), seed)
+    trace = generate_auction(AuctionParameters(workload, machine, contiguous, hours, max_share), seed)
     nodes = MACHINES[machine]
     told = plain(trace)
     for type_, on, cores, total, runtime, neighbours in told:
@@ -74,7 +74,7 @@ def test_jobs_are_what_table_4_says_and_stop_when_there_is_enough_work(
     need = hours * 3600 * 8 * nodes
     assert sum(work) > need - 1
     assert sum(work[:-1]) < need + 1
-    again = generate_auction(Auction(workload, machine, contiguous, hours, max_share), seed)
+    again = generate_auction(AuctionParameters(workload, machine, contiguous, hours, max_share), seed)
     assert plain(again) == told
 
 
@@ -82,7 +82,7 @@ def test_jobs_are_what_table_4_says_and_stop_when_there_is_enough_work(
 @pytest.mark.parametrize("contiguous", [0, 25, 50, 100])
 def test_shares_are_the_printed_ones_but_for_chance(workload, contiguous):
     """A binomial share of n jobs lies within 4 standard deviations; amounts are uniform."""
-    told = plain(generate_auction(Auction(workload, "L", contiguous, 40), 7))
+    told = plain(generate_auction(AuctionParameters(workload, "L", contiguous, 40), 7))
     assert len(told) > 5000
 
     def see(found: int, of: int, share: float) -> None:
@@ -95,7 +95,7 @@ def test_shares_are_the_printed_ones_but_for_chance(workload, contiguous):
         see(sum(job[2] == min(cores) for job in by_type[type_]), len(by_type[type_]), 0.5)
     see(sum(job[5] for job in told), len(told), contiguous / 100)
     see(sum(job[4] >= 330 for job in told), len(told), 271 / 541)
-    most = int(Auction().max_share * 1024)
+    most = int(AuctionParameters().max_share * 1024)
     see(sum(job[3] <= most // 2 * 8 for job in told), len(told), most // 2 / most)
     assert {job[3] // 8 for job in told} == {*range(1, most + 1)}
 
@@ -126,7 +126,7 @@ def test_they_are_played_and_audited(workload, contiguous, machine, tmp_path):
 )
 def test_bad_arguments_of_it_are_errors(wanted, message):
     with pytest.raises(InputError, match=message):
-        generate_auction(Auction(**wanted), 1)
+        generate_auction(AuctionParameters(**wanted), 1)
 
 
 @pytest.mark.parametrize(

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dardis.model.choices import WEEKS, How, Resampling, resampling_of
+from dardis.model.choices import WEEKS, Resampling, ResamplingMethod, resampling_of
 from dardis.workload.trace import UNKNOWN, build_trace
 from dardis.workload.transform import WEEK_S, resampled, sessions
 
-SHAKE = Resampling(How.SHAKE, 500)
+SHAKE = Resampling(ResamplingMethod.SHAKE, 500)
 
 
 def trace_of(rows):

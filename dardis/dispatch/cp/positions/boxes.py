@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dardis.dispatch.cp.decision_problem import Problem
-from dardis.dispatch.cp.positions.lines import Box, Lines, Placed, Row
-from dardis.dispatch.cp.variables import cumulative, one_after_the_other, runs
+from dardis.dispatch.cp.decision_problem import DecisionProblem
+from dardis.dispatch.cp.positions.lines import Box, Lines, PositionedJob, Row
+from dardis.dispatch.cp.variables import add_runs, cumulative, order_starts
 from dardis.model.arrays import Ints
 from dardis.model.job import Job
-from dardis.solver.cpsat import Answer, domain, new_model
+from dardis.solver.cpsat import CpSolution, domain, new_model
 
 if TYPE_CHECKING:
     from dardis.solver.cpsat import CpModel, IntervalVar, IntVar
@@ -42,7 +42,7 @@ class Units:
 class Boxes:
     """The model without objective."""
 
-    def __init__(self, problem: Problem, lines: Lines, hints: Sequence[Placed]) -> None:
+    def __init__(self, problem: DecisionProblem, lines: Lines, hints: Sequence[PositionedJob]) -> None:
         self.model: CpModel = new_model()
         self._lines = lines
         self._distinct = problem.distinct
@@ -50,7 +50,7 @@ class Boxes:
         self._horizon = problem.horizon - problem.now
         durations = np.array([waiting.duration for waiting in self._waiting], dtype=np.int64)
         starts = np.array([hint.start for hint in hints], dtype=np.int64) if hints else None
-        self.runs = runs(self.model, durations, np.zeros_like(durations), self._horizon, starts)
+        self.runs = add_runs(self.model, durations, np.zeros_like(durations), self._horizon, starts)
         self._units = [self._units_of(waiting.job) for waiting in self._waiting]
         for units, hint in zip(self._units, hints, strict=False):
             self._hint(units, hint)
@@ -64,7 +64,7 @@ class Boxes:
             self._cumulative_over_time(kind, taken)
             self._cumulative_over_positions(kind, taken)
 
-    def placed(self, answer: Answer) -> list[Placed]:
+    def read(self, answer: CpSolution) -> list[PositionedJob]:
         """The solution for each job."""
         found = []
         for start, waiting, units in zip(self.runs.start, self._waiting, self._units, strict=True):
@@ -72,7 +72,7 @@ class Boxes:
             offsets = np.full((waiting.job.units, len(waiting.job.request)), -1, dtype=np.int64)
             for kind, first in units.first.items():
                 nodes, offsets[:, kind] = self._lines.place(kind, answer.values(first))
-            found.append(Placed(int(answer.values([start])[0]), nodes, offsets))
+            found.append(PositionedJob(int(answer.values([start])[0]), nodes, offsets))
         return found
 
     def _units_of(self, job: Job) -> Units:
@@ -97,7 +97,7 @@ class Boxes:
             ]
         return units
 
-    def _hint(self, units: Units, hint: Placed) -> None:
+    def _hint(self, units: Units, hint: PositionedJob) -> None:
         for node, value in zip(units.nodes, hint.nodes.tolist(), strict=False):
             self.model.add_hint(node, value)
         for literals, value in zip(units.in_row, hint.nodes.tolist(), strict=False):
@@ -144,7 +144,7 @@ class Boxes:
             job = waiting.job
             alike[job.request, job.units, job.groups, waiting.duration].append(start)
         for starts in alike.values():
-            one_after_the_other(self.model, starts)
+            order_starts(self.model, starts)
 
     def _no_overlap(self, kind: int, taken: Sequence[Box]) -> None:
         """The `diffn` of 003."""

@@ -14,7 +14,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from dardis.dispatch.cp.decision_problem import Blocked, Problem, Running
+from dardis.dispatch.cp.decision_problem import BlockedCapacity, DecisionProblem, RunningJob
 from dardis.model.arrays import Bools, Ints
 from dardis.model.platform import Platform
 
@@ -24,28 +24,28 @@ _FIELDS = 6
 
 
 @dataclass(frozen=True)
-class Taken:
+class FixedBoxes:
     """Disjoint boxes: node, kind, first offset, offset after the last, start, end."""
 
     rows: Ints
     """(boxes, 6)"""
 
     @classmethod
-    def of_problem(cls, problem: Problem) -> Taken:
+    def of_problem(cls, problem: DecisionProblem) -> FixedBoxes:
         """Boxes of running jobs and blocks.
 
         Running jobs without positions get the lowest free offsets, by job number. Blocks use the highest, or those free
         first.
         """
         base = first_positions(problem.platform)
-        known = [_known(job, problem.now, base) for job in problem.running if job.positions is not None]
+        known = [_running_boxes(job, problem.now, base) for job in problem.running if job.positions is not None]
         rows = np.concatenate([np.empty((0, _FIELDS), dtype=np.int64), *known])
         unknown = sorted((job for job in problem.running if job.positions is None), key=lambda job: job.job.number)
         if unknown or problem.blocked:
-            spare = _Spare(problem, rows)
+            spare = _FreePositions(problem, rows)
             for job in unknown:
-                spare.settle(job)
-            spare.block(problem.blocked)
+                spare.add_running(job)
+            spare.add_blocked(problem.blocked)
             rows = spare.rows
         return cls(rows)
 
@@ -79,7 +79,7 @@ def first_positions(platform: Platform) -> Ints:
     return np.cumsum(platform.capacity, axis=0) - platform.capacity
 
 
-def _known(running: Running, now: int, base: Ints) -> Ints:
+def _running_boxes(running: RunningJob, now: int, base: Ints) -> Ints:
     assert running.positions is not None
     node = np.repeat(running.nodes, running.units)
     parts = []
@@ -93,8 +93,8 @@ def _known(running: Running, now: int, base: Ints) -> Ints:
     return np.concatenate(parts)
 
 
-class _Spare:
-    def __init__(self, problem: Problem, rows: Ints) -> None:
+class _FreePositions:
+    def __init__(self, problem: DecisionProblem, rows: Ints) -> None:
         self._now = problem.now
         self._capacity = problem.platform.capacity
         self._pieces: dict[tuple[int, int], list[Piece]] = defaultdict(list)
@@ -108,7 +108,7 @@ class _Spare:
         rows = [(*where, *piece) for where, pieces in sorted(self._pieces.items()) for piece in pieces]
         return np.array(rows, dtype=np.int64).reshape(-1, _FIELDS)
 
-    def settle(self, running: Running) -> None:
+    def add_running(self, running: RunningJob) -> None:
         for node in np.repeat(running.nodes, running.units).tolist():
             for kind, request in enumerate(running.job.request):
                 gaps = _gaps(self._pieces[node, kind], int(self._capacity[node, kind]))
@@ -118,9 +118,9 @@ class _Spare:
                 self._pieces[node, kind].extend((low, high, 0, end) for low, high in chosen if high > low)
                 self._pieces[node, kind].sort()
 
-    def block(self, blocked: Iterable[Blocked]) -> None:
+    def add_blocked(self, blocked: Iterable[BlockedCapacity]) -> None:
         """Give blocks positions; simultaneous amounts add up."""
-        of_node: dict[int, list[Blocked]] = defaultdict(list)
+        of_node: dict[int, list[BlockedCapacity]] = defaultdict(list)
         for block in blocked:
             of_node[block.node].append(block)
         for node, blocks in of_node.items():

@@ -10,8 +10,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from dardis.dispatch.cp.decision_problem import Problem
-from dardis.dispatch.cp.positions.fixed_boxes import Taken, first_positions
+from dardis.dispatch.cp.decision_problem import DecisionProblem
+from dardis.dispatch.cp.positions.fixed_boxes import FixedBoxes, first_positions
 from dardis.kernels import positions
 from dardis.model.arrays import Bools, Ints
 from dardis.model.job import NO_TIME, Job
@@ -25,7 +25,7 @@ Row = tuple[int, int]
 class Lines:
     """Lines of requested kinds."""
 
-    def __init__(self, problem: Problem, taken: Taken, jobs: list[Job]) -> None:
+    def __init__(self, problem: DecisionProblem, taken: FixedBoxes, jobs: list[Job]) -> None:
         platform = problem.platform
         self._sets = platform.sets
         asked = np.array([job.request for job in jobs])
@@ -107,7 +107,7 @@ class Lines:
 
 
 @dataclass(frozen=True, slots=True)
-class Placed:
+class PositionedJob:
     """Start, in s from the decision, and units of a job."""
 
     start: int
@@ -117,16 +117,16 @@ class Placed:
     """(units, kinds), ascending within the node; −1 without demand."""
 
 
-Plan = dict[int, Placed]
+PositionPlan = dict[int, PositionedJob]
 """By place in `waiting`, in order of priority."""
 
 
-def by_priority(problem: Problem) -> list[int]:
+def by_priority(problem: DecisionProblem) -> list[int]:
     """Places of waiting jobs by priority."""
     return sorted(range(len(problem.waiting)), key=lambda place: problem.waiting[place].priority(problem.now))
 
 
-def first_plan(problem: Problem, taken: Taken) -> Plan:
+def first_plan(problem: DecisionProblem, taken: FixedBoxes) -> PositionPlan:
     """The kernel's plan of jobs that each fit now."""
     places = by_priority(problem)
     platform, jobs = problem.platform, [problem.waiting[place] for place in places]
@@ -158,17 +158,17 @@ def first_plan(problem: Problem, taken: Taken) -> Plan:
     for row, place in enumerate(places):
         if plan.start[row] != NO_TIME:
             some = slice(queue.first[row], queue.first[row] + units[row])
-            placed[place] = Placed(int(plan.start[row]), plan.node[some], plan.offset[some])
+            placed[place] = PositionedJob(int(plan.start[row]), plan.node[some], plan.offset[some])
     return placed
 
 
-def on_nodes(placed: Placed) -> tuple[Ints, Ints]:
+def units_on_nodes(placed: PositionedJob) -> tuple[Ints, Ints]:
     """Nodes, ascending, and units on each."""
     nodes, units = np.unique(placed.nodes, return_counts=True)
     return nodes, units.astype(np.int64)
 
 
-def on_machine(problem: Problem, placed: Placed) -> Ints:
+def machine_positions(problem: DecisionProblem, placed: PositionedJob) -> Ints:
     """Positions on the machine, as in `Running`."""
     base = first_positions(problem.platform)[placed.nodes]
     return np.ascontiguousarray(np.where(placed.offsets < 0, -1, base + placed.offsets).T)

@@ -9,12 +9,12 @@ from typing import ClassVar
 
 import numpy as np
 
-from dardis.dispatch.cp.decision_problem import Answer, Problem
+from dardis.dispatch.cp.decision_problem import Decision, DecisionProblem
 from dardis.dispatch.cp.first_answer import least_of_groups
-from dardis.dispatch.cp.objectives import Delay, Posted, slowdown
+from dardis.dispatch.cp.objectives import Delay, PostedObjective, slowdown
 from dardis.dispatch.cp.positions.boxes import Boxes
-from dardis.dispatch.cp.positions.fixed_boxes import Taken
-from dardis.dispatch.cp.positions.lines import Lines, Placed, first_plan, on_machine, on_nodes
+from dardis.dispatch.cp.positions.fixed_boxes import FixedBoxes
+from dardis.dispatch.cp.positions.lines import Lines, PositionedJob, first_plan, machine_positions, units_on_nodes
 from dardis.dispatch.cp.search_effort import Effort, search
 from dardis.engine.clock import cpu_timed
 
@@ -43,39 +43,39 @@ class Pcp20:
     shortcuts: bool = True
     """Whether a heuristic answer hints the solver."""
 
-    def answer(self, problem: Problem, seed: int) -> Answer:
+    def decide(self, problem: DecisionProblem, seed: int) -> Decision:
         """Return planned starts."""
-        taken = Taken.of_problem(problem)
+        taken = FixedBoxes.of_problem(problem)
         plan = first_plan(problem, taken)
-        case = _Case.of_places(problem, list(plan))
-        ours = case.answer(list(plan.values()))
+        case = _PositionCase.of_places(problem, list(plan))
+        ours = case.to_decision(list(plan.values()))
         if not plan or (self.shortcuts and ours.objective <= case.least):
             return ours
         lines = Lines(problem, taken, [waiting.job for waiting in case.problem.waiting])
         bound = case.least_beside(taken)
         if lines.box_count > self.most_boxes or lines.positions * case.horizon > MOST_AREA:
             return replace(ours, bound=min(ours.objective, bound), too_large=True)
-        return self._solved(case, lines, list(plan.values()), bound, seed)
+        return self._solve(case, lines, list(plan.values()), bound, seed)
 
-    def _solved(self, case: _Case, lines: Lines, plan: list[Placed], bound: float, seed: int) -> Answer:
-        (boxes, posted), build_s = cpu_timed(lambda: self._built(case, lines, plan))
+    def _solve(self, case: _PositionCase, lines: Lines, plan: list[PositionedJob], bound: float, seed: int) -> Decision:
+        (boxes, posted), build_s = cpu_timed(lambda: self._build(case, lines, plan))
         solved, spent = search(boxes.model, self.effort, seed)
         best = plan if self.shortcuts else None
         if solved.result.bound is not None:
             bound = max(bound, solved.result.bound / posted.scale)
         if solved.result.found:
-            found = boxes.placed(solved)
+            found = boxes.read(solved)
             if best is None or case.value(found) < case.value(best):
                 best = found
         return replace(
-            case.answer(best, bound),
+            case.to_decision(best, bound),
             result=solved.result,
             deterministic_s=spent,
             solver_cpu_s=solved.result.cpu_s,
             build_cpu_s=build_s,
         )
 
-    def _built(self, case: _Case, lines: Lines, plan: list[Placed]) -> tuple[Boxes, Posted]:
+    def _build(self, case: _PositionCase, lines: Lines, plan: list[PositionedJob]) -> tuple[Boxes, PostedObjective]:
         boxes = Boxes(case.problem, lines, plan if self.shortcuts else [])
         posted = case.objective.post(boxes.model, boxes.runs.start, case.horizon, None)
         boxes.model.minimize(posted.expression)
@@ -83,15 +83,15 @@ class Pcp20:
 
 
 @dataclass(frozen=True)
-class _Case:
-    problem: Problem
+class _PositionCase:
+    problem: DecisionProblem
     """With the model's jobs only."""
     places: list[int]
     """Places in the full problem."""
     objective: Delay
 
     @classmethod
-    def of_places(cls, problem: Problem, places: list[int]) -> _Case:
+    def of_places(cls, problem: DecisionProblem, places: list[int]) -> _PositionCase:
         waiting = tuple(problem.waiting[place] for place in places)
         return cls(replace(problem, waiting=waiting), places, slowdown(waiting, problem.now))
 
@@ -104,7 +104,7 @@ class _Case:
         """Objective if all jobs start now."""
         return self.objective.value(np.zeros(len(self.places), dtype=np.int64))
 
-    def least_beside(self, taken: Taken) -> float:
+    def least_beside(self, taken: FixedBoxes) -> float:
         platform, jobs = self.problem.platform, self.problem.waiting
         return least_of_groups(
             self.objective.least,
@@ -114,23 +114,23 @@ class _Case:
             lambda groups: taken.free_of(platform, groups),
         )
 
-    def value(self, plan: Sequence[Placed]) -> float:
+    def value(self, plan: Sequence[PositionedJob]) -> float:
         return self.objective.value(np.array([placed.start for placed in plan], dtype=np.int64))
 
-    def answer(self, plan: Sequence[Placed] | None, bound: float | None = None) -> Answer:
+    def to_decision(self, plan: Sequence[PositionedJob] | None, bound: float | None = None) -> Decision:
         jobs = self.problem.waiting
         variables = len(jobs) + sum(waiting.job.units for waiting in jobs) * len(self.problem.platform.kinds)
         bound = self.least if bound is None else bound
         if plan is None:
-            return Answer({}, inf, bound, {}, {}, variables=variables)
+            return Decision({}, inf, bound, {}, {}, variables=variables)
         value = self.value(plan)
         order = sorted(range(len(plan)), key=lambda job: plan[job].start)
         begin = [job for job in order if plan[job].start == 0]
-        return Answer(
+        return Decision(
             {self.places[job]: self.problem.now + plan[job].start for job in order},
             value,
             min(value, bound),
-            {self.places[job]: (0, (on_nodes(plan[job]),)) for job in begin},
-            {self.places[job]: on_machine(self.problem, plan[job]) for job in begin},
+            {self.places[job]: (0, (units_on_nodes(plan[job]),)) for job in begin},
+            {self.places[job]: machine_positions(self.problem, plan[job]) for job in begin},
             variables=variables,
         )

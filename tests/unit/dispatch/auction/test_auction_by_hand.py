@@ -11,12 +11,21 @@ from kit.auctions import hand_made
 from kit.central import dispatch, setup_of
 
 from dardis.config.settings import with_settings
-from dardis.dispatch.auction.bids import Asked, Class, Worth, bids_of, nodesets, preference, runs, slurm_nodes
-from dardis.dispatch.auction.programme import alpha_exact, alpha_of_paper, merged
+from dardis.dispatch.auction.bids import (
+    BidClass,
+    PreferenceScale,
+    SinglePartRequest,
+    bids_of,
+    nodesets,
+    preference,
+    runs,
+    slurm_nodes,
+)
+from dardis.dispatch.auction.programme import alpha_exact, alpha_of_paper, build_programme
 from dardis.dispatch.auction.setups import AUCTION_SETUPS
 from dardis.model.job import Part, Request
 from dardis.model.platform import NodeGroup, Platform
-from dardis.solver.milp import Search, maximise
+from dardis.solver.milp import MilpBudget, maximise
 from scripts.lab.kit.auction_printed import printed
 
 FIGURE_1 = np.array([(4, 1), (8, 2), (2, 2), (4, 0), (0, 0), (4, 2), (1, 2), (2, 1), (2, 1), (2, 0), (0, 0), (4, 1)])
@@ -97,7 +106,7 @@ NODES, SETS = 143, 9
 )
 def test_equation_12_in_every_column_of_table_3(cores_only, of, expected):
     sets = 3 if of == "C" else 1
-    value = preference(Class(of), cores_only=cores_only, nodes=36, of_nodes=NODES, sets=sets, of_sets=SETS)
+    value = preference(BidClass(of), cores_only=cores_only, nodes=36, of_nodes=NODES, sets=sets, of_sets=SETS)
     assert value == pytest.approx(expected)
 
 
@@ -109,8 +118,8 @@ def test_equation_10_does_not_keep_the_order_of_priorities_and_alpha_exact_does(
         (alpha_exact(auction.priorities), 11 + 0.3 / 3, 0),
     ):
         weighed = replace(auction, alpha=alpha)
-        both = merged(weighed)
-        result, values = maximise(both.program, both.whole, Search(100))
+        both = build_programme(weighed)
+        result, values = maximise(both.program, both.is_integer, MilpBudget(100))
         assert result.objective == pytest.approx(value)
         assert np.flatnonzero(values[:2] > 0.5).tolist() == [winner]
     assert replace(auction, alpha=alpha_of_paper((11, 10), 2)).worth.round(1).tolist() == [12.0, 13.3]
@@ -121,7 +130,7 @@ OVERLAPPING = hand_made([[2]] * 3, [(0, [0, 1], 4, 1.0), (0, [1, 2], 4, 0.5)], p
 
 
 def solved(auction, *as_printed):
-    result, values = maximise(*printed(auction, as_printed), Search(100))
+    result, values = maximise(*printed(auction, as_printed), MilpBudget(100))
     assert result.proven
     return result.objective, values
 
@@ -131,8 +140,8 @@ def test_a_job_with_bids_that_overlap_can_win_none_of_them_by_equation_3_as_prin
     assert solved(APART, 3)[0] == solved(APART)[0] == 7
     assert solved(OVERLAPPING, 3)[0] == 0
     assert solved(OVERLAPPING)[0] == 7
-    both = merged(OVERLAPPING)
-    assert maximise(both.program, both.whole, Search(100))[0].objective == 7
+    both = build_programme(OVERLAPPING)
+    assert maximise(both.program, both.is_integer, MilpBudget(100))[0].objective == 7
 
 
 def test_by_equation_4_as_printed_a_shared_node_counts_twice():
@@ -147,12 +156,12 @@ def test_by_equation_4_as_printed_a_shared_node_counts_twice():
 
 def asked(most, units, nodes=0, *, contiguous=False):
     """A job of single cores, where each node has so many."""
-    return Asked(0, 0, Part(units, (1,), 1, nodes), 0, contiguous, nodes, units == nodes, np.array(most))
+    return SinglePartRequest(0, 0, Part(units, (1,), 1, nodes), 0, contiguous, nodes, units == nodes, np.array(most))
 
 
 def bids(one, count=5):
-    made = bids_of(one, Worth(len(one.most), 3), count, 0, contiguous=False)
-    return [(str(bid.of), bid.nodes.tolist()) for bid in made]
+    made = bids_of(one, PreferenceScale(len(one.most), 3), count, 0, contiguous=False)
+    return [(str(bid.bid_class), bid.nodes.tolist()) for bid in made]
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from kit.position_problems import NOW, machine, random_problem, running, waiting
 
-from dardis.dispatch.cp.decision_problem import Problem, Running, Waiting
-from dardis.dispatch.cp.eurora_scheduler import Eurora, Means
+from dardis.dispatch.cp.decision_problem import DecisionProblem, RunningJob, WaitingJob
+from dardis.dispatch.cp.eurora_scheduler import Eurora, EuroraLimits
 from dardis.dispatch.cp.instance import read_instance
 from dardis.dispatch.cp.pcp_nodes import Pcp14, Pcp19
 from dardis.dispatch.cp.pools import Hcp19
@@ -31,22 +31,22 @@ def test_a_problem_comes_back(tmp_path, seed):
     assert again.plain() == problem.plain()
     assert again.horizon == problem.horizon
     for model in (Pcp19(), Hcp19(), Pcp20()):
-        one, other = model.answer(problem, 1), model.answer(again, 1)
+        one, other = model.decide(problem, 1), model.decide(again, 1)
         assert (one.starts, one.objective, one.bound) == (other.starts, other.objective, other.bound)
         for place, (taken, parts) in (one.where or {}).items():
             assert other.where[place][0] == taken
             assert all(np.array_equal(*both) for both in zip(other.where[place][1], parts, strict=True))
 
 
-SHAPED = Problem(
+SHAPED = DecisionProblem(
     machine((2, 4, 1), (1, 6, 2)),
     NOW,
     (
         running(7, 5, 0, (1, 0), None),
-        Running(Job(7, 0, 0, None, 9, 1, (0, 1), 3), NOW + 5, NOW + 5, np.array([2]), np.array([1]), part=1),
+        RunningJob(Job(7, 0, 0, None, 9, 1, (0, 1), 3), NOW + 5, NOW + 5, np.array([2]), np.array([1]), part=1),
     ),
     (
-        Waiting(
+        WaitingJob(
             Job(1, 0, 0, None, 5, 3, (2, 0), 3, requests=(TWO_PARTS, Request((Part(2, (2, 0), 1, 2),), 9, True))),
             9,
             {0: [1, 0], 1: [0]},
@@ -61,8 +61,8 @@ def test_jobs_of_parts_and_with_alternatives_come_back(tmp_path):
     again = read_instance(written(tmp_path / "i.json", SHAPED))
     assert again.plain() == SHAPED.plain()
     assert [dict(one.orders) for one in again.waiting] == [{0: [1, 0], 1: [0]}, {}]
-    for model in (Pcp14(composite=False), Pcp19(), Hcp19(), Eurora(Means())):
-        one, other = model.answer(SHAPED, 1), model.answer(again, 1)
+    for model in (Pcp14(composite=False), Pcp19(), Hcp19(), Eurora(EuroraLimits())):
+        one, other = model.decide(SHAPED, 1), model.decide(again, 1)
         assert (one.starts, one.objective, one.bound) == (other.starts, other.objective, other.bound)
 
 
@@ -147,7 +147,7 @@ def test_a_damaged_one_is_refused_with_its_place(tmp_path, path, value, said):
 
 def test_nobody_shares_positions(tmp_path):
     held = (running(7, 5, 0, (1, 1), (0, 0)), running(8, 5, 0, (1, 1), (1, 0)))
-    problem = Problem(machine((1, 4, 2)), NOW, held, (waiting(1, 3, 1, 0),))
+    problem = DecisionProblem(machine((1, 4, 2)), NOW, held, (waiting(1, 3, 1, 0),))
     with pytest.raises(InputError, match=r"running\[1\].positions\[1\]"):
         read_instance(written(tmp_path / "i.json", problem))
 

@@ -8,13 +8,13 @@ from math import inf
 import numpy as np
 import pytest
 
-from dardis.dispatch.cp.decision_problem import Problem, Running, Waiting
-from dardis.dispatch.cp.node_model import Task
-from dardis.dispatch.cp.pcp_nodes import Aim, Means, Pcp14, Pcp19
+from dardis.dispatch.cp.decision_problem import DecisionProblem, RunningJob, WaitingJob
+from dardis.dispatch.cp.node_model import Subproblem
+from dardis.dispatch.cp.pcp_nodes import Aim, NodeModelLimits, Pcp14, Pcp19
 from dardis.model.errors import InputError
 from dardis.model.job import Job
 from dardis.model.platform import NodeGroup, Platform
-from dardis.solver.result import Ended, SolverStatus
+from dardis.solver.result import EndReason, SolverStatus
 
 NOW = 1000
 ONE = Platform("one", (NodeGroup("n", 1, {"cores": 4}),))
@@ -22,56 +22,60 @@ TWO = Platform("two", (NodeGroup("n", 2, {"cores": 4}),))
 MIXED = Platform("mixed", (NodeGroup("a", 2, {"cores": 4, "gpu": 2}), NodeGroup("b", 3, {"cores": 8})))
 
 
-def wait(number: int, duration: int, units: int, *request: int, submit: int = NOW, window: int | None = 50) -> Waiting:
+def wait(
+    number: int, duration: int, units: int, *request: int, submit: int = NOW, window: int | None = 50
+) -> WaitingJob:
     latest = None if window is None else submit + window
-    return Waiting(Job(number, submit, submit, latest, duration, units, request, 3), duration)
+    return WaitingJob(Job(number, submit, submit, latest, duration, units, request, 3), duration)
 
 
-def run(number: int, end: int, node: int, cores: int, foreseen: int | None = None) -> Running:
+def run(number: int, end: int, node: int, cores: int, foreseen: int | None = None) -> RunningJob:
     job = Job(number, 0, 0, None, 9999, 1, (cores,), 1)
-    return Running(job, end, end if foreseen is None else foreseen, np.array([node]), np.array([1]))
+    return RunningJob(job, end, end if foreseen is None else foreseen, np.array([node]), np.array([1]))
 
 
 def test_those_who_do_not_fit_now_stay_out_of_the_model_from_version_1_on():
-    problem = Problem(TWO, NOW, (run(9, NOW + 7, 0, 2),), (wait(0, 10, 2, 3), wait(1, 5, 1, 3)))
-    assert sorted(Pcp19(0).answer(problem, 1).starts) == [0, 1]
+    problem = DecisionProblem(TWO, NOW, (run(9, NOW + 7, 0, 2),), (wait(0, 10, 2, 3), wait(1, 5, 1, 3)))
+    assert sorted(Pcp19(0).decide(problem, 1).starts) == [0, 1]
     for version in (1, 2, 3):
-        assert list(Pcp19(version).answer(problem, 1).starts) == [1]
+        assert list(Pcp19(version).decide(problem, 1).starts) == [1]
 
 
 def test_a_job_that_outran_what_was_foreseen_postpones_all_in_version_1_only():
     """The horizon is 30 s shorter than all jobs: nobody's start is left to choose (002, section 4)."""
-    problem = Problem(TWO, NOW, (run(9, NOW + 1, 0, 2, foreseen=NOW - 30),), (wait(0, 10, 2, 2), wait(1, 5, 1, 2)))
+    problem = DecisionProblem(
+        TWO, NOW, (run(9, NOW + 1, 0, 2, foreseen=NOW - 30),), (wait(0, 10, 2, 2), wait(1, 5, 1, 2))
+    )
     for version in (0, 1):
-        answer = Pcp19(version).answer(problem, 1)
+        answer = Pcp19(version).decide(problem, 1)
         assert answer.starts == {}
         assert answer.objective == inf
         assert answer.result is not None
-        assert (answer.result.status, answer.result.ended) == (SolverStatus.INFEASIBLE, Ended.PROVEN)
+        assert (answer.result.status, answer.result.ended) == (SolverStatus.INFEASIBLE, EndReason.PROVEN)
     for version in (2, 3):
-        assert set(Pcp19(version).answer(problem, 1).starts.values()) == {NOW}
+        assert set(Pcp19(version).decide(problem, 1).starts.values()) == {NOW}
 
 
 def test_nobody_is_put_where_a_forgotten_job_still_is():
     """Version 1 takes the first node for empty; best fit would fill the second, 3 of whose cores are in use."""
     running = (run(9, NOW + 1, 0, 4, foreseen=NOW - 1), run(8, NOW + 50, 1, 3))
-    problem = Problem(TWO, NOW, running, (wait(0, 10, 1, 1), wait(1, 10, 1, 1)))
-    answer = Pcp19(1).answer(problem, 1)
+    problem = DecisionProblem(TWO, NOW, running, (wait(0, 10, 1, 1), wait(1, 10, 1, 1)))
+    answer = Pcp19(1).decide(problem, 1)
     assert answer.where is not None
     assert [nodes.tolist() for _, ((nodes, _),) in answer.where.values()] == [[1]]
 
 
 def test_a_model_that_is_too_large_is_not_built():
     jobs = (wait(0, 30, 1, 4, window=1), wait(1, 10, 1, 4, window=1), wait(2, 10, 1, 4, window=1))
-    problem = Problem(TWO, NOW, (), jobs)
+    problem = DecisionProblem(TWO, NOW, (), jobs)
     # Equal nodes: the first job has one to choose from, the others two.
-    assert Task(problem, (0, 1, 2), (), 50).shares(4) is None
-    assert Pcp19(2, Means(most_places=5)).answer(problem, 1).result is not None
-    large = Pcp19(2, Means(most_places=4)).answer(problem, 1)
+    assert Subproblem(problem, (0, 1, 2), (), 50).node_candidates(4) is None
+    assert Pcp19(2, NodeModelLimits(most_places=5)).decide(problem, 1).result is not None
+    large = Pcp19(2, NodeModelLimits(most_places=4)).decide(problem, 1)
     assert large.too_large
     assert large.result is None
     assert large.starts == {0: NOW, 1: NOW, 2: NOW + 10}
-    unasked = Pcp19(2, Means(most_places=4, shortcuts=False)).answer(problem, 1)
+    unasked = Pcp19(2, NodeModelLimits(most_places=4, shortcuts=False)).decide(problem, 1)
     assert unasked.too_large
     assert unasked.starts == large.starts
 
@@ -79,29 +83,29 @@ def test_a_model_that_is_too_large_is_not_built():
 def test_variables_count_as_in_the_paper():
     """|Q| + Σ p: 2 units of 2 cores and a GPU are on 2 nodes, 2 each; 5 of 3 cores on 2 of 1 and 3 of 2."""
     jobs = (wait(0, 10, 2, 2, 1), wait(1, 10, 5, 3, 0))
-    problem = Problem(MIXED, NOW, (), jobs)
-    assert Pcp14(Aim.LATE).answer(problem, 1).variables == 2 + 2 * 2 + (2 * 1 + 3 * 2)
-    assert Pcp14(Aim.LATE).answer(replace(problem, distinct=True), 1).variables == 2 + 2 + 5
+    problem = DecisionProblem(MIXED, NOW, (), jobs)
+    assert Pcp14(Aim.LATE).decide(problem, 1).variables == 2 + 2 * 2 + (2 * 1 + 3 * 2)
+    assert Pcp14(Aim.LATE).decide(replace(problem, distinct=True), 1).variables == 2 + 2 + 5
 
 
 def test_deadlines_are_needed_but_for_version_3_and_the_makespan():
-    problem = Problem(TWO, NOW, (), (wait(0, 10, 1, 3, window=None),))
-    assert Pcp19().answer(problem, 1).starts == {0: NOW}
-    assert Pcp14(Aim.MAKESPAN, composite=False).answer(problem, 1).starts == {0: NOW}
+    problem = DecisionProblem(TWO, NOW, (), (wait(0, 10, 1, 3, window=None),))
+    assert Pcp19().decide(problem, 1).starts == {0: NOW}
+    assert Pcp14(Aim.MAKESPAN, composite=False).decide(problem, 1).starts == {0: NOW}
     for model in (Pcp14(Aim.LATE, composite=False), Pcp19(0), Pcp19(2)):
         with pytest.raises(InputError, match="deadline"):
-            model.answer(problem, 1)
+            model.decide(problem, 1)
 
 
 def test_a_composite_keeps_what_the_others_cost_at_best():
     """One node. The makespan doesn't care for the order; to keep within the least tardiness the shortest is first."""
     jobs = (wait(0, 30, 1, 4, window=1), wait(1, 10, 1, 4, window=1), wait(2, 5, 1, 3, window=1), wait(3, 45, 1, 1))
-    problem = Problem(ONE, NOW, (), jobs)
-    tight = Pcp14(Aim.MAKESPAN, deltas=(1.0, 1.0)).answer(problem, 1)
-    least = Pcp14(Aim.TARDINESS, composite=False).answer(problem, 1)
+    problem = DecisionProblem(ONE, NOW, (), jobs)
+    tight = Pcp14(Aim.MAKESPAN, deltas=(1.0, 1.0)).decide(problem, 1)
+    least = Pcp14(Aim.TARDINESS, composite=False).decide(problem, 1)
     assert least.result is not None
     assert least.result.proven
     starts = [tight.starts[place] - NOW for place in range(4)]
     assert sum(max(0, start - 1) for start in starts[:3]) + max(0, starts[3] - 50) / 50 <= least.objective + 1e-9
-    alone = Pcp14(Aim.MAKESPAN, composite=False).answer(problem, 1)
+    alone = Pcp14(Aim.MAKESPAN, composite=False).decide(problem, 1)
     assert alone.objective <= tight.objective

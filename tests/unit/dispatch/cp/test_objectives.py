@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from dardis.dispatch.cp import objectives
-from dardis.dispatch.cp.decision_problem import Waiting
+from dardis.dispatch.cp.decision_problem import WaitingJob
 from dardis.dispatch.cp.objectives import MOST, Delay
 from dardis.model.errors import InputError
 from dardis.model.job import Job
@@ -18,9 +18,9 @@ from dardis.solver.result import Budget
 NOW = 100
 
 
-def waiting(number: int, submit: int, window: int | None, duration: int) -> Waiting:
+def waiting(number: int, submit: int, window: int | None, duration: int) -> WaitingJob:
     latest = None if window is None else submit + window
-    return Waiting(Job(number, submit, submit, latest, duration, 1, (1,), 1), duration)
+    return WaitingJob(Job(number, submit, submit, latest, duration, 1, (1,), 1), duration)
 
 
 JOBS = [waiting(0, 60, 20, 7), waiting(1, 90, 30, 3), waiting(2, 100, 0, 11)]

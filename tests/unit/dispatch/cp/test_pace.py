@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dardis.dispatch.cp.eurora_scheduler import Pace, Pacing, search
+from dardis.dispatch.cp.eurora_scheduler import Pacing, SearchPace, search
 from dardis.solver.cpsat import new_model
 from dardis.solver.result import SolverStatus
 
@@ -14,12 +14,12 @@ PACING = Pacing(k1=2.0, k2=3.0, m=3)
 @pytest.mark.parametrize(
     ("pace", "first_s", "expected"),
     [
-        (Pace(2.0), 0.5, Pace(2.5)),  # the time to the first solution + K₁
-        (Pace(100.0, 3), 0.0, Pace(2.0)),  # after a success all of the queue is looked at
-        (Pace(2.0), 299.0, Pace(300.0)),
-        (Pace(2.0), None, Pace(18.0, 1)),  # what the third run had
-        (Pace(2.0, 1), None, Pace(18.0, 2)),
-        (Pace(200.0, 1), None, Pace(300.0, 2)),
+        (SearchPace(2.0), 0.5, SearchPace(2.5)),  # the time to the first solution + K₁
+        (SearchPace(100.0, 3), 0.0, SearchPace(2.0)),  # after a success all of the queue is looked at
+        (SearchPace(2.0), 299.0, SearchPace(300.0)),
+        (SearchPace(2.0), None, SearchPace(18.0, 1)),  # what the third run had
+        (SearchPace(2.0, 1), None, SearchPace(18.0, 2)),
+        (SearchPace(200.0, 1), None, SearchPace(300.0, 2)),
     ],
 )
 def test_the_next_cycle_goes_by_the_last_one(pace, first_s, expected):
@@ -28,8 +28,8 @@ def test_the_next_cycle_goes_by_the_last_one(pace, first_s, expected):
 
 def test_a_search_that_finds_nothing_has_more_time_each_time_up_to_300_s():
     assert PACING.limits(PACING.begin()) == [2, 6, 18]
-    assert PACING.limits(Pace(50.0)) == [50, 150, 300]
-    assert Pacing(m=1).limits(Pace(7.0)) == [7]
+    assert PACING.limits(SearchPace(50.0)) == [50, 150, 300]
+    assert Pacing(m=1).limits(SearchPace(7.0)) == [7]
 
 
 def hard_model(jobs=40):
@@ -46,28 +46,28 @@ def hard_model(jobs=40):
 
 
 def test_a_search_ends_with_its_time_and_tells_when_it_found_something():
-    searched = search(hard_model(), Pacing(k1=0.5), Pace(0.5), seed=1)
+    searched = search(hard_model(), Pacing(k1=0.5), SearchPace(0.5), seed=1)
     assert searched.answer.result.status is SolverStatus.FEASIBLE
     assert searched.first_s is not None
     assert 0 <= searched.first_s <= searched.spent_s <= 0.6
-    again = search(hard_model(), Pacing(k1=0.5), Pace(0.5), seed=1)
+    again = search(hard_model(), Pacing(k1=0.5), SearchPace(0.5), seed=1)
     assert (again.answer.result.objective, again.first_s) == (searched.answer.result.objective, searched.first_s)
 
 
 def test_the_first_solution_is_taken_where_delta_is_above_60_s():
-    searched = search(hard_model(), Pacing(), Pace(61.0), seed=1)
-    better = search(hard_model(), Pacing(), Pace(1.0), seed=1)
+    searched = search(hard_model(), Pacing(), SearchPace(61.0), seed=1)
+    better = search(hard_model(), Pacing(), SearchPace(1.0), seed=1)
     assert searched.spent_s < 0.01
     assert searched.answer.result.objective > better.answer.result.objective
 
 
 def test_a_search_of_more_than_10_s_goes_on_from_what_it_has_and_ends_without_gain():
-    searched = search(hard_model(5), Pacing(), Pace(20.0), seed=1)
+    searched = search(hard_model(5), Pacing(), SearchPace(20.0), seed=1)
     assert searched.answer.result.proven
     assert searched.first_s is not None
 
 
 def test_a_search_that_finds_nothing_is_made_m_times():
-    searched = search(hard_model(300), Pacing(m=3, k2=2.0), Pace(1e-9), seed=1)
+    searched = search(hard_model(300), Pacing(m=3, k2=2.0), SearchPace(1e-9), seed=1)
     assert not searched.answer.result.found
     assert searched.first_s is None

@@ -3,8 +3,8 @@ from __future__ import annotations
 from kit import positions_reference as reference
 from kit.position_problems import NOW, machine, running, waiting
 
-from dardis.dispatch.cp.decision_problem import Problem
-from dardis.dispatch.cp.positions.fixed_boxes import Taken
+from dardis.dispatch.cp.decision_problem import DecisionProblem
+from dardis.dispatch.cp.positions.fixed_boxes import FixedBoxes
 from dardis.dispatch.cp.positions.pcp20 import Pcp20
 from dardis.dispatch.cp.search_effort import Effort
 from dardis.solver.result import SolverStatus
@@ -12,17 +12,17 @@ from dardis.solver.result import SolverStatus
 PATIENT = Effort(first_s=30.0, longest_s=30.0)
 
 
-def problem_of(platform, held=(), jobs=(), blocked=()) -> Problem:
-    return Problem(platform, NOW, tuple(held), tuple(jobs), tuple(blocked))
+def problem_of(platform, held=(), jobs=(), blocked=()) -> DecisionProblem:
+    return DecisionProblem(platform, NOW, tuple(held), tuple(jobs), tuple(blocked))
 
 
-def fragmented(capacity: int, at: int, *requests: int) -> Problem:
+def fragmented(capacity: int, at: int, *requests: int) -> DecisionProblem:
     """One node, one core of it in use for 5 s, and jobs of a second each."""
     held = running(9, 5, 0, (1, 0), (at, -1))
     return problem_of(machine((1, capacity, 0)), [held], [waiting(i, 1, r, 0) for i, r in enumerate(requests)])
 
 
-def by_amounts(problem: Problem) -> float:
+def by_amounts(problem: DecisionProblem) -> float:
     return reference.best(problem, list(range(len(problem.waiting))), by_amounts=True)
 
 
@@ -30,7 +30,7 @@ def test_who_is_kept_out_by_a_core_in_the_middle():
     """The smallest machine where free room in pieces keeps a job waiting that amounts would let start."""
     problem = fragmented(3, 1, 2)
     assert by_amounts(problem) == 1.0
-    answer = Pcp20().answer(problem, 1)
+    answer = Pcp20().decide(problem, 1)
     assert answer.starts == {}
     assert answer.result is None
 
@@ -38,7 +38,7 @@ def test_who_is_kept_out_by_a_core_in_the_middle():
 def test_the_smallest_optimum_that_pieces_make_worse():
     """Two jobs of two cores, each of which fits: only one does beside the core that is in use."""
     problem = fragmented(5, 3, 2, 2)
-    answer = Pcp20(PATIENT).answer(problem, 1)
+    answer = Pcp20(PATIENT).decide(problem, 1)
     assert (by_amounts(problem), answer.objective) == (2.0, 3.0)
     assert answer.objective == reference.best(problem, [0, 1])
     assert answer.result.status is SolverStatus.OPTIMAL
@@ -46,13 +46,13 @@ def test_the_smallest_optimum_that_pieces_make_worse():
 
 def test_in_pieces_where_too_few_are_free_in_a_row():
     known = running(1, 9, 0, (2, 0), (1, -1))
-    taken = Taken.of_problem(problem_of(machine((1, 4, 0)), [known, running(2, 5, 0, (2, 0), None)]))
+    taken = FixedBoxes.of_problem(problem_of(machine((1, 4, 0)), [known, running(2, 5, 0, (2, 0), None)]))
     assert sorted(taken.rows.tolist()) == [[0, 0, 0, 1, 0, 5], [0, 0, 1, 3, 0, 9], [0, 0, 3, 4, 0, 5]]
 
 
 def test_an_answer_goes_on_where_the_last_one_left_off():
     problem = problem_of(machine((2, 4, 1), (1, 6, 2)), jobs=[waiting(1, 5, 2, 1, units=3), waiting(2, 5, 3, 0)])
-    answer = Pcp20().answer(problem, 1)
+    answer = Pcp20().decide(problem, 1)
     assert answer.starts == {0: NOW, 1: NOW}
     ((nodes, units),) = answer.where[0][1]
     assert (nodes.tolist(), units.tolist()) == ([1, 2], [1, 2])
@@ -60,4 +60,4 @@ def test_an_answer_goes_on_where_the_last_one_left_off():
     assert answer.positions[0].tolist() == [[6, 10, 12], [1, 2, 3]]
     assert answer.positions[1].tolist() == [[1], [-1]]
     held = running(1, 5, 0, (3, 0), tuple(answer.positions[1][:, 0].tolist()))
-    assert Taken.of_problem(problem_of(problem.platform, [held])).rows.tolist() == [[0, 0, 1, 4, 0, 5]]
+    assert FixedBoxes.of_problem(problem_of(problem.platform, [held])).rows.tolist() == [[0, 0, 1, 4, 0, 5]]

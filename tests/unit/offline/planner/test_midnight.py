@@ -12,7 +12,7 @@ from kit.effort import examples
 from kit.machine import jobs, platforms
 
 from dardis.metrics.audit import audit
-from dardis.model.job import NO_TIME, Actual, Job
+from dardis.model.job import NO_TIME, ActualJob, Job
 from dardis.model.platform import NodeGroup, NodePower, Platform
 from dardis.power.account import accounted_jobs
 from offline.planner.day_problem import ExpectedJob
@@ -28,8 +28,8 @@ def days(draw):
     return platform, many, draw(st.integers(0, 120))
 
 
-def asked_of(many: list[Actual]) -> list[Job]:
-    return [job.asked for job in many]
+def asked_of(many: list[ActualJob]) -> list[Job]:
+    return [job.job for job in many]
 
 
 @examples(0.6)
