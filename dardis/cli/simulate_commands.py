@@ -13,7 +13,7 @@ from dardis.cli.derived_options import options_of
 
 if TYPE_CHECKING:
     from dardis.comparison.comparison_run import ComparisonCallbacks, ComparisonOutcome
-    from dardis.runs.run import RunOutcome
+    from dardis.runs.run import FinishedRun
     from dardis.sim.simulation import Progress
 
 
@@ -42,7 +42,7 @@ def simulate(options: dict[str, Any]) -> None:
         _exit_without_jobs(outcome)
 
 
-def _exit_without_jobs(outcome: RunOutcome) -> None:
+def _exit_without_jobs(outcome: FinishedRun) -> None:
     typer.echo(f"dardis: no job ran: all {outcome.metrics['jobs']:,} were rejected, why is said above", err=True)
     raise typer.Exit(1)
 
@@ -63,7 +63,7 @@ def _progress(*, shown: bool) -> AbstractContextManager[Progress | None]:
     return bar()
 
 
-def _show(outcome: RunOutcome) -> None:
+def _show(outcome: FinishedRun) -> None:
     metrics = outcome.metrics
     rows = [
         ("jobs", f"{metrics['jobs']} ({metrics['killed']} killed, {metrics['rejected']} rejected)"),
@@ -88,7 +88,7 @@ def _show(outcome: RunOutcome) -> None:
     typer.echo(f"  {'results':<22} {outcome.out}")
 
 
-def _expectation_rows(outcome: RunOutcome) -> list[tuple[str, str]]:
+def _expectation_rows(outcome: FinishedRun) -> list[tuple[str, str]]:
     metrics, rules = outcome.metrics, outcome.rules
     if not rules:
         return []

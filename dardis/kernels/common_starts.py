@@ -26,7 +26,7 @@ from dardis.model.offer_rows import (
     NODE,
     TO,
     WORST_FIT,
-    OfferQueries,
+    QueryArrays,
 )
 
 OPEN_GAP = 1 << 33
@@ -300,7 +300,7 @@ def choose_nodes(offers: Ints, start: CandidateStart, choice: NodeSelection, nod
 def select_first(
     offers: Ints,
     offset: Ints,
-    asks: OfferQueries,
+    asks: QueryArrays,
     begin: int,
     choice: NodeSelection,
     nodes: Ints,
@@ -329,13 +329,13 @@ def select_first(
 def _select_first(
     offers: Ints, offset: Ints, asks: Fields, begin: int, choice: Fields, nodes: Ints, node_units: Ints, result: Ints
 ) -> None:
-    select_first(offers, offset, OfferQueries(*asks), begin, NodeSelection(*choice), nodes, node_units, result)
+    select_first(offers, offset, QueryArrays(*asks), begin, NodeSelection(*choice), nodes, node_units, result)
 
 
 def first_start(
     offers: Ints,
     offset: Ints,
-    asks: OfferQueries,
+    asks: QueryArrays,
     begin: int,
     choice: NodeSelection,
     nodes: Ints,

@@ -43,7 +43,7 @@ from dardis.kernels.profile import DONE, FULL, release, reserve
 from dardis.kernels.rows import Rows, forget_before
 from dardis.model.arrays import Ints
 from dardis.model.job import FOREVER, NO_TIME, SHORTEST_WINDOW_S
-from dardis.model.offer_rows import FIRST, INDEX, INDEX_BITS, NODE, OfferQueries
+from dardis.model.offer_rows import FIRST, INDEX, INDEX_BITS, NODE, QueryArrays
 
 FIRST_START, LAST_START, ALL_RUNS, ZERO = range(4)
 """Entries of `PassBuffers.ask`: first and last start, quota for all runs, two zeros."""
@@ -146,7 +146,7 @@ def batch_of_job(table: Ints, slot: int, room: PassBuffers) -> QueryBatch:
     """Job as a batch of one ask to all nodes."""
     zeros = room.ask[ZERO : ZERO + 2]
     none = zeros[:0]
-    asks = OfferQueries(
+    asks = QueryArrays(
         table[slot, NUMBER : NUMBER + 1],
         room.ask[ZERO : ZERO + 1],
         room.ask[FIRST_START : FIRST_START + 1],

@@ -22,7 +22,7 @@ from dardis.kernels.profile import without
 from dardis.kernels.rows import Rows, forget_before
 from dardis.kernels.start_generators import Draw, generate, to_grid
 from dardis.model.arrays import Ints
-from dardis.model.offer_rows import FIRST, FROM, NODE, OFFER_COLUMNS, TO, OfferQueries
+from dardis.model.offer_rows import FIRST, FROM, NODE, OFFER_COLUMNS, TO, QueryArrays
 
 OUT_OF_SPACE = -1
 """Result: enlarge `out` and call again."""
@@ -65,7 +65,7 @@ class QueriedNodes(NamedTuple):
 class QueryBatch(NamedTuple):
     """Asks of one call."""
 
-    asks: OfferQueries
+    asks: QueryArrays
     held: HeldReservations
     queried: QueriedNodes
 
@@ -303,7 +303,7 @@ def _write_offers(
     (rows, member, first, ready, boot), (asks, held, asked) = nodes, batch
     return write_offers(
         OfferTask(
-            Nodes(Rows(*rows), member, first, ready, boot), QueryBatch(OfferQueries(*asks), HeldReservations(*held),
+            Nodes(Rows(*rows), member, first, ready, boot), QueryBatch(QueryArrays(*asks), HeldReservations(*held),
             QueriedNodes(*asked)),
             OfferRules(*rules), now, Scratch(*scratch), out, offset,
         )

@@ -25,7 +25,7 @@ from dardis.kernels.rows import Rows
 from dardis.model import offer_rows
 from dardis.model.arrays import Ints
 from dardis.model.job import NO_TIME
-from dardis.model.offer_rows import BEST_COLUMNS, CANDIDATES, FIRST, STEP_COLUMNS, SUMS, OfferQueries
+from dardis.model.offer_rows import BEST_COLUMNS, CANDIDATES, FIRST, STEP_COLUMNS, SUMS, QueryArrays
 
 _JOBS = offer_rows.NUMBERS + offer_rows.QUERY_NUMBERS + 2 * offer_rows.QUERY_ARRAYS + 1
 """Begin of an ask's first array."""
@@ -126,7 +126,7 @@ def answer_block(  # noqa: PLR0913 (as is said below)
     )
     if not alike or length[offer_rows.SAMPLE_OFFSET] > 0 or length[offer_rows.REQUEST] != asks * capacity.shape[1]:
         return block[:0].copy()  # asks to some nodes, and draws, need other space
-    column = OfferQueries(
+    column = QueryArrays(
         array_of(block, begin, length, offer_rows.JOB), array_of(block, begin, length, offer_rows.DRAW_KEY),
         array_of(block, begin, length, offer_rows.FIRST_START), array_of(block, begin, length, offer_rows.LAST_START),
         array_of(block, begin, length, offer_rows.WALLTIME), array_of(block, begin, length, offer_rows.UNITS),

@@ -37,7 +37,7 @@ from dardis.kernels.rows import Rows, ensure_space, find, forget_before
 from dardis.kernels.startable_jobs import UNKNOWN, SelectedNodes, find_later_nodes, latest_of, nodes_now
 from dardis.model.arrays import Ints
 from dardis.model.job import FOREVER
-from dardis.model.offer_rows import OfferQueries
+from dardis.model.offer_rows import QueryArrays
 
 PROFILES_FULL, BOOKS_FULL, NOTHING = 20, 21, 22
 """Results: enlarge these rows and call again; no start found."""
@@ -321,7 +321,7 @@ def _run(
         pool,
     )
     question = OfferTask(
-        Nodes(Rows(*rows), member, first, ready, boot), QueryBatch(OfferQueries(*asks), HeldReservations(*held),
+        Nodes(Rows(*rows), member, first, ready, boot), QueryBatch(QueryArrays(*asks), HeldReservations(*held),
         QueriedNodes(*asked)),
         OfferRules(*rules), now, Scratch(*scratch), out, offset,
     )  # fmt: skip

@@ -23,7 +23,7 @@ BEST_KEY, BEST_NODE, BEST_UNITS, BEST_INCARNATION = range(4)
 BEST_COLUMNS = 4
 
 
-class OfferQueries(NamedTuple):
+class QueryArrays(NamedTuple):
     """A batch of queries with shape (asks,), `request` (asks, kinds). A negative quota requests all runs."""
 
     job: Ints

@@ -25,7 +25,7 @@ from dardis.kernels.round_kernel import RoundResults
 from dardis.model.arrays import Ints
 from dardis.model.errors import ProtocolError
 from dardis.model.local_queries import SeekQuery
-from dardis.model.offer_rows import OfferQueries
+from dardis.model.offer_rows import QueryArrays
 from dardis.wire import messages as say
 
 _NONE: Ints = np.zeros(0, dtype=np.int64)
@@ -50,7 +50,7 @@ class SingleSeek:
         self._columns = np.empty((8, 1), dtype=np.int64)
         self._request = np.empty((1, kinds), dtype=np.int64)
         job, draw_key, first, last, walltime, units, quota, groups = self._columns
-        asks = OfferQueries(job, draw_key, first, last, walltime, units, quota, groups, self._request)
+        asks = QueryArrays(job, draw_key, first, last, walltime, units, quota, groups, self._request)
         self.batch = QueryBatch(
             asks, HeldReservations(_ZEROS, _NONE, _NONE, _ZEROS, _ZEROS), QueriedNodes(_NONE, _NONE, _NONE)
         )

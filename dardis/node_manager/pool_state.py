@@ -33,7 +33,7 @@ from dardis.model.arrays import Ints, value
 from dardis.model.errors import ProtocolError
 from dardis.model.job import FOREVER, NO_TIME
 from dardis.model.local_queries import BindQuery, BindResponse, ImproveQuery, SeekQuery
-from dardis.model.offer_rows import BEST_COLUMNS, FIRST, OFFER_COLUMNS, STEP_COLUMNS, SUMS, WANT, OfferQueries
+from dardis.model.offer_rows import BEST_COLUMNS, FIRST, OFFER_COLUMNS, STEP_COLUMNS, SUMS, WANT, QueryArrays
 from dardis.model.platform import Platform
 from dardis.model.schedule import boot_and_shutdown
 from dardis.model.target import DesiredProfile
@@ -265,7 +265,7 @@ class PoolState(NodeProfiles):
         """
         jobs = len(improve.job)
         walltime = held.end - held.start
-        asks = OfferQueries(
+        asks = QueryArrays(
             improve.job, improve.first, improve.first, improve.last, walltime, improve.units,
             np.full(jobs, -1, dtype=np.int64), improve.groups, improve.request,
         )  # fmt: skip

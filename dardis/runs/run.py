@@ -36,7 +36,7 @@ Notify = Callable[[str], object]
 
 
 @dataclass(frozen=True)
-class RunOutcome:
+class FinishedRun:
     """Folder and metrics of a finished run."""
 
     out: Path
@@ -44,7 +44,7 @@ class RunOutcome:
     rules: dict[str, int] = field(default_factory=dict)
 
 
-def run(request: RunSpec, progress: Progress | None = None, report: Report | None = None) -> RunOutcome:
+def run(request: RunSpec, progress: Progress | None = None, report: Report | None = None) -> FinishedRun:
     """Simulate in this process, then draw the report, if any.
 
     Raises InputError before anything is written, OSError if writing fails.
@@ -76,7 +76,7 @@ def _play(request: RunSpec, inputs: Inputs, progress: Progress | None) -> Result
 
 def run_over_ranks(
     comm: Communicator, request: RunSpec, progress: Progress | None = None, report: Report | None = None
-) -> RunOutcome | int:
+) -> FinishedRun | int:
     """Simulate over all ranks: rank 0 reads, drives and writes; every rank holds nodes.
 
     A central dispatcher uses rank 0 only. Returns the outcome on rank 0, elsewhere the exit status. An error of rank 0
@@ -84,7 +84,7 @@ def run_over_ranks(
     """
     from dardis.transport.mpi_transport import MpiHosts, run_after_first_rank, serve
 
-    def prepare(stack: ExitStack) -> tuple[Any, Callable[[], RunOutcome]]:
+    def prepare(stack: ExitStack) -> tuple[Any, Callable[[], FinishedRun]]:
         stack.enter_context(RUN_FOLDER.lock(request.out, force=request.force))
         inputs = _prepare(request, InputFiles(), hosts=comm.size)
         gc.freeze()
@@ -98,7 +98,7 @@ def run_over_ranks(
         plan["dispatcher"] = [request.dispatcher, list(request.settings)]
         plan["reach"] = [request.arity, request.sample]
 
-        def lead() -> RunOutcome:
+        def lead() -> FinishedRun:
             with attribute_errors(dispatcher):
                 mine = host_from_plan(plan, FIRST_HOST, dispatcher.pool)
             played = play_over(
@@ -158,7 +158,7 @@ def _instance_writer(request: RunSpec) -> Keep | None:
     return instance_writer(request.save_instances)
 
 
-def _report_and_write(results: Results, report: Report | None) -> RunOutcome:
+def _report_and_write(results: Results, report: Report | None) -> FinishedRun:
     out = results.request.out
     for note in results.played.site.notes:
         _print_line(note)
@@ -170,7 +170,7 @@ def _report_and_write(results: Results, report: Report | None) -> RunOutcome:
     for warning in results.power.warnings if results.power else ():
         _warn(warning)
     write(results, out, report)
-    return RunOutcome(out, results.metrics, results.rules)
+    return FinishedRun(out, results.metrics, results.rules)
 
 
 def write(results: Results, out: Path, report: Report | None) -> None:

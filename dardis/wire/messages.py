@@ -13,7 +13,7 @@ from dardis.model import offer_rows
 from dardis.model.addresses import Address, HostId, JobId, ManagerAddress
 from dardis.model.arrays import Ints, value
 from dardis.model.job import FOREVER, NO_TIME
-from dardis.model.offer_rows import OfferQueries
+from dardis.model.offer_rows import QueryArrays
 
 ROWS, SUMS, CANDIDATES = offer_rows.ROWS, offer_rows.SUMS, offer_rows.CANDIDATES
 _NONE: Ints = np.zeros(0, dtype=np.int64)
@@ -59,9 +59,9 @@ class OfferQuery:
     distinct: bool = False
 
     @property
-    def columns(self) -> OfferQueries:
+    def columns(self) -> QueryArrays:
         """In kernel format."""
-        return OfferQueries(
+        return QueryArrays(
             self.job, self.draw_key, self.first, self.last, self.walltime, self.units, self.quota, self.groups,
             self.request,
         )  # fmt: skip

@@ -50,7 +50,7 @@ def ended(cluster: Cluster, *command: str, status: int = 0) -> str:
     return done.stdout + done.stderr
 
 
-def begun(cluster: Cluster, path: Path, *options: str) -> subprocess.Popen[str]:
+def start_script(cluster: Cluster, path: Path, *options: str) -> subprocess.Popen[str]:
     """The script, looking after nodes every second."""
     command = ["bash", str(path), "--poll-s", "1", "--state", str(cluster.folder / "kept"), *options]
     return subprocess.Popen(
@@ -67,7 +67,7 @@ def test_steps_reservations_catching_up_and_rollback(cluster: Cluster) -> None:
     assert cluster.reservations() == {}
     assert cluster.power_log() == []
     assert dry.count("create reservation") == 4
-    running = begun(cluster, path)
+    running = start_script(cluster, path)
     try:
         until(lambda: "POWERED_DOWN" in cluster.states()["n0"], "n0 off")
         told = cluster.states()
@@ -101,7 +101,7 @@ def test_a_busy_node_goes_down_after_its_job_and_jobs_stay_off_reserved_nodes(cl
     cluster.run("sbatch", "-w", "n0", "-o", "/dev/null", "--wrap", "sleep 8")
     until(lambda: "MIXED" in cluster.states()["n0"] or "ALLOCATED" in cluster.states()["n0"], "the job runs")
     path = script(cluster, [(0, 0, False), (0, 1, False)], int(time.time()))
-    running = begun(cluster, path)
+    running = start_script(cluster, path)
     try:
         until(lambda: "POWERED_DOWN" in cluster.states()["n1"], "the idle one is off")
         state = cluster.states()["n0"]
@@ -126,7 +126,7 @@ def test_a_busy_node_goes_down_after_its_job_and_jobs_stay_off_reserved_nodes(cl
     )
 
 
-def test_what_somebody_else_has_reserved_is_left_alone(cluster: Cluster) -> None:
+def test_reservations_of_others_are_unchanged(cluster: Cluster) -> None:
     now = int(time.time())
     theirs = ("ReservationName=theirs", "StartTime=now", "Duration=60", "Nodes=n[1-2]", "Users=root")
     cluster.run("scontrol", "create", "reservation", *theirs)
@@ -144,7 +144,7 @@ def test_none_goes_off_while_many_jobs_wait(cluster: Cluster) -> None:
         cluster.run("sbatch", "-w", node, "--exclusive", "-o", "/dev/null", "--wrap", "sleep 6")
     for _ in range(3):
         cluster.run("sbatch", "-w", "n3", "--exclusive", "-o", "/dev/null", "--wrap", "sleep 1")
-    running = begun(cluster, script(cluster, [(0, 0, False)], int(time.time())), "--most-pending", "2")
+    running = start_script(cluster, script(cluster, [(0, 0, False)], int(time.time())), "--most-pending", "2")
     try:
         assert running.stdout is not None
         until(lambda: "jobs wait for nodes: none is powered down" in running.stdout.readline(), "it says so")

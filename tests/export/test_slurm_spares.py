@@ -137,7 +137,7 @@ def test_the_next_days_plan_goes_on_and_takes_what_the_site_changes(cluster: Clu
     assert cluster.config("SuspendExcNodes") == "n4"
 
 
-def test_who_is_drained_reserved_or_down_is_left_alone_and_who_does_not_answer_given_up(cluster: Cluster) -> None:
+def test_drained_reserved_and_down_nodes_are_unchanged_and_unresponsive_nodes_skipped(cluster: Cluster) -> None:
     until(lambda: on(cluster) == set(), "all off")
     cluster.run("scontrol", "update", "nodename=n0", "state=drain", "reason=x")
     cluster.run("scontrol", "update", "nodename=n1", "state=down", "reason=x")
@@ -155,7 +155,7 @@ def test_who_is_drained_reserved_or_down_is_left_alone_and_who_does_not_answer_g
     assert logged(cluster).count("n3 does not come up") == 1
 
 
-def test_what_lacks_is_told_and_nothing_is_changed(cluster: Cluster) -> None:
+def test_missing_requirement_is_reported_and_nothing_changes(cluster: Cluster) -> None:
     path = program(cluster, [(0, 2)])
     config = cluster.folder / "slurm.conf"
     config.write_text(config.read_text().replace("Include", "# Include"))

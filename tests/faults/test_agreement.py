@@ -36,7 +36,7 @@ PLATFORM = Platform("two", (NodeGroup("n", 2, {"cores": 4}),))
 JOB = Job(5, 0, 0, None, walltime=50, units=2, request=(4,), groups=1)
 
 
-def said(effects: list[Effect]) -> list[say.Message]:
+def sent(effects: list[Effect]) -> list[say.Message]:
     return [effect.message for effect in effects if isinstance(effect, ToHosts | ToManagers)]
 
 
@@ -56,28 +56,28 @@ def pool() -> NodePool:
 
 class TestNodeManager:
     def test_a_claim_is_answered_once_more_not_taken_twice(self, pool):
-        assert said(pool.handle(confirm(), 10)) == [say.Reserved(5, 1, 0)]
-        assert said(pool.handle(confirm(), 11)) == [say.Reserved(5, 1, 0)]
+        assert sent(pool.handle(confirm(), 10)) == [say.Reserved(5, 1, 0)]
+        assert sent(pool.handle(confirm(), 11)) == [say.Reserved(5, 1, 0)]
         pool.handle(say.Release(5, 1), 12)
         assert pool.idle
 
     def test_a_claim_that_comes_after_its_release_is_refused(self, pool):
-        assert said(pool.handle(say.Release(5, 1), 10)) == [say.Released(5, 1, 0)]
-        assert said(pool.handle(confirm(), 11)) == [say.Refused(5, 1, 0)]
-        assert said(pool.handle(confirm(attempt=2), 12)) == [say.Reserved(5, 2, 0)]
+        assert sent(pool.handle(say.Release(5, 1), 10)) == [say.Released(5, 1, 0)]
+        assert sent(pool.handle(confirm(), 11)) == [say.Refused(5, 1, 0)]
+        assert sent(pool.handle(confirm(attempt=2), 12)) == [say.Reserved(5, 2, 0)]
 
-    def test_what_was_released_is_forgotten_once_no_copy_of_it_can_be_taken(self, pool):
+    def test_release_is_forgotten_once_no_copy_of_its_claim_can_arrive(self, pool):
         claim = replace(confirm(), expires=90)
         pool.handle(claim, 10)
         (forget,) = timers(pool.handle(say.Release(5, 1, 90), 20), FORGET)
         assert forget.at == 90
-        assert said(pool.handle(claim, 89)) == [say.Refused(5, 1, 0)]
+        assert sent(pool.handle(claim, 89)) == [say.Refused(5, 1, 0)]
         pool.handle(forget.timer, 90)
         assert not pool._closed
-        assert said(pool.handle(claim, 90)) == [say.Refused(5, 1, 0)]
+        assert sent(pool.handle(claim, 90)) == [say.Refused(5, 1, 0)]
 
     def test_a_copy_of_a_release_that_comes_late_leaves_nothing_behind(self, pool):
-        assert said(pool.handle(say.Release(5, 1, 90), 90)) == [say.Released(5, 1, 0)]
+        assert sent(pool.handle(say.Release(5, 1, 90), 90)) == [say.Released(5, 1, 0)]
         assert not pool._closed
 
     def test_an_earlier_attempt_that_expires_later_is_remembered_as_long(self, pool):
@@ -87,9 +87,9 @@ class TestNodeManager:
         effects = pool.handle(say.Release(5, 2, 60), 30)
         assert timers(effects, FORGET) == [SetTimer(95, say.Timer(5, 2, FORGET))]
         pool.handle(say.Timer(5, 2, FORGET), 60)
-        assert said(pool.handle(first, 94)) == [say.Refused(5, 1, 0)]
+        assert sent(pool.handle(first, 94)) == [say.Refused(5, 1, 0)]
 
-    def test_what_has_ended_or_lapsed_need_not_be_remembered(self, pool):
+    def test_ended_or_lapsed_claim_is_not_remembered(self, pool):
         self.ended(pool, 1, 100)
         pool.handle(say.FinishedAck(5, 1), 131)
         pool.handle(replace(confirm(2, start=200), expires=150), 140)
@@ -97,7 +97,7 @@ class TestNodeManager:
         assert pool.idle
         assert not pool._closed
         for claim in (replace(confirm(), expires=80), replace(confirm(2, start=200), expires=150)):
-            assert said(pool.handle(claim, 200)) == [say.Refused(5, claim.attempt, 0)]
+            assert sent(pool.handle(claim, 200)) == [say.Refused(5, claim.attempt, 0)]
 
     @pytest.mark.parametrize("lapses", [True, False])
     def test_a_tentative_claim_lapses_at_its_start(self, pool, lapses):
@@ -106,14 +106,14 @@ class TestNodeManager:
         if lapses:  # else the commit is the first to come
             pool.handle(lapse.timer, 100)
             assert pool.idle
-        assert said(pool.handle(say.Commit(5, 1), 101)) == [say.Refused(5, 1, 0)]
+        assert sent(pool.handle(say.Commit(5, 1), 101)) == [say.Refused(5, 1, 0)]
         assert pool.idle
 
     def test_a_commit_is_answered_again_and_launches_once(self, pool):
         pool.handle(confirm(), 10)
         first, second = pool.handle(say.Commit(5, 1), 20), pool.handle(say.Commit(5, 1), 21)
         assert [type(effect) for effect in first] == [SendToManager, Launch]
-        assert said(second) == said(first) == [say.Committed(5, 1, 0)]
+        assert sent(second) == sent(first) == [say.Committed(5, 1, 0)]
         assert len(second) == 1
 
     def test_a_later_claim_kills_what_the_earlier_one_runs(self, pool):
@@ -121,31 +121,31 @@ class TestNodeManager:
         pool.handle(say.Commit(5, 1), 20)
         effects = pool.handle(confirm(attempt=2, start=130), 110)
         assert effects[0] == Kill(5, 1)
-        assert said(effects) == [say.Reserved(5, 2, 0)]
+        assert sent(effects) == [say.Reserved(5, 2, 0)]
 
     def ended(self, pool: NodePool, attempt: int, now: int) -> None:
         pool.handle(confirm(attempt=attempt, start=now), now - 10)
         pool.handle(say.Commit(5, attempt), now - 5)
-        assert said(pool.handle(say.UnitsEnded(5, 0), now + 30)) == [say.Finished(5, attempt, 0)]
+        assert sent(pool.handle(say.UnitsEnded(5, 0), now + 30)) == [say.Finished(5, attempt, 0)]
 
     def test_a_copy_of_a_claim_that_has_ended_calls_nothing_off(self, pool):
         self.ended(pool, 1, 100)
-        assert said(pool.handle(confirm(), 131)) == [say.Reserved(5, 1, 0)]
-        assert said(pool.handle(say.Commit(5, 1), 131)) == [say.Committed(5, 1, 0)]
+        assert sent(pool.handle(confirm(), 131)) == [say.Reserved(5, 1, 0)]
+        assert sent(pool.handle(say.Commit(5, 1), 131)) == [say.Committed(5, 1, 0)]
 
-    def test_an_end_is_told_until_it_is_noted(self, pool):
+    def test_end_is_reported_until_acknowledged(self, pool):
         self.ended(pool, 1, 100)
         again = say.Timer(5, 1, 1)
-        assert said(pool.handle(again, 134)) == [say.Finished(5, 1, 0)]
+        assert sent(pool.handle(again, 134)) == [say.Finished(5, 1, 0)]
         pool.handle(say.FinishedAck(5, 1), 135)
         assert pool.handle(again, 138) == []
 
-    def test_a_late_note_of_an_earlier_attempt_does_not_silence_a_later_one(self, pool):
+    def test_late_acknowledgement_of_an_earlier_attempt_does_not_stop_reports_of_a_later_one(self, pool):
         self.ended(pool, 1, 100)
         pool.handle(say.Release(5, 1), 140)
         self.ended(pool, 2, 200)
         pool.handle(say.FinishedAck(5, 1), 231)
-        assert said(pool.handle(say.Timer(5, 2, 1), 234)) == [say.Finished(5, 2, 0)]
+        assert sent(pool.handle(say.Timer(5, 2, 1), 234)) == [say.Finished(5, 2, 0)]
 
 
 class Talk:
@@ -163,9 +163,9 @@ class Talk:
         return self.manager.handle(message, now)
 
     def offers(self, incarnation: int = 0) -> list[say.Message]:
-        (ask,) = said(self.asked)
+        (ask,) = sent(self.asked)
         pools = [NodePool(PLATFORM, host, host + 1, host=host, incarnation=incarnation) for host in (0, 1)]
-        return [message for pool in pools for message in said(pool.handle(ask, 1))]
+        return [message for pool in pools for message in sent(pool.handle(ask, 1))]
 
     def claim(self) -> list[Effect]:
         first, second = self.offers()
@@ -183,51 +183,51 @@ def talk() -> Talk:
 
 class TestTaskManager:
     def test_all_reserve_then_all_commit_then_all_finish(self, talk):
-        assert [type(message) for message in said(talk.claim())] == [say.Confirm, say.Confirm]
-        assert said(talk.both(say.Reserved, 4)) == [say.Commit(5, 1)] * 2
+        assert [type(message) for message in sent(talk.claim())] == [say.Confirm, say.Confirm]
+        assert sent(talk.both(say.Reserved, 4)) == [say.Commit(5, 1)] * 2
         (placed,) = talk.both(say.Committed, 6)
         assert (type(placed), placed.start) == (Placed, 20)
         assert talk.both(say.Finished, 50)[-1] == JobFinished(5)
 
-    def test_who_is_silent_is_asked_again(self, talk):
+    def test_unresponsive_host_is_queried_again(self, talk):
         talk.tell(talk.offers()[0], 2)
         (again,) = timers(talk.asked, REPEAT_QUERY)
         effects = talk.tell(again.timer, again.at)
         assert [effect.to for effect in effects if isinstance(effect, Send)] == [1]
 
-    def test_without_any_offer_it_asks_anew_later(self, talk):
+    def test_without_offers_the_job_requests_again_later(self, talk):
         (late,) = timers(talk.asked, OFFERS)
         effects = talk.tell(late.timer, late.at)
         (retry,) = timers(effects, RETRY)
-        assert [type(message) for message in said(talk.tell(retry.timer, retry.at))] == [say.OfferQuery]
+        assert [type(message) for message in sent(talk.tell(retry.timer, retry.at))] == [say.OfferQuery]
 
     def test_a_refusal_releases_everywhere_and_waits_for_it(self, talk):
         talk.claim()
         effects = talk.tell(say.Refused(5, 1, 1), 3)
-        assert said(effects) == [say.Release(5, 1, 20)] * 2
+        assert sent(effects) == [say.Release(5, 1, 20)] * 2
         (retry,) = timers(effects, RETRY)
-        assert said(talk.tell(retry.timer, retry.at)) == []
+        assert sent(talk.tell(retry.timer, retry.at)) == []
         talk.both(say.Released, retry.at)
-        assert [type(message) for message in said(talk.tell(retry.timer, retry.at + 4))] == [say.OfferQuery]
+        assert [type(message) for message in sent(talk.tell(retry.timer, retry.at + 4))] == [say.OfferQuery]
 
     def test_a_claim_expires_at_its_start_or_when_it_should_have_come_long_ago(self, talk):
         talk.submit(replace(JOB, earliest=500))
         effects = talk.claim()
-        assert [(claim.start, claim.expires) for claim in said(effects)] == [(500, 2 + PACE.lead)] * 2
+        assert [(claim.start, claim.expires) for claim in sent(effects)] == [(500, 2 + PACE.lead)] * 2
         (again,) = timers(effects, 2)
-        assert {claim.expires for claim in said(talk.tell(again.timer, 10))} == {10 + PACE.lead}
-        assert said(talk.tell(say.Refused(5, 1, 1), 11)) == [say.Release(5, 1, 10 + PACE.lead)] * 2
+        assert {claim.expires for claim in sent(talk.tell(again.timer, 10))} == {10 + PACE.lead}
+        assert sent(talk.tell(say.Refused(5, 1, 1), 11)) == [say.Release(5, 1, 10 + PACE.lead)] * 2
 
-    def test_silence_calls_off_a_claim_but_not_a_commit(self, talk):
+    def test_missing_response_cancels_a_claim_but_not_a_commit(self, talk):
         effects = talk.claim()
         (again,) = timers(effects, 2)
-        assert said(talk.tell(again.timer, 21)) == [say.Release(5, 1, 20)] * 2
+        assert sent(talk.tell(again.timer, 21)) == [say.Release(5, 1, 20)] * 2
         talk = Talk()
         talk.claim()
         talk.both(say.Reserved, 4)
-        assert said(talk.tell(again.timer, 5000)) == [say.Commit(5, 1)] * 2
+        assert sent(talk.tell(again.timer, 5000)) == [say.Commit(5, 1)] * 2
 
-    def test_an_end_says_that_all_was_committed(self, talk):
+    def test_end_report_implies_that_all_hosts_committed(self, talk):
         talk.claim()
         talk.both(say.Reserved, 4)
         talk.tell(say.Committed(5, 1, 0), 6)
@@ -235,33 +235,33 @@ class TestTaskManager:
         assert [type(effect) for effect in effects] == [Send, Placed]
         assert talk.tell(say.Finished(5, 1, 0), 52)[-1] == JobFinished(5)
 
-    def test_a_death_calls_off_and_needs_no_release_from_the_dead(self, talk):
+    def test_host_loss_cancels_the_claim_without_release_from_the_lost_host(self, talk):
         talk.claim()
         talk.both(say.Reserved, 4)
         effects = talk.tell(say.HostDown(1, 0), 5)
         assert [effect.to for effect in effects if isinstance(effect, Send)] == [0]
         (retry,) = timers(effects, RETRY)
         talk.tell(say.Released(5, 1, 0), 6)
-        assert [type(message) for message in said(talk.tell(retry.timer, retry.at))] == [say.OfferQuery]
+        assert [type(message) for message in sent(talk.tell(retry.timer, retry.at))] == [say.OfferQuery]
 
-    def test_news_of_an_earlier_incarnation_s_death_is_no_release(self, talk):
+    def test_loss_of_an_earlier_incarnation_is_no_release(self, talk):
         first, second = talk.offers(incarnation=1)
         talk.tell(first, 2)
         talk.tell(second, 2)
         talk.tell(say.Refused(5, 1, 0), 3)
         assert talk.tell(say.HostDown(1, 0), 4) == []
         talk.tell(say.Released(5, 1, 0), 5)
-        assert said(talk.tell(say.Timer(5, 1, 2), 7)) == [say.Release(5, 1, 20)]
+        assert sent(talk.tell(say.Timer(5, 1, 2), 7)) == [say.Release(5, 1, 20)]
 
-    def test_offers_of_the_dead_are_not_claimed(self, talk):
+    def test_offers_of_lost_hosts_are_not_claimed(self, talk):
         first, second = talk.offers()
         talk.tell(second, 2)
         talk.tell(say.HostDown(1, 0), 3)
         effects = talk.tell(first, 4)
-        assert said(effects) == []
+        assert sent(effects) == []
         assert len(timers(effects, RETRY)) == 1
 
-    def test_nobody_waits_for_the_dead_until_they_are_heard_again(self, talk):
+    def test_lost_hosts_are_not_awaited_until_they_return(self, talk):
         first, _ = talk.offers()
         talk.tell(say.HostDown(1, 0), 1)
         effects = talk.tell(first, 2)
@@ -270,9 +270,9 @@ class TestTaskManager:
         talk.asked = talk.tell(retry.timer, retry.at)
         first, second = talk.offers(incarnation=1)
         assert talk.tell(second, retry.at + 1) == []
-        assert [type(message) for message in said(talk.tell(first, retry.at + 2))] == [say.Confirm, say.Confirm]
+        assert [type(message) for message in sent(talk.tell(first, retry.at + 2))] == [say.Confirm, say.Confirm]
 
-    def test_a_death_after_the_end_was_told_changes_nothing(self, talk):
+    def test_host_loss_after_the_end_report_changes_nothing(self, talk):
         talk.claim()
         talk.both(say.Reserved, 4)
         talk.both(say.Committed, 6)
@@ -280,14 +280,14 @@ class TestTaskManager:
         assert talk.tell(say.HostDown(1, 0), 51) == []
         assert talk.tell(say.Finished(5, 1, 0), 52)[-1] == JobFinished(5)
 
-    def test_a_death_while_a_claim_is_called_off_is_a_release(self, talk):
+    def test_host_loss_while_a_claim_is_cancelled_is_a_release(self, talk):
         talk.claim()
         (retry,) = timers(talk.tell(say.Refused(5, 1, 0), 4), RETRY)
         talk.tell(say.Released(5, 1, 0), 5)
         talk.tell(say.HostDown(1, 0), 6)
-        assert [type(message) for message in said(talk.tell(retry.timer, retry.at))] == [say.OfferQuery]
+        assert [type(message) for message in sent(talk.tell(retry.timer, retry.at))] == [say.OfferQuery]
 
-    def test_a_last_word_of_the_dead_does_not_bring_them_back(self, talk):
+    def test_late_message_of_a_lost_host_does_not_restore_it(self, talk):
         first, second = talk.offers()
         talk.tell(say.HostDown(1, 0), 2)
         talk.tell(second, 3)

@@ -39,7 +39,7 @@ def test_nothing_breaks_under_faults(kind, seeds, bites):
 
 
 @pytest.mark.parametrize(("kind", "seeds", "_bites"), [few for few in FEW if "stale" not in few[0]], ids=str)
-def test_messages_in_any_order_are_harmless(kind, seeds, _bites):
+def test_invariants_hold_for_any_message_order(kind, seeds, _bites):
     outcomes = check(seeds, reliable=True, **kind)
     assert all(outcome.cut == outcome.repeated == outcome.waiting == outcome.lost == 0 for outcome in outcomes)
     assert "late" in kind or all(outcome.placements == outcome.done for outcome in outcomes)
@@ -55,7 +55,7 @@ def test_nothing_breaks_under_faults_in_many_seeds(first, kind):
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS[:4], ids=str)
 @pytest.mark.parametrize("first", MANY[: len(MANY) // 2 : BLOCK])
-def test_messages_in_any_order_are_harmless_in_many_seeds(first, kind):
+def test_invariants_hold_for_any_message_order_in_many_seeds(first, kind):
     check(range(first, first + BLOCK), reliable=True, **kind)
 
 
@@ -113,7 +113,7 @@ class NoMemory(NodePool):
         (NeverForgets, STALE, "has not forgotten a claim", 0),
     ],
 )
-def test_a_broken_node_manager_is_found_out(pool: PoolMaker, kind, found: str, quick: int, monkeypatch):
+def test_faulty_node_manager_is_detected(pool: PoolMaker, kind, found: str, quick: int, monkeypatch):
     monkeypatch.setattr("faults.seeds.MOST_EVENTS", 10_000)
     assert finds(found, quick, pool, **kind)
 
@@ -158,13 +158,13 @@ NOT_DONE = "ran in full, all its hosts lived, and the job was not done"
     ],
     ids=["new incarnation for the dead one", "called off for silence", "forgotten", "one phase", "never asks again"],
 )
-def test_a_broken_task_manager_is_found_out(where, name, broken, kind, found, quick, monkeypatch):
+def test_faulty_task_manager_is_detected(where, name, broken, kind, found, quick, monkeypatch):
     monkeypatch.setattr(where, name, broken)
     monkeypatch.setattr("faults.seeds.MOST_EVENTS", 40_000)
     assert finds(found, quick, **kind)
 
 
-def test_a_host_that_asks_what_nobody_waits_for_is_found_out(monkeypatch):
+def test_host_that_repeats_expired_requests_is_detected(monkeypatch):
     """Each copy of a question makes all hosts below ask again, and copies of that come late as well."""
     right = RelayingHost._relay
 

@@ -18,7 +18,7 @@ from dardis.wire.effects import Send, SendAll
 PACE = ClaimTimeouts(patience=6, resend=6, lead=20)
 
 
-def test_what_is_told_of_waiting_jobs_is_so_when_claims_have_been_called_off(monkeypatch):
+def test_reported_backlog_is_correct_after_cancelled_claims(monkeypatch):
     told = []
 
     def tell(backlog):
@@ -75,7 +75,7 @@ def test_a_wide_job_starts_soon_after_it_has_grown_old(seed, drop, failed_claims
     assert start_of_the_wide(wide_among_narrow(seed, drop=drop)) <= SUBMIT + WIDE_S + NARROW_S + AGED_AFTER + bound
 
 
-def test_a_head_finds_its_earlier_start_though_nobody_publishes_again(monkeypatch):
+def test_head_finds_an_earlier_start_without_new_publications(monkeypatch):
     """Job 1 ends long before its walltime. What job 2 asks then is answered too late, and nothing else happens."""
     peek, peeks = TimedLateManager._query_earlier, []
 

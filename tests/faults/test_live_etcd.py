@@ -89,7 +89,7 @@ def test_nothing_is_lost_with_heads_that_die_under_load(live, seed, deaths):
 
 
 @pytest.mark.slow
-def test_an_etcd_that_is_gone_is_trouble_until_it_is_back(live, cluster):
+def test_missing_etcd_is_reported_until_it_is_back(live, cluster):
     before = live.submit("sleep 8; echo $DARDIS_JOB_ID >> $RAN", key="a")
     for at in (1, 2):
         cluster.kill(at)

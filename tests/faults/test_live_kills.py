@@ -180,7 +180,7 @@ def test_a_disk_that_is_full_under_load(on_small_disk, seed):
     live, rng = on_small_disk, random.Random(seed)  # noqa: S311 (a seed is to say it all)
     stuffing = live.folder.parent / "stuffing"
 
-    def there_is_room_again():
+    def free_disk_space():
         stuffing.unlink()
         if live.service.poll() is not None:
             live.start()
@@ -193,10 +193,10 @@ def test_a_disk_that_is_full_under_load(on_small_disk, seed):
             if rng.random() < 0.3:
                 live.kill(rng.choice(["service", "keeper"]))
                 time.sleep(0.1)
-            there_is_room_again()
+            free_disk_space()
         if not load.refused:  # nobody has asked for anything just then: it is full until somebody has
             fill(stuffing, 0)
             until(lambda: load.refused)
-            there_is_room_again()
+            free_disk_space()
     assert load.refused, "it was never full when it mattered"
     judge(live, load, is_full=True)

@@ -120,7 +120,7 @@ def times(live, name):
     return found
 
 
-def test_what_runs_on_a_host_that_is_given_up_is_unknown(live):
+def test_runs_on_an_abandoned_host_are_unknown(live):
     host, lost, others = give_up(live)
     assert {(live.job(number)["state"], live.job(number)["why"]) for number in lost} == {
         ("unknown", f"unknown: {host} was given up")
@@ -136,7 +136,7 @@ def test_what_runs_on_a_host_that_is_given_up_is_unknown(live):
 
 
 @pytest.mark.slow
-def test_what_a_host_that_was_given_up_runs_yet_is_ended_and_nothing_runs_beside_it(live):
+def test_orphaned_runs_end_before_jobs_start_on_a_returned_host(live):
     host, lost, _ = give_up(live)
     waits = live.submit(f"{SAYS} >> $RAN-new; echo $DARDIS_JOB_ID >> $RAN", cpus=4, array="0-3")
     time.sleep(1)

@@ -95,7 +95,7 @@ def ancestors(pid):
     return found
 
 
-def test_it_writes_on_what_is_written_on_each_node_and_ends_as_that_does(live):
+def test_job_step_forwards_output_and_exit_code_of_each_node(live):
     told = said(
         live, EACH + f"{EXEC} $n -- sh -c 'echo $DARDIS_RUN $DARDIS_JOB_ID $A; echo err >&2; pwd; exit 3' 2>$n.err; "
         "echo $n $?; cat $n.err; done", chdir=str(live.ran.parent),
@@ -122,7 +122,7 @@ def test_signals_failures_and_mistakes_have_the_exit_codes_that_ssh_gives_them(l
     assert "no process of a job" in lines[3]
 
 
-def test_a_part_is_asked_for_again_and_what_makes_no_sense_is_refused(live):
+def test_repeated_step_request_runs_once_and_invalid_request_is_refused(live):
     (number,) = live.submit("sleep 60", nodes=2)
     first, second = nodes_of(live, number)
     asked = {
@@ -156,7 +156,7 @@ def test_a_part_is_asked_for_again_and_what_makes_no_sense_is_refused(live):
         told(number=8)
 
 
-def test_what_a_cancelled_job_has_begun_elsewhere_is_ended_and_its_node_is_free(live):
+def test_cancelled_job_ends_its_remote_steps_and_frees_their_nodes(live):
     number, _ = begun(live, f"{EXEC} $SECOND sleep 6101", cpus=4)
     nodes = nodes_of(live, number)
     until(lambda: sleeping(6101))
@@ -169,7 +169,7 @@ def test_what_a_cancelled_job_has_begun_elsewhere_is_ended_and_its_node_is_free(
         live.client.post(f"/jobs/{one}/cancel")
 
 
-def test_a_signal_to_who_waits_ends_what_he_waits_for(live):
+def test_signal_to_the_waiting_client_ends_the_job_step(live):
     own = f"6104{os.getpid()}"  # others may test beside
     there = f"pgrep -f '^sleep {own}' > /dev/null; do sleep 0.1; done"
     told = said(
@@ -190,7 +190,7 @@ def test_a_service_that_dies_while_it_runs_takes_nothing_of_its_output_and_repea
 
 
 @pytest.mark.slow
-def test_a_keeper_that_dies_leaves_what_it_ran_and_it_is_ended_with_its_job(live):
+def test_job_step_of_a_killed_keeper_ends_with_its_job(live):
     number, out = begun(live, f"{EXEC} $SECOND sleep 6105; echo ended $?")
     until(lambda: sleeping(6105))
     live.kill("keeper")
@@ -219,7 +219,7 @@ def test_mpi_starts_its_processes_through_the_keepers_and_they_end_with_the_job(
 
 
 @pytest.mark.slow
-def test_a_service_of_several_hosts_that_begins_anew_takes_nothing_of_its_output(ranks):
+def test_restart_of_a_service_of_several_hosts_keeps_step_output(ranks):
     number, out = begun(ranks, f"{EXEC} n5 -- sh -c '{TICKS}'; echo ended $?", nodes=6)
     until(lambda: out.exists() and len(out.read_text().splitlines()) > 3)
     os.kill(ranks.ranks()[2], signal.SIGKILL)

@@ -72,7 +72,7 @@ def killed(live, victim):
 @pytest.mark.parametrize(
     "victims", [("agent",), pytest.param(("service", "mpirun", "stopped"), marks=pytest.mark.slow)], ids=str
 )
-def test_what_dies_ends_all_and_all_goes_on(live, victims):
+def test_failure_of_any_process_ends_all_ranks_and_jobs_survive(live, victims):
     runs_on_all_hosts(live)
     numbers = [number for victim in victims for number in killed(live, victim)]
     assert {number: live.lines()[number] for number in numbers} == dict.fromkeys(numbers, 1)
@@ -80,7 +80,7 @@ def test_what_dies_ends_all_and_all_goes_on(live, victims):
 
 
 @pytest.mark.slow
-def test_a_host_whose_agent_is_stopped_is_silent_and_the_others_go_on(live):
+def test_host_with_a_stopped_agent_is_unreachable_and_others_continue(live):
     agent = live.ranks()[1]
     os.kill(agent, signal.SIGSTOP)
     numbers = live.submit("echo $DARDIS_JOB_ID >> $RAN; sleep 1", cpus=4, array="0-7")
@@ -95,7 +95,7 @@ def test_a_host_whose_agent_is_stopped_is_silent_and_the_others_go_on(live):
     assert live.ranks() == {}
 
 
-def asks_from_afar(live, name, *lines):
+def query_from_remote_host(live, name, *lines):
     """A job on the second host that runs these lines of a shell, where `dardis` is ours, in a folder of its own."""
     place = live.ran.parent / name
     place.mkdir()
@@ -104,8 +104,8 @@ def asks_from_afar(live, name, *lines):
     return number, place
 
 
-def hands_in_and_asks(live):
-    number, place = asks_from_afar(
+def submits_and_queries(live):
+    number, place = query_from_remote_host(
         live, "asks",
         "dardis queue --json > queue",
         "dardis submit --wait --output inner.out -- sh -c 'echo $DARDIS_FOLDER; exit 7' > id 2> said",
@@ -123,8 +123,8 @@ def hands_in_and_asks(live):
     assert first == second
 
 
-def asks_while_the_agent_dies(live):
-    number, place = asks_from_afar(
+def queries_while_the_agent_dies(live):
+    number, place = query_from_remote_host(
         live, "waits", "dardis submit --wait -- sleep 4 > id 2> said", "echo $? > code; dardis submit -- true > more"
     )
     until(lambda: (place / "id").exists() and (place / "id").read_text())
@@ -139,11 +139,11 @@ def asks_while_the_agent_dies(live):
 
 
 @pytest.mark.slow
-def test_jobs_on_another_host_hand_in_jobs_and_ask(live):
+def test_jobs_on_remote_hosts_submit_and_query(live):
     for node in ("n0", "n1", "n4", "n5"):
         live.client.node(node, "drain")
-    hands_in_and_asks(live)
-    asks_while_the_agent_dies(live)
+    submits_and_queries(live)
+    queries_while_the_agent_dies(live)
 
 
 VICTIMS = ["rank 0", "rank 1", "rank 2", "keeper 0", "keeper 1", "keeper 2", "mpirun"]
@@ -196,7 +196,7 @@ BEATS = "echo $DARDIS_JOB_ID >> $RAN; while :; do echo $DARDIS_NODES $(date +%s%
 
 
 @pytest.mark.slow
-def test_a_job_that_may_run_again_ends_on_a_silent_host_before_it_runs_elsewhere(live):
+def test_requeued_job_ends_on_an_unreachable_host_before_it_runs_elsewhere(live):
     def beats():
         """When the job was there, by node."""
         found = defaultdict(list)

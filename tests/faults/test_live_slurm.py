@@ -57,10 +57,10 @@ def states(live, numbers):
 def test_a_service_in_allocations(live):
     runs_on_all_hosts(live)
     for victim in ("service", "agent", "mpirun", "step"):
-        its_death_ends_no_job(live, victim)
-    a_keeper_comes_back(live)
-    jobs_end_with_the_keepers_step(live)
-    the_next_allocation_knows(live)
+        service_death_ends_no_job(live, victim)
+    killed_keeper_restarts(live)
+    jobs_end_with_the_keeper_step(live)
+    next_allocation_restores_jobs(live)
 
 
 def runs_on_all_hosts(live):
@@ -80,7 +80,7 @@ def runs_on_all_hosts(live):
     live.client.post("/nodes/n0/resume", {})
 
 
-def its_death_ends_no_job(live, victim):
+def service_death_ends_no_job(live, victim):
     numbers = running(live, "sleep 6; echo $DARDIS_JOB_ID >> $RAN")
     epoch, ranks, keepers = live.client.get("/status")["epoch"], live.ranks(), live.keepers()
     if victim == "step":
@@ -96,7 +96,7 @@ def its_death_ends_no_job(live, victim):
     assert all(live.lines()[number] == 1 for number in numbers)
 
 
-def a_keeper_comes_back(live):
+def killed_keeper_restarts(live):
     numbers = running(live, "sleep 4; echo $DARDIS_JOB_ID >> $RAN")
     keepers, epoch = live.keepers(), live.client.get("/status")["epoch"]
     os.kill(keepers[1], signal.SIGKILL)
@@ -109,7 +109,7 @@ def a_keeper_comes_back(live):
     assert live.client.get("/status")["epoch"] == epoch
 
 
-def jobs_end_with_the_keepers_step(live):
+def jobs_end_with_the_keeper_step(live):
     (again,) = live.submit("echo $DARDIS_JOB_ID >> $RAN; [ -e $RAN.over ] || sleep 60", requeue=True)
     until(lambda: live.lines()[again])
     (number,) = live.submit("sleep 60")
@@ -122,7 +122,7 @@ def jobs_end_with_the_keepers_step(live):
     assert not any(map(lives, keepers.values()))
 
 
-def the_next_allocation_knows(live):
+def next_allocation_restores_jobs(live):
     live.ran.with_suffix(".over").unlink()
     numbers = running(live, "echo $DARDIS_JOB_ID $$ >> $RAN.runs; sleep 60")
     there = {number: live.job(number)["host"] for number in numbers}

@@ -164,7 +164,7 @@ def test_machines_hold_no_more_after_many_jobs(kind):
     assert world.renegotiations > 600
 
 
-def test_it_shows_when_something_is_kept():
+def test_kept_state_is_detected():
     assert grown(Stream("drawn", make_pool=NeverForgets), 200, 600) > 1.1
 
 

@@ -75,7 +75,7 @@ CHAIN = [
 
 @pytest.mark.parametrize("setup", [SETUPS["dardis-throughput"], LateSetUp(aged_after_s=600)], ids=["drawn", "late"])
 @pytest.mark.parametrize(("hosts", "pace"), CHAIN)
-def test_patience_grows_until_it_is_enough_for_the_longest_way(hosts, pace, setup):
+def test_timeout_grows_to_the_longest_round_trip(hosts, pace, setup):
     """Jobs that need all hosts of a chain in which each message takes up to 60 s."""
     platform = Platform("chain", (NodeGroup("n", hosts, {"cores": 4}),))
     jobs = tuple(job(number, 10 * number, hosts) for number in (1, 2, 3))
@@ -84,7 +84,7 @@ def test_patience_grows_until_it_is_enough_for_the_longest_way(hosts, pace, setu
     assert (outcome.violations, outcome.done) == ((), 3)
 
 
-def test_a_network_that_is_too_slow_for_any_patience_is_refused():
+def test_network_slower_than_the_longest_timeout_is_refused():
     pace = ClaimTimeouts(patience=20, resend=3, lead=60)
     one = one_dies(job(1, 100, 1), host=4, at=104, heard=400)
     replace(one, pace=pace, faults=Faults(60))
@@ -96,7 +96,7 @@ def never_again(number: int, now: int) -> list[Effect]:
     raise AssertionError(f"job {number} asks anew at {now}")
 
 
-def test_failures_that_more_patience_would_not_have_helped_make_nobody_wait_longer():
+def test_failures_other_than_timeouts_do_not_extend_timeouts():
     agreement = TwoPhaseClaims(ClaimTimeouts(10, 4, 30), 1, never_again, levels=20, questions=2)
     for _ in range(50):
         agreement.note_failure(5, slow=False)
@@ -107,7 +107,7 @@ QUICK = (3, 10, 11, 66)
 """Seeds that are soon over."""
 
 
-def found() -> str:
+def find_violations() -> str:
     """What is wrong with the quick seeds."""
     return "\n".join(text for seed in QUICK for text in run_seed(seed, tree=True).violations)
 
@@ -143,21 +143,21 @@ GO_ON, JOINED = RelayingHost._on_reminder, relay.join_answers
     ],
     ids=["silent hosts", "never forgets", "the first host is always the root", "the dead", "an answer twice"],
 )
-def test_a_broken_tree_is_found_out(where, name, broken, what, monkeypatch):
+def test_faulty_tree_is_detected(where, name, broken, what, monkeypatch):
     monkeypatch.setattr("faults.seeds.MOST_EVENTS", 8_000)
-    assert found() == ""
+    assert find_violations() == ""
     monkeypatch.setattr(where, name, broken)
-    violations = found()
+    violations = find_violations()
     assert what in violations
     assert "holds more than its" not in violations
 
 
-def test_a_host_that_waits_for_ever_for_its_part_is_found_out(monkeypatch):
+def test_host_that_waits_forever_for_its_subtree_is_detected(monkeypatch):
     monkeypatch.setattr(RelayingHost, "_on_reminder", waits_for_ever)
     assert not FaultSimulation(one_dies(job(1, 100, 4), host=4, at=104, heard=400)).run(lambda: False, 10_000)
 
 
-def test_where_jobs_bind_late_sums_and_candidates_are_asked_for_too():
+def test_late_binding_requests_sums_and_candidates_through_the_tree():
     seen: set[str] = set()
 
     def note(_: int, text: str) -> None:

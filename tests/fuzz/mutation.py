@@ -160,7 +160,7 @@ def lines_about(data: bytes, draw: Random) -> bytes:
     return b"\n".join(lines)
 
 
-def whole(data: bytes, draw: Random) -> bytes:
+def replace_file(data: bytes, draw: Random) -> bytes:
     """The file in another shape: empty, its first line, other ends of lines, another coding, twice."""
     shapes: tuple[Callable[[], bytes], ...] = (
         lambda: b"",
@@ -182,7 +182,7 @@ def whole(data: bytes, draw: Random) -> bytes:
 
 CHANGES: tuple[Change, ...] = (
     flip, insert, delete, repeat, cut, number, number, number, cell, cell, empty_cell, value, value, key, swap_cells,
-    column, lines_about, lines_about, whole,
+    column, lines_about, lines_about, replace_file,
 )  # fmt: skip
 PACKED: tuple[Callable[[bytes], bytes], ...] = (
     lambda packed: packed,

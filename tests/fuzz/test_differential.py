@@ -115,12 +115,12 @@ class ShortHold(NodePool):
         (ChanceOfTheHost, "hosts", 550),
     ],
 )
-def test_a_node_manager_that_is_wrong_is_found_out(monkeypatch, pool, rule, first):
+def test_faulty_node_manager_changes_the_schedule(monkeypatch, pool, rule, first):
     monkeypatch.setattr("dardis.node_manager.NodePool", pool)
     assert any(text.startswith(rule) for seed in range(first, MANY.stop) for text in judge(seed).violations)
 
 
-def test_a_failing_seed_says_how_to_see_it_again(monkeypatch):
+def test_failing_seed_prints_how_to_reproduce_it(monkeypatch):
     monkeypatch.setattr("dardis.node_manager.NodePool", NoFitTest)
     outcomes = [judge(seed) for seed in FEW[:4]]
     with pytest.raises(

@@ -96,16 +96,16 @@ def switched(*downs: Down, **fields: object) -> Callable[[Case], None]:
     return change
 
 
-def promised(**fields: object) -> Callable[[Case], None]:
+def with_promise_fields(**fields: object) -> Callable[[Case], None]:
     def change(case: Case) -> None:
         case.promises = replace(case.promises, **fields)
 
     return change
 
 
-def wished(value: int, at: int, hard: str = "span") -> Callable[[Case], None]:
+def with_desired_profile(value: int, at: int, hard: str = "span") -> Callable[[Case], None]:
     def change(case: Case) -> None:
-        promised(hard=hard)(case)
+        with_promise_fields(hard=hard)(case)
         case.desired = DesiredProfile(PLATFORM, {}, {(2, 0): StepFunction.from_steps(8, [(at, value)])})
 
     return change
@@ -125,7 +125,7 @@ def again(number: int) -> Callable[[Case], None]:
     return lambda case: case.rows.append(replace(case.row(number), number=number))
 
 
-def stranger(case: Case) -> None:
+def with_unknown_job(case: Case) -> None:
     case.rows.append(replace(case.row(3), number=99))
 
 
@@ -135,19 +135,19 @@ def narrower(units: int, **promises: object) -> Callable[[Case], None]:
     def change(case: Case) -> None:
         case.jobs = [asking(job, units=units) if job.number == 3 else job for job in case.jobs]
         changed(3, units=units)(case)
-        promised(**promises)(case)
+        with_promise_fields(**promises)(case)
 
     return change
 
 
-def alone(step: int = 1, **fields: object) -> Callable[[Case], None]:
+def place_alone(step: int = 1, **fields: object) -> Callable[[Case], None]:
     """Job 5 on a machine that is empty, always open and up, after a second window."""
 
     def change(case: Case) -> None:
         changed(5, **fields)(case)
         case.platform = replace(PLATFORM, maintenance=())
         case.desired, case.switching, case.downs = None, None, []
-        promised(grain=None, step=step)(case)
+        with_promise_fields(grain=None, step=step)(case)
 
     return change
 
@@ -157,7 +157,7 @@ def past_its_window(attempts: int, hard: str | None = None, *, searches: bool = 
 
     def change(case: Case) -> None:
         changed(5, start=201, finish=205, attempts=attempts)(case)
-        promised(hard=hard, searches=searches)(case)
+        with_promise_fields(hard=hard, searches=searches)(case)
 
     return change
 
@@ -167,7 +167,7 @@ def past_its_window(attempts: int, hard: str | None = None, *, searches: bool = 
     [
         ("lost", without(4)),
         ("doubled", again(2)),
-        ("unknown", stranger),
+        ("unknown", with_unknown_job),
         ("altered", changed(2, units=2, where=[(2, 2)])),
         ("altered", changed(2, walltime=11)),
         ("altered", changed(1, request={"cores": 3, "gpu": 1})),
@@ -194,20 +194,20 @@ def past_its_window(attempts: int, hard: str | None = None, *, searches: bool = 
         ("nodes", changed(2, where=[(2, 1), (2, 2)])),
         ("nodes", changed(5, where=[(0, 1), (6, 1)])),
         ("group", changed(5, where=[(0, 1), (4, 1)])),
-        ("distinct", promised(distinct=True)),
+        ("distinct", with_promise_fields(distinct=True)),
         ("maintenance", changed(5, start=61, finish=65, where=[(2, 1), (3, 1)])),
         ("attempts", changed(1, attempts=2)),
         ("attempts", changed(5, attempts=6)),
         ("attempts", changed(2, attempts=0)),
-        ("attempts", promised(searches=False)),
+        ("attempts", with_promise_fields(searches=False)),
         ("late", past_its_window(attempts=1)),
-        ("late", alone(start=999_990, finish=999_994)),
-        ("late", alone(start=91, finish=95)),
-        ("late", alone(start=95, finish=99, step=5)),
+        ("late", place_alone(start=999_990, finish=999_994)),
+        ("late", place_alone(start=91, finish=95)),
+        ("late", place_alone(start=95, finish=99, step=5)),
         ("capacity", changed(4, start=14, finish=17, where=[(2, 2)])),
         ("capacity", changed(5, start=6, finish=10)),
-        ("hard", wished(5, 14)),
-        ("hard", wished(2, 75)),
+        ("hard", with_desired_profile(5, 14)),
+        ("hard", with_desired_profile(2, 75)),
         ("hard", split_as(Split.PROPORTIONAL)),
         ("hard", changed(5, where=[(2, 2)])),
         ("down", changed(5, start=48, finish=52, where=[(1, 1), (2, 1)])),
@@ -232,7 +232,7 @@ def past_its_window(attempts: int, hard: str | None = None, *, searches: bool = 
         ("spares", switched(Down(1, 15, 30), spares={0: StepFunction.from_steps(0, [(19, 2)])})),
     ],
 )
-def test_what_is_broken_is_found(rule, breaks):
+def test_broken_schedules_are_reported(rule, breaks):
     case = by_hand()
     breaks(case)
     assert rule in case.rules()
@@ -242,33 +242,33 @@ def test_what_is_broken_is_found(rule, breaks):
     "harmless",
     [
         lambda _: None,
-        promised(hard=None),
-        promised(hard="instant"),
-        wished(2, 75, hard="instant"),  # job 5 may run till 76, beyond the step, though it ends at 40
+        with_promise_fields(hard=None),
+        with_promise_fields(hard="instant"),
+        with_desired_profile(2, 75, hard="instant"),  # job 5 may run till 76, beyond the step, though it ends at 40
         split_as(Split.WHOLE_NODES),
         split_as(Split.OPEN_NODES),
         narrower(2),
-        promised(grain=None),
+        with_promise_fields(grain=None),
         changed(5, start=90, finish=94, where=[(0, 1), (2, 1)]),
         changed(4, start=21, finish=24),
         past_its_window(attempts=2),
         past_its_window(attempts=1, hard="span"),
         past_its_window(attempts=1, searches=False),
-        alone(start=90, finish=94),
-        alone(start=94, finish=98, step=5),
+        place_alone(start=90, finish=94),
+        place_alone(start=94, finish=98, step=5),
         switched(),
         switched(Down(1, 16, 30), Down(1, 50, 60), most_cycles_per_day=2.9),
         switched(Down(1, 16, 30), spares={}, floors={0: StepFunction.from_steps(1, [(30, 2)])}),
         switched(Down(1, 16, None), spares={}, floors={0: StepFunction.from_steps(1, [(80, 2)])}),
     ],
 )
-def test_what_is_sound_passes(harmless):
+def test_legal_schedules_pass_the_plain_audit(harmless):
     case = by_hand()
     harmless(case)
     assert case.rules() == set()
 
 
-def test_it_shares_no_code_with_what_it_judges():
+def test_plain_audit_shares_no_code_with_the_package():
     """Of ours it loads itself and the data classes: nothing of `dardis.metrics`, whose audit judges the same runs."""
     folder = Path(__file__).resolve().parents[1]
     command = [sys.executable, "-c", "import sys, kit.plain_audit; print(*sys.modules)"]

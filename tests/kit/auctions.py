@@ -14,7 +14,7 @@ from kit.cp_brute_force import empty_floor, seconds_of
 from dardis.dispatch.auction.bids import Bid, BidClass, FreeLevels
 from dardis.dispatch.auction.clearing import Alpha, Aucsched, BidClasses, Terms, auction_of
 from dardis.dispatch.auction.programme import Auction
-from dardis.dispatch.cp.decision_problem import BlockedCapacity, DecisionProblem, RunningJob, WaitingJob
+from dardis.dispatch.cp.decision_problem import BlockedCapacity, DecisionProblem, RunningJobPart, WaitingJob
 from dardis.dispatch.job_shapes import ShapeChecker
 from dardis.model.job import Job, Part, Request
 from dardis.model.platform import NodeGroup, Platform
@@ -99,7 +99,7 @@ def problem_of(seed: int, most_jobs: int, most_nodes: int, *, as_in_the_paper: b
         if upto(2) == 0 and max(taken):
             end = now + 1 + upto(5)
             job = Job(100 + node, 0, 0, None, 99, 1, taken, 3)
-            running.append(RunningJob(job, end, end, np.array([node]), np.array([1])))
+            running.append(RunningJobPart(job, end, end, np.array([node]), np.array([1])))
         if not as_in_the_paper and upto(4) == 0:
             start = now - 2 + upto(6)
             blocked.append(BlockedCapacity(node, start, start + 1 + upto(5), (upto(cores), *map(upto, others))))

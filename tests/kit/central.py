@@ -48,7 +48,7 @@ def setup_of(name: str, *settings: str) -> CentralSetUp:
 
 
 @contextmanager
-def little_room(slots: int) -> Iterator[None]:
+def use_small_buffers(slots: int) -> Iterator[None]:
     """Makes all tables of a dispatcher so small at first that its passes stop for want of room, of each sort."""
     make_rows, make_room = profiles.make_rows, placer.make_pass_buffers
     with pytest.MonkeyPatch.context() as patch:
@@ -108,7 +108,7 @@ class Case:
     def run_twice(self, slots: int) -> Run:
         """A run, the same as one with little room at first: chance is an argument."""
         run = self.run()
-        with little_room(slots):
+        with use_small_buffers(slots):
             again = self.run()
         assert (again.schedule.digest(), again.reasons) == (run.schedule.digest(), run.reasons)
         return run

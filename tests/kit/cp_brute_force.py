@@ -13,7 +13,7 @@ from itertools import permutations, product
 import numpy as np
 from hypothesis import strategies as st
 
-from dardis.dispatch.cp.decision_problem import BlockedCapacity, Decision, DecisionProblem, RunningJob, WaitingJob
+from dardis.dispatch.cp.decision_problem import BlockedCapacity, Decision, DecisionProblem, RunningJobPart, WaitingJob
 from dardis.dispatch.job_shapes import ShapeChecker
 from dardis.model.job import Job, Part, Request
 from dardis.model.platform import NodeGroup, Platform
@@ -76,7 +76,7 @@ Way = tuple[int, tuple[tuple[Job | Part, Where], ...]]
 """For how long, and where each part of a job is, or all of it."""
 
 
-def ways_of(problem: DecisionProblem, waiting: WaitingJob) -> Iterator[Way]:
+def placements_of(problem: DecisionProblem, waiting: WaitingJob) -> Iterator[Way]:
     """Every way to run a job: as each of its requests, with its parts wherever each may be."""
     for _, request in waiting.requests:
         places = [
@@ -146,7 +146,7 @@ class Search:
 
     def run(self, already: float = 0.0) -> float:
         free = empty_floor(self.problem, seconds_of(self.problem))
-        ways = [list(ways_of(self.problem, waiting)) for waiting in self.problem.waiting]
+        ways = [list(placements_of(self.problem, waiting)) for waiting in self.problem.waiting]
         for order in permutations(range(len(self.problem.waiting))):
             self._go_on(free, order, ways, already)
         return self.best
@@ -285,7 +285,7 @@ def problems(draw, *, most_jobs: int = 4, most_nodes: int = 3) -> DecisionProble
             free[node, 0] -= 1
             end = now + draw(st.integers(1, 6))
             job = Job(100 + number, 0, 0, None, 99, 1, request, 3)
-            running.append(RunningJob(job, end, end, np.array([node]), np.array([1])))
+            running.append(RunningJobPart(job, end, end, np.array([node]), np.array([1])))
     waiting: list[WaitingJob] = []
     for number in range(draw(st.integers(0, most_jobs).map(lambda count: most_jobs - count))):
         request = (draw(st.integers(1, 3)), *(draw(st.integers(0, 1)) for _ in kinds[1:]))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dardis.dispatch.cp.decision_problem import BlockedCapacity, DecisionProblem, RunningJob, WaitingJob
+from dardis.dispatch.cp.decision_problem import BlockedCapacity, DecisionProblem, RunningJobPart, WaitingJob
 from dardis.model.job import Job
 from dardis.model.platform import NodeGroup, Platform
 
@@ -30,10 +30,10 @@ def waiting(
 
 def running(
     number: int, end: int, node: int, request: tuple[int, ...], positions: tuple[int, ...] | None
-) -> RunningJob:
+) -> RunningJobPart:
     """One unit; positions of each kind within the machine, -1 for none."""
     where = None if positions is None else np.array(positions)[:, None]
-    return RunningJob(job(number, request), NOW + end, NOW + end, np.array([node]), np.array([1]), where)
+    return RunningJobPart(job(number, request), NOW + end, NOW + end, np.array([node]), np.array([1]), where)
 
 
 def random_problem(seed: int, most_jobs: int = 4) -> DecisionProblem:

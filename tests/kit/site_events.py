@@ -83,7 +83,7 @@ def failures(draw, platform: Platform) -> list[SiteEvent]:
     return found
 
 
-def in_its_groups(job: ActualJob, bits: int) -> ActualJob:
+def on_groups(job: ActualJob, bits: int) -> ActualJob:
     """The same on these groups, with all its parts."""
     requests = tuple(
         replace(request, parts=tuple(replace(part, groups=bits) for part in request.parts))
@@ -101,7 +101,7 @@ def stories(draw, *, shaped: bool = False) -> Case:
     if shaped:
         inside = {queue.name: queue.groups for queue in make_layout(site).machine.queues if queue.name != "all"}
         listed = [
-            in_its_groups(job, sum(1 << group for group in inside[job.queue])) if job.queue in inside else job
+            on_groups(job, sum(1 << group for group in inside[job.queue])) if job.queue in inside else job
             for job in draw(with_shapes(site, listed))
         ]
     events = draw(stops([queue.name for queue in site.queues]))

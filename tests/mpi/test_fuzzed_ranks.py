@@ -34,12 +34,12 @@ def check(seeds, folder):
 
 
 @pytest.mark.mpi
-def test_over_ranks_it_is_the_schedule_of_one_process(mpi_tmp_path):
+def test_random_instances_have_the_schedule_of_one_process(mpi_tmp_path):
     check(FEW, mpi_tmp_path)
 
 
 @pytest.mark.mpi
 @pytest.mark.slow
 @pytest.mark.parametrize("first", MANY[::BLOCK])
-def test_over_ranks_it_is_the_schedule_of_one_process_in_many_seeds(mpi_tmp_path, first):
+def test_random_instances_have_the_schedule_of_one_process_in_many_seeds(mpi_tmp_path, first):
     check(range(first, first + BLOCK), mpi_tmp_path)

@@ -14,7 +14,7 @@ from dardis.metrics.jobs_csv import read_jobs
 from dardis.metrics.system import read_downtime
 from dardis.model.platform import NodeGroup, Platform
 from dardis.node_manager import RelayingHost
-from dardis.runs.run import RunOutcome, run, run_over_ranks
+from dardis.runs.run import FinishedRun, run, run_over_ranks
 from dardis.task_manager import SETUPS as NAMED
 from dardis.task_manager import PlannedManager, Reach
 from dardis.task_manager.layout import layout_of
@@ -109,7 +109,7 @@ def test_digest_is_that_of_one_process(inputs, dispatcher, settings, more):
     if COMM.rank > 0:
         assert outcome == 0
         return
-    assert isinstance(outcome, RunOutcome)
+    assert isinstance(outcome, FinishedRun)
     alone = run(request.model_copy(update={"out": inputs / "alone", "arity": 0}))
     assert outcome.metrics["schedule_digest"] == alone.metrics["schedule_digest"]
     assert outcome.metrics["ranks"] == COMM.size
@@ -140,7 +140,7 @@ class Notebook:
 
 
 @pytest.mark.mpi
-def test_what_nobody_answers_arrives_before_what_is_asked_later_whichever_way_that_goes():
+def test_one_way_messages_arrive_before_later_requests():
     """Through the tree or straight to a host: in the order, and with the times, in which it was sent."""
     machine = RelayingHost(Notebook(COMM.rank))
     if COMM.rank > 0:

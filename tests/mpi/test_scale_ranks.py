@@ -144,7 +144,7 @@ def test_the_network_is_measured():
 
 @pytest.mark.mpi
 @pytest.mark.parametrize("arity", [1, 2, 8])
-def test_everybody_is_reached_once(arity):
+def test_every_rank_is_reached_once(arity):
     tree = BareTree(COMM, arity)
     assert len(tree.children) <= arity
     assert tree.pass_s(500, 100) > 0

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from kit.actual import actual
-from kit.central import dispatch, little_room, setup_of
+from kit.central import dispatch, setup_of, use_small_buffers
 from kit.effort import examples
 from kit.machine import desired_profiles, jobs, platforms, with_queues, with_shapes
 
@@ -38,7 +38,7 @@ def short_searches(setup, seconds):
 
 
 @st.composite
-def asking(draw, *, shaped=False):
+def solver_cases(draw, *, shaped=False):
     """A set-up, a machine, jobs, and what is wished of its nodes; `shaped`: jobs with parts, and nothing wished."""
     setup = draw(st.sampled_from(SETUPS))
     platform = draw(platforms())
@@ -68,7 +68,7 @@ def asking(draw, *, shaped=False):
 
 
 @examples(0.5)
-@given(asking())
+@given(solver_cases())
 def test_all_run_or_are_rejected_and_again_the_same(case):
     setup, platform, listed, desired = case
     truth = {job.number: job.duration for job in listed}
@@ -80,20 +80,20 @@ def test_all_run_or_are_rejected_and_again_the_same(case):
 
 
 @examples(0.5)
-@given(asking(shaped=True), st.integers(1, 3))
+@given(solver_cases(shaped=True), st.integers(1, 3))
 def test_jobs_of_parts_or_with_alternatives_run_unless_nothing_ever_holds_them(case, slots):
     """And again the same, where tables have hardly room at first."""
     setup, platform, listed, _ = case
     run = dispatch(platform, listed, setup)
     rules = setup_of("rules-fcfs", f"units_per_node={setup.units_per_node.value}")
     assert run.reasons == dispatch(platform, listed, rules).reasons
-    with little_room(slots):
+    with use_small_buffers(slots):
         assert dispatch(platform, listed, setup).schedule.digest() == run.schedule.digest()
 
 
 @examples(0.5)
-@given(asking() | asking(shaped=True))
-def test_nobody_waits_for_ever_though_the_solver_finds_nothing(case):
+@given(solver_cases() | solver_cases(shaped=True))
+def test_all_jobs_start_although_the_solver_finds_nothing(case):
     setup, platform, listed, desired = case
     hasty = replace(setup, shortcuts=OnOff.OFF, conflicts=1, expected=Expecting.WALLTIME, **short_searches(setup, 1e-9))
     dispatch(platform, listed, hasty, desired=desired)
@@ -101,7 +101,7 @@ def test_nobody_waits_for_ever_though_the_solver_finds_nothing(case):
 
 @pytest.mark.parametrize("name", ["pcp14", "pcp19", "hcp19", "pcp20", "cp-eurora"])
 @pytest.mark.parametrize("wish", [False, True])
-def test_nobody_is_started_who_would_run_into_what_is_closed_or_not_wished(name, wish):
+def test_no_job_starts_that_would_overlap_maintenance_or_exceed_the_profile(name, wish):
     """Of two who fit side by side one is over by then; the other waits until it is over, or its wish is."""
     closed = () if wish else (Maintenance((0,), 50, 70),)
     platform = Platform("one", (NodeGroup("n", 1, {"cores": 4}),), maintenance=closed)
@@ -114,14 +114,14 @@ def test_nobody_is_started_who_would_run_into_what_is_closed_or_not_wished(name,
     assert dispatch(platform, listed, setup, desired=desired).schedule.start.tolist() == [0, 70]
 
 
-def test_who_comes_while_a_decision_takes_its_time_is_decided_on_when_it_is_over():
+def test_job_submitted_during_a_decision_is_decided_after_it():
     platform = Platform("two", (NodeGroup("n", 2, {"cores": 2}),))
     listed = [actual(number, submit, submit, None, 100, 1, (2,), 1, runtime=100) for number, submit in ((1, 0), (2, 1))]
     setup = Hcp19SetUp(shortcuts=OnOff.OFF, decision_cost=DecisionCost.DETERMINISTIC)
     assert dispatch(platform, listed, setup).schedule.start.tolist() == [1, 2]
 
 
-def test_who_is_to_start_later_by_the_model_waits_though_a_core_is_free():
+def test_job_with_a_later_planned_start_waits_although_a_core_is_free():
     """The second is late from 1 on, the third from 100 on: to let it start now would keep the second waiting."""
     platform = Platform("one", (NodeGroup("n", 1, {"cores": 2}),))
     listed = [

@@ -33,7 +33,7 @@ def set_ups(draw) -> SetUp:
     )
 
 
-def both(platform, queue, setup, managers=1, cuts=()) -> tuple[Run, Run]:
+def local_and_message_runs(platform, queue, setup, managers=1, cuts=()) -> tuple[Run, Run]:
     called = simulate(platform, queue, setup, managers=managers, local=True)
     assert audit(called.schedule, platform, expected=[job.number for job in queue]) == []
     return called, simulate(platform, queue, setup, managers=managers, cuts=cuts)
@@ -51,14 +51,14 @@ def assert_alike(called: Run, told: Run) -> None:
 
 @given(st.data(), st.integers(1, 3))
 @examples(4)
-def test_it_is_what_messages_bring(data, managers):
+def test_local_calls_give_the_results_of_messages(data, managers):
     """Whole rounds by a call, and, of the other set-ups, messages that nobody encodes."""
     platform = data.draw(platforms(most_nodes=data.draw(st.sampled_from((3, 6, 30)))))
     queue = data.draw(jobs(platform, most=24))
     setup = data.draw(set_ups() | st.sampled_from([*SETUPS.values()]))
     cuts = data.draw(st.sets(st.integers(1, max(platform.node_count - 1, 1)), max_size=2))
     cuts = sorted(cut for cut in cuts if cut < platform.node_count)
-    runs = both(platform, queue, setup, managers, cuts)
+    runs = local_and_message_runs(platform, queue, setup, managers, cuts)
     event("moved" if any(len(starts) > 1 for starts in runs[0].starts.values()) else "stayed")
     event(f"{setup.selection}, {len(cuts) + 1} hosts")
     assert_alike(*runs)
@@ -66,12 +66,12 @@ def test_it_is_what_messages_bring(data, managers):
 
 @given(busy_hours(), set_ups())
 @examples(1)
-def test_it_is_so_in_busy_hours(case, setup):
+def test_local_calls_give_the_results_of_messages_in_busy_hours(case, setup):
     platform, queue, _ = case
-    assert_alike(*both(platform, queue, setup))
+    assert_alike(*local_and_message_runs(platform, queue, setup))
 
 
-def test_room_grows_with_what_it_is_for():
+def test_buffers_grow_with_the_number_of_moved_jobs():
     """Many move in one call and leave steps behind: profiles outgrow the scratch, the offers do not."""
     platform = Platform("two", (NodeGroup("n", 2, {"cores": 400}),))  # who holds a core of each could hold two of one
     state = NodePool(platform, 0, 2).state

@@ -76,7 +76,7 @@ def test_the_greedy_auction_is_never_better_and_always_fits(case):
 
 @examples(0.5)
 @given(CASES)
-def test_units_are_handed_out_in_whole_numbers_exactly_where_bids_fit(case):
+def test_units_are_assigned_in_integers_if_and_only_if_bids_fit(case):
     auction = case.auction
     fitting = set(sets_that_fit(auction))
     for places in all_sets(auction):
@@ -111,7 +111,7 @@ def test_preferences_never_outweigh_priorities_under_alpha_exact(case):
 
 
 @given(CASES)
-def test_an_answer_starts_whom_the_best_set_of_bids_starts(case):
+def test_started_jobs_are_those_of_the_best_set_of_bids(case):
     answer = Aucsched(case.terms).decide(case.problem, 1)
     see_that_starts_fit(case.problem, answer)
     assert set(answer.starts) <= {*case.window}
@@ -141,7 +141,7 @@ def is_a_block(nodes):
 
 
 @given(WIDE)
-def test_each_bid_is_of_its_class_and_has_room_for_its_units(case):
+def test_each_bid_matches_its_class_and_holds_its_units(case):
     for bid in case.auction.bids:
         if (bid.job, bid.request) not in case.most:
             continue
@@ -236,7 +236,7 @@ def runs(draw):
 
 @examples(0.5)
 @given(runs())
-def test_nobody_is_lost_and_starts_are_at_whole_steps(case):
+def test_all_jobs_end_and_starts_are_multiples_of_the_step(case):
     setup, platform, listed = case
     run = dispatch(platform, listed, setup)
     first = min((job.submit for job in listed), default=0)
@@ -267,7 +267,7 @@ def test_preferences_are_those_of_equation_12(case):
 
 
 @pytest.mark.parametrize("step", [1, 2, 5])
-def test_who_is_behind_the_window_bids_in_the_next_auction_though_nothing_happens(step):
+def test_job_outside_the_window_bids_in_the_next_auction_without_events(step):
     platform = Platform("four", (NodeGroup("n", 4, {"cores": 2}),))
     listed = [actual(number, 0, 0, None, 100, 1, (2,), 1, runtime=100) for number in range(1, 5)]
     setup = replace(AUCTION_SETUPS["aucsched"], window=1, step=step)

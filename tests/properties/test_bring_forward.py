@@ -25,7 +25,7 @@ def row(rows, node):
 
 @given(st.lists(reservations, min_size=1, max_size=12), st.data())
 @examples(1)
-def test_it_leaves_what_giving_back_and_taking_leaves(others, data):
+def test_earlier_start_leaves_the_same_state_as_release_and_new_reservation(others, data):
     """Over times that overlap, touch, or lie apart."""
     (first, length), nodes, units, request = others[0]
     start = first + NOW + 1

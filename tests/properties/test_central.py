@@ -66,7 +66,7 @@ def cases(draw, *, following: bool = False, wishes: bool = True, most: int = 10,
 
 @given(cases(following=True), st.integers(1, 3))
 @examples(3)
-def test_every_schedule_is_legal_and_the_same_again_with_room_for_little_at_the_beginning(case, slots):
+def test_schedules_are_legal_and_repeatable_with_small_initial_buffers(case, slots):
     """The audit is in `dispatch`; chance is an argument; only a job that can never run is rejected.
 
     Passes that stop for want of room, of each sort, go on as if there had been enough.
@@ -76,7 +76,7 @@ def test_every_schedule_is_legal_and_the_same_again_with_room_for_little_at_the_
 
 @given(cases(event_order=EventOrder.BATCHED))
 @examples(2)
-def test_it_is_the_slow_dispatcher(case):
+def test_schedule_equals_the_slow_reference(case):
     """Every start and every node: what a pass skips, or knows from an earlier one, changes nothing."""
     schedule = case.run(seed=3).schedule
     slow = SlowDispatcher(case.platform, case.jobs, case.setup, case.desired, 3)
@@ -86,7 +86,7 @@ def test_it_is_the_slow_dispatcher(case):
 
 @given(cases(rule=st.sampled_from(sorted(TIMED_ORDERS)), ordering=Ordering.STRICT, backfill=OnOff.OFF, wishes=False))
 @examples(1)
-def test_whoever_starts_goes_before_all_who_wait(case):
+def test_started_job_precedes_all_waiting_jobs_in_the_order(case):
     """With a strict queue: by a number that is worked out of job and time alone."""
     setup, platform = case.setup, replace(case.platform, queues=())
     waiting = {job.number: job.asked for job in case.jobs}
@@ -119,7 +119,7 @@ def expected_cases(draw, **fixed) -> tuple[Case, dict[int, int]]:
 
 @given(expected_cases(following=True))
 @examples(2)
-def test_whatever_is_expected_every_schedule_is_legal_and_the_same_again(drawn):
+def test_schedules_are_legal_and_repeatable_with_any_expected_runtimes(drawn):
     """Jobs die at their walltimes alone, and nobody is put where somebody outruns what was expected of him."""
     case, expected = drawn
     first = case.run(predictor=Foreseen(expected))
@@ -130,7 +130,7 @@ def test_whatever_is_expected_every_schedule_is_legal_and_the_same_again(drawn):
 
 @given(expected_cases(event_order=EventOrder.BATCHED))
 @examples(2)
-def test_with_expected_durations_it_is_the_slow_dispatcher(drawn):
+def test_schedule_equals_the_slow_reference_with_expected_runtimes(drawn):
     case, expected = drawn
     schedule = case.run(seed=3, predictor=Foreseen(expected)).schedule
     slow = SlowDispatcher(case.platform, case.jobs, case.setup, case.desired, 3, expected)

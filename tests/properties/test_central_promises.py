@@ -103,7 +103,7 @@ def test_a_window_is_all_between_a_strict_queue_and_easy(case, more):
 
 @given(backfillers("conservative"))
 @examples(1)
-def test_conservative_delays_nobody(case):
+def test_conservative_never_delays_a_reservation(case):
     """Every job that waits has a promise from the first decision on; none moves later, and each starts by it."""
     promises = Promises()
     run = dispatch(case.platform, case.jobs, case.setup, desired=case.desired, watch=promises.watch_all)
@@ -154,7 +154,7 @@ def test_a_strict_order_never_overtakes(case):
 CHOICES = {"profile": ProfileRule, "node_choice": NodeChoice, "units_per_node": UnitsPerNode, "event_order": EventOrder}
 
 
-def drawn(data: st.DataObject, **more: Sequence[object]) -> dict[str, object]:
+def draw_settings(data: st.DataObject, **more: Sequence[object]) -> dict[str, object]:
     """A value for each setting."""
     return {key: data.draw(st.sampled_from(values)) for key, values in {**CHOICES, **more}.items()}
 
@@ -162,10 +162,10 @@ def drawn(data: st.DataObject, **more: Sequence[object]) -> dict[str, object]:
 @pytest.mark.parametrize("name", CENTRAL_SETUPS)
 @given(busy_hours(), st.data())
 @examples(1)
-def test_central_dispatchers_overbook_nothing_and_forget_nobody(name, hours, data):
+def test_central_dispatchers_overbook_nothing_and_end_all_jobs(name, hours, data):
     """The audit, and that all have ended or been rejected, is in `dispatch`."""
     platform, jobs, desired = hours
-    setup = replace(CENTRAL_SETUPS[name], **drawn(data, profile_check=ProfileCheck)).checked()
+    setup = replace(CENTRAL_SETUPS[name], **draw_settings(data, profile_check=ProfileCheck)).checked()
     run = dispatch(platform, jobs, setup, desired=desired)
     if setup.profile is ProfileRule.HARD and setup.profile_check is ProfileCheck.SPAN:
         assert never_above(run.schedule, platform, desired)
@@ -173,10 +173,10 @@ def test_central_dispatchers_overbook_nothing_and_forget_nobody(name, hours, dat
 
 @given(busy_hours(), st.data())
 @examples(0.5)
-def test_late_binding_overbooks_nothing_and_forgets_nobody(hours, data):
+def test_late_binding_overbooks_nothing_and_ends_all_jobs(hours, data):
     """As above; on two hosts where there are two nodes."""
     platform, jobs, desired = hours
-    setup = LateSetUp(**drawn(data, aged_after_s=(1, 100, 3000)))
+    setup = LateSetUp(**draw_settings(data, aged_after_s=(1, 100, 3000)))
     run = run_late(platform, jobs, setup, desired=desired, cuts=[1][: platform.node_count - 1], managers=2)
     if setup.profile is ProfileRule.HARD:
         assert never_above(run.schedule, platform, desired)

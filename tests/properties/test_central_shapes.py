@@ -36,7 +36,7 @@ def by_part(run: Run, place: int) -> list[dict[int, int]]:
 
 @given(shaped_cases(event_order=EventOrder.BATCHED))
 @examples(2)
-def test_it_is_the_slow_dispatcher(case):
+def test_schedule_of_shaped_jobs_equals_the_slow_reference(case):
     """Every start, every node of every part, and which alternative."""
     run = case.run(seed=3)
     schedule = run.schedule
@@ -53,7 +53,7 @@ def test_it_is_the_slow_dispatcher(case):
 
 @given(shaped_cases(following=True), st.integers(1, 3))
 @examples(2)
-def test_every_schedule_is_legal_and_room_at_the_beginning_decides_nothing(case, slots):
+def test_schedules_are_legal_with_any_initial_buffer_size(case, slots):
     """The audit is in `dispatch`; passes that stop for want of room go on as if there had been enough."""
     case.run_twice(slots)
 
@@ -67,7 +67,7 @@ def replan_cases(draw) -> Case:
 
 @given(replan_cases(), st.integers(1, 3))
 @examples(2)
-def test_under_replan_every_schedule_is_legal_and_room_decides_nothing(case, slots):
+def test_replan_schedules_are_legal_with_any_initial_buffer_size(case, slots):
     """Whoever is rejected would be by the others, too: nobody waits for ever."""
     expected = case.run_twice(slots)
     distinct = f"units_per_node={case.setup.units_per_node.value}"

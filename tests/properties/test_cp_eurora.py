@@ -26,7 +26,7 @@ def see_that_all_start_in_hours(problem: DecisionProblem, starts: dict[int, int]
 
 @examples(0.7)
 @given(CLOSED)
-def test_what_is_proven_is_what_trying_everything_finds(problem):
+def test_proven_optimum_equals_exhaustive_search(problem):
     answer = Eurora(EuroraLimits(shortcuts=False)).decide(problem, 1)
     best = least(problem, queue_cost(problem.platform))
     if problem.waiting:
@@ -39,7 +39,7 @@ def test_what_is_proven_is_what_trying_everything_finds(problem):
 
 @examples(0.7)
 @given(CLOSED, st.sampled_from([1, 4, 1500]), st.sampled_from([0, 20]))
-def test_an_answer_of_ours_is_improved_and_bounded_whatever_the_model_may_hold(problem, most_places, exchanges):
+def test_first_answer_is_improved_and_bounded_for_any_model_size(problem, most_places, exchanges):
     """Where only some are in the model, the others follow: nobody is lost, and the bound is one of all."""
     answer = Eurora(EuroraLimits(most_places=most_places, exchanges=exchanges, plan_jobs=3)).decide(problem, 1)
     best = least(problem, queue_cost(problem.platform))
@@ -82,7 +82,7 @@ def two_nodes(*jobs: tuple[str, int, int, int], stopped: tuple[tuple[int, int], 
     return DecisionProblem(platform, 10, (), waiting, keeps_hours=True)
 
 
-def test_a_queue_that_is_halved_after_failures_is_whole_again_after_a_success():
+def test_queue_halved_after_failures_is_complete_after_a_success():
     """A model that may hold nothing is too large; then one of half of the queue, the first who came, is asked."""
     jobs = [("calm", place, 4, 1) for place in range(4)]
     model = Eurora(EuroraLimits(most_places=2, shortcuts=False))

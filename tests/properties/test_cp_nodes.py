@@ -20,6 +20,7 @@ from kit.cp_brute_force import (
     late_cost,
     least,
     least_makespan,
+    placements_of,
     problems,
     put,
     put_so,
@@ -28,7 +29,6 @@ from kit.cp_brute_force import (
     see_that_starts_fit,
     slowdown_cost,
     tardiness_cost,
-    ways_of,
     with_queues,
     with_shapes,
 )
@@ -95,7 +95,7 @@ ANY_PROBLEM = problems(most_jobs=5) | problems(most_jobs=5).flatmap(with_queues)
 
 
 @given(ANY_PROBLEM, st.randoms(use_true_random=False))
-def test_the_first_answer_starts_all_who_fit_and_nobody_else(problem, chance):
+def test_first_answer_starts_exactly_the_jobs_that_fit(problem, chance):
     order = list(range(len(problem.waiting)))
     chance.shuffle(order)
     plan = ProblemMachine(problem, problem.waiting).start_or_postpone(order)
@@ -143,7 +143,7 @@ def see_to_best(answer: Decision, best: float, *, always_proven: bool) -> None:
 
 @examples(1)
 @given(problems() | SHAPED, st.booleans(), st.sampled_from(Aim))
-def test_pcp14_proves_what_trying_everything_finds(problem, shortcuts, aim):
+def test_pcp14_optimum_equals_exhaustive_search(problem, shortcuts, aim):
     answer = Pcp14(aim, composite=False, search_limits=NodeModelLimits(Effort(), shortcuts=shortcuts)).decide(
         problem, 1
     )
@@ -153,7 +153,7 @@ def test_pcp14_proves_what_trying_everything_finds(problem, shortcuts, aim):
 
 @examples(1)
 @given(problems() | SHAPED, st.booleans(), st.sampled_from([None, 0]))
-def test_pcp19_proves_what_trying_everything_finds(problem, shortcuts, version):
+def test_pcp19_optimum_equals_exhaustive_search(problem, shortcuts, version):
     """Of those who could start now, but in version 0."""
     free = empty_floor(problem, seconds_of(problem))
     means = NodeModelLimits(Effort(), shortcuts=shortcuts)
@@ -182,7 +182,7 @@ def test_the_fluid_bound_lies_below_the_best(problem, aim, known):
 
 @examples(0.5)
 @given(CLOSED, st.booleans())
-def test_the_eurora_scheduler_proves_what_trying_everything_finds(problem, shortcuts):
+def test_eurora_optimum_equals_exhaustive_search(problem, shortcuts):
     """T equation 4.7: all parts start together."""
     answer = Eurora(MeansOfEurora(shortcuts=shortcuts)).decide(problem, 1)
     best = Search(problem, queue_cost(problem.platform), lambda a, b: a + b).run()
@@ -196,7 +196,7 @@ def test_the_eurora_scheduler_proves_what_trying_everything_finds(problem, short
 
 @examples(0.5)
 @given(CLOSED, st.data(), st.booleans(), st.sampled_from(["pcp14", "eurora"]))
-def test_whom_the_nodes_that_are_left_never_hold_is_left_out_and_the_others_are_planned(problem, data, shortcuts, name):
+def test_job_that_remaining_nodes_never_hold_is_left_out_of_the_plan(problem, data, shortcuts, name):
     """A node has failed, and others may have less for ever; whoever of one part could still run is there."""
     node = data.draw(st.integers(0, problem.platform.node_count - 1))
     failed = BlockedCapacity(node, problem.now - 1, FOREVER, tuple(problem.platform.capacity[node].tolist()))
@@ -204,7 +204,9 @@ def test_whom_the_nodes_that_are_left_never_hold_is_left_out_and_the_others_are_
     problem = replace(problem, blocked=blocked, running=tuple(one for one in problem.running if node not in one.nodes))
     left = problem.platform.capacity[:, :, None].copy()
     left[node] = 0
-    could = {job for job, one in enumerate(problem.waiting) if any(fits_so(left, w, 0) for w in ways_of(problem, one))}
+    could = {
+        job for job, one in enumerate(problem.waiting) if any(fits_so(left, w, 0) for w in placements_of(problem, one))
+    }
     if name == "pcp14":
         problem = replace(problem, keeps_hours=False)
         cost = tardiness_cost
@@ -236,7 +238,7 @@ def test_the_same_again_and_never_worse_than_the_first(problem, model: DecisionM
 
 @examples(0.5)
 @given(problems(most_jobs=5), st.booleans())
-def test_what_the_solver_finds_fits_on_nodes_and_takes_a_whole_hint(problem, hinted):
+def test_solver_solution_fits_on_nodes_and_accepts_a_complete_hint(problem, hinted):
     by_arrival = sorted(problem.waiting, key=lambda waiting: (waiting.job.submit, waiting.job.number))
     problem = replace(problem, waiting=tuple(by_arrival))
     task = Subproblem(problem, tuple(range(len(by_arrival))), problem.running, problem.horizon - problem.now)

@@ -12,7 +12,7 @@ from kit.cp_brute_force import Search, empty_floor, expected_wait, least, plus, 
 from kit.effort import examples
 
 from dardis.dispatch.cp import objectives
-from dardis.dispatch.cp.decision_problem import BlockedCapacity, DecisionProblem, RunningJob, WaitingJob
+from dardis.dispatch.cp.decision_problem import BlockedCapacity, DecisionProblem, RunningJobPart, WaitingJob
 from dardis.dispatch.cp.first_answer import JobWork
 from dardis.dispatch.cp.pools import Hcp19
 from dardis.model.job import Job
@@ -55,7 +55,7 @@ def waiting_cost(most: int):
 
 @examples(0.5)
 @given(problems(most_jobs=5, most_nodes=2), st.booleans())
-def test_hcp19_proves_what_trying_everything_finds(problem, shortcuts):
+def test_hcp19_optimum_equals_exhaustive_search(problem, shortcuts):
     one = merged(problem)
     answer = Hcp19(shortcuts=shortcuts).decide(one, 1)
     rest = that_sums_hold(one)
@@ -101,7 +101,7 @@ def outrun() -> DecisionProblem:
     platform = Platform("one", (NodeGroup("n", 1, {"cores": 2}),))
     held = Job(1, 0, 0, 50, 100, 1, (1,), 1)
     waits = Job(2, 8, 8, 50, 3, 1, (1,), 1)
-    running = RunningJob(held, 11, 5, np.array([0]), np.array([1]))
+    running = RunningJobPart(held, 11, 5, np.array([0]), np.array([1]))
     return DecisionProblem(platform, 10, (running,), (WaitingJob(waits, 3), WaitingJob(replace(waits, number=3), 3)))
 
 

@@ -46,7 +46,7 @@ def some_here(rng, site):
 
 
 @pytest.mark.parametrize("seed", range(16))
-def test_far_hosts_start_whom_local_ones_start(seed):
+def test_remote_hosts_start_the_same_jobs_as_local_hosts(seed):
     rng = random.Random(seed)  # noqa: S311
     site = Site(1 + seed % 4)
     switchboard = InProcess(site)
@@ -65,7 +65,7 @@ def test_far_hosts_start_whom_local_ones_start(seed):
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_another_session_begins_anew_and_the_one_before_is_over(seed):
+def test_new_session_resets_state_and_ends_the_previous_session(seed):
     rng = random.Random(seed)  # noqa: S311
     site = Site(4)
     switchboard = InProcess(site)
@@ -91,7 +91,7 @@ def test_another_session_begins_anew_and_the_one_before_is_over(seed):
     assert down.value.hosts == tuple(host for host in range(4) if host not in silent), "they hold another session's"
 
 
-def test_answers_come_by_host_and_only_those_that_are_asked_are_waited_for():
+def test_responses_are_ordered_by_host_and_only_queried_hosts_are_awaited():
     site = Site(4)
     switchboard = InProcess(site)
     hosts = site.far(switchboard, [2])
@@ -102,7 +102,7 @@ def test_answers_come_by_host_and_only_those_that_are_asked_are_waited_for():
     assert hosts.message_bytes
 
 
-def test_a_question_down_a_tree_is_refused():
+def test_request_through_a_tree_is_refused():
     relay = Relay(1, -1, -1, 0, 2, 2, 0, 0, 0, np.zeros(0, dtype=np.int64), [], PublishRequest())
     site = Site(2)
     with pytest.raises(ProtocolError, match="not asked down a tree"):

@@ -83,7 +83,7 @@ def where(case: Case, run: LateRun) -> dict[int, tuple[int, dict[int, int]]]:
 
 @given(st.data(), st.integers(1, 3))
 @examples(3)
-def test_it_is_the_slow_one(data, managers):
+def test_schedule_equals_the_slow_late_reference(data, managers):
     case = data.draw(cases(node_choice=data.draw(st.sampled_from(KEYED))))
     run = case.run(data.draw(splits(case)), managers)
     assert where(case, run) == SlowLate(case.platform, case.jobs, case.setup, case.desired).claims
@@ -138,7 +138,7 @@ def rivals(draw) -> Case:
 
 @given(st.data(), st.integers(2, 4))
 @examples(1.5)
-def test_however_split_it_is_the_same(data, managers):
+def test_schedule_is_independent_of_hosts_and_task_managers(data, managers):
     """By task managers, by hosts, encoded or not."""
     case = data.draw(cases())
     alone = case.run(encoded=False)
@@ -196,7 +196,7 @@ def test_one_holds_a_reservation_that_only_a_better_job_moves(data):
 
 @given(crowds() | rivals())
 @examples(2)
-def test_nobody_waits_longer_than_the_bound(case):
+def test_waits_stay_below_the_documented_bound(case):
     """docs/late.md: once it is old, it starts within two of the longest walltimes for itself and each job that is
     old before it and has not started."""
     starts = {number: start for number, (start, _) in where(case, case.run()).items()}
@@ -226,7 +226,7 @@ def test_a_hard_profile_is_never_exceeded_and_only_a_job_that_can_never_run_is_r
 
 @given(st.data(), st.integers(1, 3))
 @examples(1)
-def test_room_at_the_beginning_decides_nothing(data, slots):
+def test_schedule_is_independent_of_initial_buffer_sizes(data, slots):
     """Turns that stop for want of room, of each sort, go on as if there had been enough."""
     case = data.draw(crowds() | cases())
     expected = case.run()
@@ -243,6 +243,6 @@ def test_room_at_the_beginning_decides_nothing(data, slots):
 
 @given(crowds() | rivals(), st.integers(1, 3))
 @examples(1)
-def test_in_a_crowd_it_is_the_slow_one(case, managers):
+def test_schedule_equals_the_slow_late_reference_under_high_load(case, managers):
     run = case.run([1] if case.platform.node_count > 1 else [], managers)
     assert where(case, run) == SlowLate(case.platform, case.jobs, case.setup, None).claims

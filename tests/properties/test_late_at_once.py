@@ -20,7 +20,7 @@ from dardis.node_manager import NodePool, late_binding
 from dardis.registry import Cluster
 
 
-def both(case: Case) -> tuple[LateRun, LateRun]:
+def local_and_message_turns(case: Case) -> tuple[LateRun, LateRun]:
     return case.run(local=True), case.run()
 
 
@@ -35,8 +35,8 @@ def assert_alike(called: LateRun, told: LateRun) -> None:
 
 @given(cases(event_order=EventOrder.BATCHED))
 @examples(6)
-def test_it_is_what_messages_bring(case):
-    called, told = both(case)
+def test_local_turns_give_the_results_of_messages(case):
+    called, told = local_and_message_turns(case)
     event("wished" if case.desired else "free")
     assert_alike(called, told)
     assert where(case, called) == where(case, told)
@@ -44,14 +44,14 @@ def test_it_is_what_messages_bring(case):
 
 @given(busy_hours(), setups(event_order=EventOrder.BATCHED), st.booleans())
 @examples(1)
-def test_it_is_so_in_busy_hours(hours, setup, wished):
+def test_local_turns_give_the_results_of_messages_in_busy_hours(hours, setup, wished):
     platform, queue, desired = hours
-    assert_alike(*both(Case(platform, queue, setup, desired if wished else None)))
+    assert_alike(*local_and_message_turns(Case(platform, queue, setup, desired if wished else None)))
 
 
 @given(stories() | stopped_crowds())
 @examples(1)
-def test_it_is_so_whatever_happens_at_a_site(case):
+def test_local_turns_give_the_results_of_messages_with_site_events(case):
     """Nodes fail, queues stop, jobs are changed; events one by one go by messages in any case."""
     case.order = EventOrder.BATCHED
     called = case.play("dardis-late")
@@ -76,7 +76,7 @@ TWO = Platform("two", (NodeGroup("n", 4, {"cores": 8}),))
 @pytest.mark.parametrize("choice", NodeChoice)
 def test_the_pool_reserves_unless_nodes_are_drawn(choice):
     case = Case(TWO, queue_of(60), replace(LATE, node_choice=choice), None)
-    called, told = both(case)
+    called, told = local_and_message_turns(case)
     assert_alike(called, told)
     with patch.object(NodePool, "_offer", side_effect=AssertionError("asked")):
         if choice is NodeChoice.RANDOM:
@@ -88,7 +88,7 @@ def test_the_pool_reserves_unless_nodes_are_drawn(choice):
 
 @given(st.data(), st.integers(1, 3))
 @examples(1)
-def test_room_at_the_beginning_decides_nothing(data, slots):
+def test_local_turns_are_independent_of_initial_buffer_sizes(data, slots):
     """Turns that stop for want of room, of each sort, go on as if there had been enough."""
     case = data.draw(crowds() | cases(event_order=EventOrder.BATCHED))
     expected = case.run(local=True)
@@ -104,6 +104,6 @@ def test_room_at_the_beginning_decides_nothing(data, slots):
     assert_alike(narrow, expected)
 
 
-def test_profiles_and_lists_outgrow_their_room():
+def test_profiles_and_lists_grow_beyond_their_initial_buffers():
     """Hundreds run and wait on few nodes, and the first that can't start reserves far ahead."""
-    assert_alike(*both(Case(TWO, queue_of(400), LATE, None)))
+    assert_alike(*local_and_message_turns(Case(TWO, queue_of(400), LATE, None)))

@@ -66,7 +66,7 @@ class Site:
 
 
 @pytest.mark.parametrize("bounds", [(0, NODES), (0, 3, NODES)])
-def test_nobody_waits_who_could_start(bounds):
+def test_no_startable_job_waits(bounds):
     waited = 0
     for seed in range(3):
         site = Site(random.Random(seed), bounds)  # noqa: S311 (a seed is to say it all)

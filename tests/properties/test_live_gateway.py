@@ -249,7 +249,7 @@ class Site:
 
     def has_for_itself(self, run, shares):
         self.begun.append(run)
-        mine = {(kind, self.place(share.node), one) for share in shares for kind, one in things(share)}
+        mine = {(kind, self.place(share.node), one) for share in shares for kind, one in resources_of_share(share)}
         lost = self.given_up | self.forgotten
         for name, keeper in [*self.names.items(), *((None, keeper) for keeper in self.keepers)]:
             for other in keeper.running:
@@ -257,7 +257,7 @@ class Site:
                     continue
                 for share in self.known_shares(keeper, other):
                     if not (is_step(other) or other in lost) or self.machine.host(share.node) == name:
-                        its = {(kind, self.place(share.node), one) for kind, one in things(share)}
+                        its = {(kind, self.place(share.node), one) for kind, one in resources_of_share(share)}
                         assert mine.isdisjoint(its), (run, other)
 
     def known_shares(self, keeper, run):
@@ -376,7 +376,7 @@ class Site:
         return self.restart() if dies else None
 
 
-def things(share):
+def resources_of_share(share):
     return [("core", core) for core in share.cores] + [("gpu", gpu) for gpu in share.gpus]
 
 

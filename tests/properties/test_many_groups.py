@@ -111,7 +111,7 @@ def test_a_code_holds_the_nodes_of_its_set(data):
 
 
 @given(st.integers(-(2**63), 2**63 - 1), st.integers(1, 4))
-def test_what_is_no_code_holds_no_node_outside(code, words):
+def test_invalid_node_set_code_contains_no_node_out_of_range(code, words):
     """Whatever a message says, nothing but the words of a node is looked at."""
     member = np.full((2, words), (1 << 50) - 1, dtype=np.int64)
     used = _used(member, code)

@@ -19,7 +19,7 @@ from dardis.task_manager.setups import Generator
 
 @given(st.data())
 @examples(2)
-def test_what_is_not_said_would_not_have_been_taken(data):
+def test_omitted_offers_do_not_change_the_schedule(data):
     platform = data.draw(platforms())
     queue = [replace(job, runtime=1 + job.runtime // 3) for job in data.draw(jobs(platform, most=14))]
     setup = replace(
@@ -46,7 +46,7 @@ def spans(draw) -> list[tuple[int, int]]:
 
 @given(spans(), spans())
 @examples(2)
-def test_offers_around_no_common_start_are_dropped_whole(common, offered):
+def test_offers_without_a_common_start_are_removed(common, offered):
     room = np.zeros((max(len(common), 1), 6), dtype=np.int64)
     room[: len(common), :2] = np.array(common, dtype=np.int64).reshape(-1, 2)
     offers = np.arange(6 * (len(offered) + 2), dtype=np.int64).reshape(-1, 6)

@@ -58,7 +58,7 @@ class Pair:
 
 @given(st.data())
 @examples(4)
-def test_it_finds_what_asking_all_finds(data):
+def test_index_finds_the_starts_and_nodes_of_a_full_search(data):
     platform = data.draw(platforms(most_nodes=data.draw(st.sampled_from((3, 9, 200)))))
     sizes = data.draw(st.lists(requests(platform), min_size=1, max_size=3))
     choice, distinct = data.draw(st.sampled_from(NodeChoice)), data.draw(st.booleans())
@@ -96,14 +96,14 @@ def busy(pair: Pair, count: int, seed: int, sizes: int, most_units: int) -> Iter
     [(300, 8, 3, 60), (700, 16, 2, 300), (60, 32, MOST_SIZES + 4, 20)],
     ids=["a few sizes", "orders that need several chunks", "more sizes than are kept"],
 )
-def test_long_runs(nodes, cores, sizes, most_units):
+def test_index_finds_starts_of_long_runs(nodes, cores, sizes, most_units):
     pair = Pair.of(Platform("equal", (NodeGroup("n", nodes, {"cores": cores}),)))
     starts = [found.start - now for now, found in busy(pair, 600, 1, sizes, most_units)]
     assert 100 < starts.count(0) < 600
     assert len(pair.knows.state._open_nodes._kept) == min(sizes, MOST_SIZES)
 
 
-def test_what_a_node_refused_is_kept_until_it_changes():
+def test_refusal_of_a_node_is_cached_until_the_node_changes():
     """One node is free from 200 on, the other for 20 s at 100, and from 220 on; then from 100 on."""
     pair = Pair.of(Platform("equal", (NodeGroup("n", 2, {"cores": 8}),)))
     for first, walltime in ((0, 90), (0, 100), (120, 100), (0, 110)):

@@ -93,7 +93,7 @@ def test_one_job_at_a_time_is_what_turns_decide(case, data):
 
 
 @pytest.mark.parametrize("bounds", [(0, 8), (0, 4, 8)])
-def test_a_task_manager_hears_in_the_order_of_its_jobs_wherever_their_nodes_are(monkeypatch, bounds):
+def test_task_manager_receives_responses_in_job_order_on_any_ranks(monkeypatch, bounds):
     """What the first reserves is a hint to the second's next sample: it must not depend on which rank answers first."""
     heard = []
     handle = PlannedManager.handle

@@ -160,13 +160,13 @@ def steps(world: World, asked: list[np.ndarray], rng: np.random.Generator, count
 
 @given(worlds(), st.integers(1, 4))
 @examples(1.5)
-def test_histories_leave_what_the_arrays_say(world, depth):
+def test_random_histories_leave_the_profiles_of_the_arrays(world, depth):
     world.check_later(depth)
     world.check_ends()
 
 
 @st.composite
-def asks(draw, world: World, *, quota: bool):
+def offer_requests(draw, world: World, *, quota: bool):
     first = world.now + draw(st.integers(0, 40))
     return ask_for(
         job=draw(st.integers(1, 1000)),
@@ -217,20 +217,20 @@ def expected_answers(world: World, ask, dense) -> dict[int, dict[int, Offer]]:
 @given(st.data(), worlds())
 @examples(1.5)
 def test_all_feasible_starts_are_offered_with_index_and_gap(data, world):
-    ask = data.draw(asks(world, quota=False))
+    ask = data.draw(offer_requests(world, quota=False))
     assert answers(world, ask) == expected_answers(world, ask, world.dense)
 
 
 @given(st.data(), worlds())
 @examples(2)
 def test_a_quota_is_the_earliest_or_the_drawn_starts(data, world):
-    ask = data.draw(asks(world, quota=True))
+    ask = data.draw(offer_requests(world, quota=True))
     assert answers(world, ask) == expected_answers(world, ask, world.dense)
 
 
 @given(st.data(), worlds(), st.booleans())
 @examples(1)
-def test_what_a_job_holds_counts_as_free_for_it(data, world, held_only):
+def test_own_reservation_of_a_job_counts_as_free_for_it(data, world, held_only):
     later = [claim for claim in world.claims if claim.start > world.now]
     if not later:
         return

@@ -50,7 +50,7 @@ def cases(draw, *, most: int = 12, **fixed) -> Case:
 
 @given(cases(), st.integers(1, 3))
 @examples(3)
-def test_every_schedule_is_legal_and_the_same_again_with_room_for_little_at_the_beginning(case, slots):
+def test_replan_schedules_are_legal_and_repeatable_with_small_initial_buffers(case, slots):
     """The audit is in `dispatch`; nobody waits for ever: who is rejected can never run.
 
     Chance is an argument. Passes that stop for want of room go on as if there had been enough; the last plan is kept.
@@ -60,7 +60,7 @@ def test_every_schedule_is_legal_and_the_same_again_with_room_for_little_at_the_
 
 @given(cases(expected=Expecting.LAST_TWO), st.data())
 @examples(2)
-def test_whatever_is_expected_every_schedule_is_legal_and_the_same_again(case, data):
+def test_replan_schedules_are_legal_and_repeatable_with_any_expected_runtimes(case, data):
     """Jobs die at their walltimes alone."""
     expected = {job.number: data.draw(st.integers(1, job.walltime)) for job in case.jobs}
     first = case.run(predictor=Foreseen(expected))
@@ -82,7 +82,7 @@ def pools(draw) -> tuple[PoolJobs, int]:
 
 @given(pools(), st.sampled_from((1, 3, 100)), st.sampled_from(PlanWeights))
 @examples(3)
-def test_on_one_node_without_exchanges_it_is_the_slow_one(pool, plan_jobs, weights):
+def test_replan_on_one_node_equals_the_slow_reference(pool, plan_jobs, weights):
     """Weights, the order of the last plan, the list schedule, and who starts by it."""
     made, cores = pool
     setup = replace(REPLAN_SETUPS["replan"], plan_jobs=plan_jobs, exchanges=0, weights=weights)
@@ -92,7 +92,7 @@ def test_on_one_node_without_exchanges_it_is_the_slow_one(pool, plan_jobs, weigh
 
 @given(st.integers(2, 5), st.integers(1, 4), st.sampled_from((0, 20)))
 @examples(0.5)
-def test_nobody_waits_for_ever(nodes, length, exchanges):
+def test_wide_job_starts_despite_a_stream_of_short_jobs(nodes, length, exchanges):
     """A job wider than what fragments leave starts, although short ones that fit keep coming for four days."""
     platform = Platform("p", (NodeGroup("n", nodes, {"cores": 2}),))
     day, step = 86_400, 1800

@@ -39,7 +39,7 @@ def reserved(draw) -> Case:
     return site, [replace(job, asked=replace(job.asked, latest=job.earliest + WINDOW_S)) for job in listed]
 
 
-def played(case: Case, name: str) -> SimulatedRun:
+def simulate_case(case: Case, name: str) -> SimulatedRun:
     settings = ("composite=off",) if name == "pcp14" else ()
     return play(*case, find_dispatcher(name, settings), Target(), 1)
 
@@ -79,22 +79,22 @@ def see_reservations(schedule: Schedule, site: Platform) -> None:
 @examples(0.3)
 def test_only_their_jobs_use_reservations(case, name):
     site, listed = case
-    run = played(case, name)
+    run = simulate_case(case, name)
     see_reservations(run.schedule, site)
     assert audit(run.schedule, site, expected=[job.number for job in listed]) == []
-    assert played(case, name).schedule.digest() == run.schedule.digest()
+    assert simulate_case(case, name).schedule.digest() == run.schedule.digest()
 
 
 @pytest.mark.parametrize("name", DISTRIBUTED + CENTRAL)
 @given(case=reserved(), data=st.data())
 @examples(0.2)
-def test_who_is_alone_in_a_reservation_runs_if_it_holds_him(case, name, data):
+def test_only_job_of_a_reservation_runs_if_it_fits(case, name, data):
     site, listed = case
     one = data.draw(st.sampled_from(site.reservations))
     job = next((job for job in listed if job.queue == one.queue), None)
     assume(job is not None)
     others = [other for other in listed if other.queue not in site.reservation_of]
-    run = played((site, sorted([*others, job], key=lambda j: (j.submit, j.number))), name)
+    run = simulate_case((site, sorted([*others, job], key=lambda j: (j.submit, j.number))), name)
     place = run.schedule.number.tolist().index(job.number)
     kept = one.kept(site.capacity, site.kinds)[list(one.nodes)]
     asks = np.array(job.request)
@@ -108,9 +108,9 @@ def test_who_is_alone_in_a_reservation_runs_if_it_holds_him(case, name, data):
 
 @given(reserved())
 @examples(1)
-def test_there_and_back(case):
+def test_schedule_survives_conversion_to_stand_in_nodes_and_back(case):
     site, _ = case
-    schedule = played(case, "easy").schedule
+    schedule = simulate_case(case, "easy").schedule
     laid_out = make_layout(site)
     assert laid_out.to_own_nodes(laid_out.to_reserved_nodes(schedule)).digest() == schedule.digest()
 
@@ -138,7 +138,7 @@ def ask(number: int, queue: str, *, walltime: int = 50, units: int = 1, cores: i
         (6, {"start": 50, "finish": 150}, "holds more than its 4 cores"),
     ],
 )
-def test_the_audit_finds_who_does_not_keep_to_them(number, change, said):
+def test_audit_reports_violated_reservations(number, change, said):
     run = play(SITE, [ask(1, "r", walltime=60), ask(6, "q", walltime=100, units=4, cores=3)], *EASY)
     schedule = run.schedule
     place = schedule.number.tolist().index(number)
@@ -156,7 +156,7 @@ def test_the_audit_finds_who_does_not_keep_to_them(number, change, said):
 EASY = (find_dispatcher("easy", ()), Target(), 1)
 
 
-def test_by_hand():
+def test_easy_with_a_reservation_by_hand():
     """Four jobs of the reservation and five others, by EASY."""
     listed = [
         ask(1, "r", walltime=60), ask(2, "r", walltime=60, units=2), ask(3, "r", walltime=90, units=2),
@@ -179,7 +179,7 @@ def test_by_hand():
 @pytest.mark.parametrize("name", CENTRAL)
 @given(case=reserved())
 @examples(0.2)
-def test_who_waits_for_a_reservation_hinders_nobody_else(case, name):
+def test_jobs_that_wait_for_a_reservation_do_not_delay_others(case, name):
     """A second dispatcher, on what the reservations leave, decides the same on the others."""
     site, listed = case
     laid_out = make_layout(site).machine
@@ -188,6 +188,6 @@ def test_who_waits_for_a_reservation_hinders_nobody_else(case, name):
     alone = replace(site, reservations=(), queues=(), maintenance=windows)
     assert len(laid_out.groups) > own
     others = [job for job in listed if job.queue not in site.reservation_of]
-    whole, part = played(case, name).schedule, played((alone, others), name).schedule
+    whole, part = simulate_case(case, name).schedule, simulate_case((alone, others), name).schedule
     start = dict(zip(whole.number.tolist(), whole.start.tolist(), strict=True))
     assert [start[number] for number in part.number.tolist()] == part.start.tolist()

@@ -32,7 +32,7 @@ class Ask:
 
 
 @st.composite
-def asks(draw, grain: int) -> Ask:
+def offer_requests(draw, grain: int) -> Ask:
     """Up to eight nodes with up to three runs each; indices whole or broken, many equal, some huge (MiB of TiB)."""
     first, walltime = draw(st.integers(0, 100)), draw(st.integers(1, 20))
     rows = []
@@ -67,14 +67,14 @@ def expected(
 
 @given(
     st.sampled_from((1, 7)).flatmap(
-        lambda grain: st.tuples(st.just(grain), st.lists(asks(grain), min_size=1, max_size=3))
+        lambda grain: st.tuples(st.just(grain), st.lists(offer_requests(grain), min_size=1, max_size=3))
     ),
     st.sampled_from(Selection),
     st.sampled_from(CHOICES),
     st.booleans(),
 )
 @examples(4)
-def test_each_ask_that_can_gets_its_start_and_nodes(several, policy, choice, distinct):
+def test_each_feasible_request_gets_the_reference_start_and_nodes(several, policy, choice, distinct):
     grain, batch = several
 
     def column(name: str) -> np.ndarray:

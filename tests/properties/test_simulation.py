@@ -119,7 +119,7 @@ def is_nothing_left(run: Run) -> bool:
 
 @given(cases(following=True) | sampled())
 @examples(3)
-def test_every_schedule_is_legal_and_nobody_is_rejected_who_could_run(case):
+def test_schedules_are_legal_and_no_runnable_job_is_rejected(case):
     """By the empty machine, and, of samples, by a run that asks all nodes."""
     run = case.run()
     schedule = legal(case, run)

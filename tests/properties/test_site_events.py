@@ -68,7 +68,7 @@ def see_that_none_starts_in_a_stopped_queue_or_runs_on_failed_nodes(case: Case, 
 )
 @given(data=st.data())
 @examples(0.35)
-def test_nobody_is_lost_and_all_is_legal(data, name, shaped):
+def test_all_jobs_end_and_schedules_are_legal_with_site_events(data, name, shaped):
     case = data.draw(stories(shaped=shaped))
     run = case.play(name)
     assert case.as_it_was(run) == []
@@ -97,7 +97,7 @@ def test_hosts_and_task_managers_do_not_change_the_schedule(case, name, hosts, m
 
 @given(case=stopped_crowds(), managers=st.integers(2, 5))
 @examples(1)
-def test_who_comes_again_is_as_old_with_any_number_of_task_managers(case, managers):
+def test_requeued_job_keeps_its_age_with_any_number_of_task_managers(case, managers):
     run = case.play("dardis-late", task_managers=managers)
     assert run.schedule.digest() == case.play("dardis-late").schedule.digest()
 
@@ -134,7 +134,7 @@ STORIES = {
 @pytest.mark.parametrize("name", ["easy", "conservative", "replan", "dardis-throughput", "dardis-late", "hcp19"])
 class TestByHand:
     @pytest.mark.parametrize("what", STORIES)
-    def test_a_story(self, name, what):
+    def test_sequence_of_site_events_by_hand(self, name, what):
         listed, events, expected = STORIES[what]
         assert starts(Case(FOUR, listed, events).play(name)) == expected
 
@@ -144,7 +144,7 @@ class TestByHand:
         assert starts(run) == {1: 0, 2: 50}
         assert all(queue.stopped == () for queue in run.site.as_it_became.queues)
 
-    def test_a_job_that_asks_for_less(self, name):
+    def test_change_to_a_smaller_request_applies(self, name):
         """With 30 s it fits before the job that needs all nodes."""
         listed = [ask(1, 50, 2), ask(2, 50, 4), ask(3, 100, 2, submit=5)]
         if name in ("replan", "hcp19"):
@@ -167,7 +167,7 @@ class TestByHand:
         assert run.schedule.finish.tolist() == [30, 140, 50]
         assert run.schedule.status.tolist() == [Status.KILLED, Status.COMPLETED, Status.COMPLETED]
 
-    def test_only_those_are_lost_whom_the_nodes_that_are_left_do_not_hold(self, name):
+    def test_only_jobs_that_remaining_nodes_never_hold_are_lost(self, name):
         """Job 2 waits for a node that does not come back, and then is in nobody's way; a follower comes after that."""
         listed = [ask(1, 60, 2), ask(2, 60, 4, submit=10), ask(3, 60, 1, submit=20), ask(4, 60, 1, submit=30)]
         listed.append(replace(ask(5, 60, 1, submit=40), after=2, think=5))
@@ -185,7 +185,7 @@ class TestByHand:
         run = Case(site, sorted(listed, key=lambda job: job.submit), [ReservationMade(30, "course")]).play(name)
         assert starts(run) == {1: 0, 2: 120, 3: 80, 4: "reservation course does not stand"}
 
-    def test_a_reservation_is_refused_where_somebody_runs(self, name):
+    def test_reservation_on_busy_nodes_is_refused(self, name):
         one = Reservation("course", "r", (0, 1, 2, 3), ((40, 120),), stands=False)
         listed = [ask(1, 50, 4), asking(ask(3, 20, 1, "r", 35), groups=2)]
         run = Case(replace(FOUR, reservations=(one,)), listed, [ReservationMade(30, "course")]).play(name)
@@ -196,7 +196,7 @@ class TestByHand:
 @pytest.mark.parametrize("name", ["rules-fcfs", "rules-wt", "easy", "replan"])
 @given(case=stories(shaped=True))
 @examples(0.3)
-def test_whoever_finds_no_start_while_nodes_have_failed_would_find_none_alone_either(case, name):
+def test_job_without_start_on_remaining_nodes_has_none_on_an_empty_machine(case, name):
     """Were it to come when nothing more happens."""
     run = case.play(name)
     events = [event for event in case.events if not isinstance(event, JobChanged)]
@@ -244,7 +244,7 @@ def test_every_decision_comes_back_from_its_file(case, name, tmp_path_factory):
 
 @given(stories())
 @examples(1)
-def test_what_is_refused_has_no_room_beside_who_runs(case):
+def test_refused_reservation_conflicts_with_running_jobs(case):
     """And what stands has: then the machine holds it together with all that runs, as the audit has it."""
     run = case.play("easy")
     made = [event for event in case.events if isinstance(event, ReservationMade)]

@@ -180,9 +180,7 @@ def idle_and_up(platform: Platform, run: Run, now: int) -> int:
 @given(st.lists(st.tuples(st.integers(0, 400), st.integers(1, 40), st.integers(1, 6)), min_size=1, max_size=12),
        st.integers(0, 8), st.integers(0, 20), st.sampled_from([LATE, THROUGHPUT, *CENTRAL]))  # fmt: skip
 @examples(2)
-def test_where_the_machine_is_never_full_jobs_wait_for_a_boot_at_most_and_spares_are_up_a_boot_later(
-    rows, spares, boot_s, setup
-):
+def test_waits_stay_below_one_boot_and_the_reserve_is_restored_on_a_lightly_loaded_machine(rows, spares, boot_s, setup):
     """Nobody waits where the spares hold him; as many idle nodes are up unless a job came within a boot and a stop."""
     platform = Platform("roomy", (NodeGroup("n", 80, {"cores": 1}, NodePower(boot_s=boot_s, shutdown_s=3)),))
     queue = [

@@ -57,7 +57,7 @@ NAMED = st.lists(st.tuples(TEXTS, TEXTS), min_size=1, max_size=4)
 
 @given(NAMED)
 @example([(FORMULA, "-x")])
-def test_metrics_by(folder: Path, names: list[tuple[str, str]]) -> None:
+def test_metrics_tables_round_trip_any_text(folder: Path, names: list[tuple[str, str]]) -> None:
     jobs = schedule(*(list(column) for column in zip(*names, strict=True)))
     path = folder / "metrics_by.csv"
     write_metrics_by(path, jobs, Platform("p", (NodeGroup("n", 1, {"cores": 1}),)), np.arange(len(names)))
@@ -70,7 +70,7 @@ def test_metrics_by(folder: Path, names: list[tuple[str, str]]) -> None:
 
 @given(st.lists(st.tuples(*[TEXTS.map(str.strip)] * 4), min_size=1, max_size=4))
 @example([(FORMULA, "-x", "a\u2028b", "a\rb\nc")])
-def test_job_tables(folder: Path, names: list[tuple[str, ...]]) -> None:
+def test_job_tables_round_trip_any_text(folder: Path, names: list[tuple[str, ...]]) -> None:
     ones = np.ones(len(names), dtype=np.int64)
     fields = ("queue", "user", "group", "partition")
     columns = {
@@ -89,7 +89,7 @@ def test_job_tables(folder: Path, names: list[tuple[str, ...]]) -> None:
 
 @given(TEXTS, TEXTS, TEXTS, TEXTS)
 @example("=t", "+l", "-s", "@error\r")
-def test_comparisons(folder: Path, trace: str, label: str, setting: str, error: str) -> None:
+def test_comparison_tables_round_trip_any_text(folder: Path, trace: str, label: str, setting: str, error: str) -> None:
     results = [
         RunResult(trace, label, "easy", (setting,), seed, folder, None if seed else {"jobs": -1}, error * bool(seed))
         for seed in (0, 1)

@@ -18,7 +18,7 @@ from kit.dense import Offer
 from kit.effort import examples
 from kit.slow_tree import Candidate, Step, best_candidates, joined_steps, up_the_tree
 from properties import test_late, test_simulation
-from properties.test_pool_against_arrays import SEED, World, asks, worlds
+from properties.test_pool_against_arrays import SEED, World, offer_requests, worlds
 
 from dardis.kernels import ranking
 from dardis.kernels.relay_blocks import is_summable, join_blocks
@@ -110,7 +110,7 @@ class Question:
 def questions(draw) -> Question:
     """One to three asks by the same rules, to a pool with a past."""
     world = draw(worlds())
-    several = draw(st.lists(asks(world, quota=draw(st.booleans())), min_size=1, max_size=3))
+    several = draw(st.lists(offer_requests(world, quota=draw(st.booleans())), min_size=1, max_size=3))
     together = {
         name: np.concatenate([getattr(ask, name) for ask in several])
         for name in ("job", "draw_key", "first", "last", "walltime", "quota", "groups", "request")
@@ -187,7 +187,7 @@ def test_candidates_hold_the_nodes_that_the_offers_hold(question, data):
 
 @given(questions(), st.booleans())
 @examples(1)
-def test_an_ask_that_is_not_read_is_answered_like_one_that_is(question, first_starts):
+def test_undecoded_request_gets_the_response_of_a_decoded_one(question, first_starts):
     ask, world = replace(question.ask, generator=0) if first_starts else question.ask, question.world
     held = held_of(ask)
     for want in (say.SUMS, say.CANDIDATES):
@@ -265,7 +265,7 @@ def test_answers_that_are_not_read_are_added_up_like_those_that_are(question):
 
 @given(questions(), st.integers(0, 2**32 - 1))
 @examples(1)
-def test_a_block_that_makes_no_sense_is_left_to_be_read(question, seed):
+def test_malformed_block_is_left_to_the_decoder(question, seed):
     """Whatever stands in it, kernels look at nothing beyond its end; a pool's answer is one, or nothing."""
     rng, world = np.random.default_rng(seed), question.world
     ask = replace(question.ask, generator=0, want=int(rng.choice([say.SUMS, say.CANDIDATES])))

@@ -50,13 +50,13 @@ def test_a_queue_does_not_starve_behind_a_job_that_outlives_its_prediction(name)
     assert max(by_steps[2:]) < 1000
 
 
-def test_the_dispatcher_is_asked_when_a_prediction_expires():
+def test_dispatcher_decides_when_a_prediction_expires():
     """Nothing arrives or ends at 10 s, at 70 s or at 370 s; job 3 fits only before the third promise to job 2."""
     jobs = [job(1, 0, 2, 7200, 3000), job(2, 1, 4, 100, 10), job(3, 2, 2, 400, 250)]
     assert starts("easy", "expected=last-two", jobs=jobs, expected={1: 10, 2: 10, 3: 250}) == [0, 3000, 70]
 
 
-def test_who_predicts_is_asked_when_a_job_arrives_and_told_when_it_ends():
+def test_predictor_is_called_on_submission_and_notified_on_job_end():
     foreseen = Foreseen(EXPECTED)
     jobs = [*JOBS[:2], actual(9, 0, 0, None, 9, 1, (1,), 1, runtime=9, after=2, think=7)]
     jobs.sort(key=lambda one: (one.submit, one.number))
@@ -67,7 +67,7 @@ def test_who_predicts_is_asked_when_a_job_arrives_and_told_when_it_ends():
 
 
 @pytest.mark.parametrize("name", ["easy", "conservative"])
-def test_only_those_pass_who_are_expected_to_be_out_of_the_way(name):
+def test_only_jobs_expected_to_end_in_time_are_backfilled(name):
     """Job 2 is promised second 10: job 3 would delay it, job 4 would not.
 
     At 10 s job 1 is expected to end at 70 s: job 3 starts, and job 5 after it. By the second the first is always due.
@@ -85,7 +85,7 @@ def test_orders_by_walltime_go_by_what_is_expected(name, order):
 
 
 @pytest.mark.parametrize("profile", ["hard", "soft"])
-def test_room_that_is_held_for_who_may_not_start_yet_stays_held(profile):
+def test_capacity_held_for_a_later_start_stays_reserved(profile):
     """Job 1 may start at 100 s, and its room is held, though it was expected to be out of it after 5 s."""
     jobs = [job(1, 0, 3, 50, 50), job(2, 10, 2, 200, 200)]
     settings = (f"profile={profile}", "profile_check=instant", "expected=last-two")

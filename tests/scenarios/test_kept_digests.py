@@ -33,7 +33,7 @@ def test_nothing_has_changed(folder, plan, name):
         dardis(["audit", str(folder / "out" / name.replace("/", "-"))])
 
 
-def test_what_is_kept_is_told_from_what_is_not(tmp_path):
+def test_changed_results_differ_from_stored_digests(tmp_path):
     kept = {"a": DigestResult("12", 3, 4)}
     write_kept(kept, tmp_path / "kept.csv")
     assert read_kept(tmp_path / "kept.csv") == kept

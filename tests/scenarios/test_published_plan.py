@@ -72,7 +72,7 @@ def test_the_longest_job_need_not_wait():
         assert answer.variables == 5 + 64 + 32 + 64 + 64 + 32
 
 
-def test_the_best_composite_lets_nobody_wait_for_longer_than_expected():
+def test_best_composite_keeps_waits_within_the_expected_wait():
     """600 s are. With the makespan alone job 004 waits for 800; if it goes first, job 003 waits for 400 at least."""
     assert Pcp14(Aim.MAKESPAN, composite=False).decide(PROBLEM, 1).starts[4] == 800
     answer = Pcp14().decide(PROBLEM, 1)

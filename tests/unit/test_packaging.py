@@ -36,7 +36,7 @@ def test_twine_finds_nothing_wrong(built):
     assert ended.stdout.count("PASSED") == 2
 
 
-def test_the_wheel_holds_the_packages_whole_and_nothing_else(built):
+def test_wheel_contains_exactly_the_packages(built):
     sources = {
         path.relative_to(ROOT).as_posix()
         for package in ("dardis", "offline")
@@ -55,7 +55,7 @@ def test_the_source_distribution_can_be_tested_and_holds_nothing_made(built):
     assert not {name.partition("/")[0] for name in names} & {".venv", "out", "dist", ".git", ".hypothesis"}
 
 
-def test_the_tested_set_holds_what_the_project_asks_for():
+def test_constraints_cover_all_requirements():
     lines = [line for line in (ROOT / "constraints.txt").read_text().splitlines() if not line.startswith("#")]
     assert all(re.fullmatch(r"[A-Za-z0-9._-]+==[A-Za-z0-9.+!]+", line) for line in lines)
     pins = {canonicalize_name(name): version for name, _, version in (line.partition("==") for line in lines)}
@@ -87,7 +87,7 @@ def copied():
     return [name for words in lines if words[:1] == ["COPY"] for name in words[1:-1] if not name.startswith("--")]
 
 
-def test_the_image_copies_and_calls_what_exists_and_runs_as_nobody_special(tmp_path):
+def test_image_uses_existing_files_and_an_unprivileged_user(tmp_path):
     recipe = (ROOT / "Containerfile").read_text()
     for name in copied():
         place = tmp_path / name

@@ -16,7 +16,7 @@ from dardis.solver.result import Result
 
 
 @dataclass(frozen=True, slots=True)
-class RunningJob:
+class RunningJobPart:
     """A running job with `units[i]` units on `nodes[i]` until `end`, in s, not before now; an entry per part."""
 
     job: Job
@@ -91,7 +91,7 @@ class DecisionProblem:
 
     platform: Platform
     now: int
-    running: tuple[RunningJob, ...]
+    running: tuple[RunningJobPart, ...]
     waiting: tuple[WaitingJob, ...]
     blocked: tuple[BlockedCapacity, ...] = ()
     distinct: bool = False
@@ -189,7 +189,7 @@ class Decision:
     where: dict[int, Placement] | None = None
     """Placements of starts now; None: the dispatcher chooses nodes."""
     positions: dict[int, Ints] | None = None
-    """Positions of starts now, as in `RunningJob`."""
+    """Positions of starts now, as in `RunningJobPart`."""
     result: Result | None = None
     deterministic_s: float = 0.0
     """Of all solver runs."""

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dardis.dispatch.cp.decision_problem import DecisionProblem, Placement, RunningJob, WaitingJob
+from dardis.dispatch.cp.decision_problem import DecisionProblem, Placement, RunningJobPart, WaitingJob
 from dardis.kernels import schedule_or_postpone
 from dardis.kernels.job_queue import LATEST, START, STARTED, UNBOUND, Rules
 from dardis.kernels.job_table import JobTable
@@ -50,7 +50,7 @@ class ProblemMachine:
     """The nodes of a problem with running jobs and blocks, for waiting jobs."""
 
     def __init__(
-        self, problem: DecisionProblem, jobs: Sequence[WaitingJob], running: Sequence[RunningJob] | None = None
+        self, problem: DecisionProblem, jobs: Sequence[WaitingJob], running: Sequence[RunningJobPart] | None = None
     ) -> None:
         # The problem already lists closures as blocks.
         platform = replace(problem.platform, maintenance=()) if problem.platform.maintenance else problem.platform
@@ -79,7 +79,7 @@ class ProblemMachine:
             return self._table.parts_of(slot)
         return 0, (self._table.nodes_of(slot),)
 
-    def _reserve_uses(self, problem: DecisionProblem, running: Sequence[RunningJob]) -> None:
+    def _reserve_uses(self, problem: DecisionProblem, running: Sequence[RunningJobPart]) -> None:
         # Kernels need an end for each entry: by `never` all planned jobs have ended.
         now, never = problem.now, problem.horizon + max((one.duration for one in problem.waiting), default=0) + 1
         blocked = [block for block in problem.blocked if block.end > now and block.start < never]

@@ -12,7 +12,7 @@ import numpy as np
 
 from dardis.config.platform_record import InstanceRecord, JobRecord, PartRecord, RunningRecord
 from dardis.config.toml_file import read_json
-from dardis.dispatch.cp.decision_problem import BlockedCapacity, DecisionProblem, RunningJob, WaitingJob
+from dardis.dispatch.cp.decision_problem import BlockedCapacity, DecisionProblem, RunningJobPart, WaitingJob
 from dardis.dispatch.cp.positions.fixed_boxes import first_positions
 from dardis.dispatch.job_shapes import ShapeChecker
 from dardis.model.addresses import JobId
@@ -102,7 +102,7 @@ def _request_fields(where: str, record: JobRecord | PartRecord, platform: Platfo
     return {"request": tuple(record.request), "groups": bits_of(record.groups)}
 
 
-def _running(where: str, record: RunningRecord, job: Job, platform: Platform) -> RunningJob:
+def _running(where: str, record: RunningRecord, job: Job, platform: Platform) -> RunningJobPart:
     nodes, units = record.nodes, record.units
     if any(after <= before for before, after in pairwise(nodes)):
         raise InputError(f"{where}.nodes", f"{nodes}", "each node once, ascending")
@@ -117,7 +117,7 @@ def _running(where: str, record: RunningRecord, job: Job, platform: Platform) ->
             raise InputError(f"{where}.positions", f"{shape} positions", f"{job.units} for each resource kind")
         positions = np.array(record.positions, dtype=np.int64)
     node_array, unit_array = np.array(nodes, dtype=np.int64), np.array(units, dtype=np.int64)
-    return RunningJob(job, record.end, record.foreseen, node_array, unit_array, positions, record.part)
+    return RunningJobPart(job, record.end, record.foreseen, node_array, unit_array, positions, record.part)
 
 
 def _check_block(where: str, block: BlockedCapacity, platform: Platform) -> None:

@@ -29,7 +29,7 @@ from dardis.model.step_function import sum_of_columns
 from dardis.solver.cpsat import new_model
 
 if TYPE_CHECKING:
-    from dardis.dispatch.cp.decision_problem import DecisionProblem, RunningJob, WaitingJob
+    from dardis.dispatch.cp.decision_problem import DecisionProblem, RunningJobPart, WaitingJob
     from dardis.dispatch.cp.objectives import Objective, PostedObjective
     from dardis.dispatch.cp.variables import NodeUnits, OpenSpans
     from dardis.model.arrays import Ints
@@ -60,7 +60,7 @@ class Subproblem:
     problem: DecisionProblem
     places: tuple[int, ...]
     """Places in the problem's `waiting`, by priority."""
-    running: tuple[RunningJob, ...]
+    running: tuple[RunningJobPart, ...]
     latest: int
     """The last start, in s from now."""
     lean: bool = True

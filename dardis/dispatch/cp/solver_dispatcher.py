@@ -15,7 +15,7 @@ from dardis.dispatch.cp.decision_problem import (
     DecisionModel,
     DecisionProblem,
     Placement,
-    RunningJob,
+    RunningJobPart,
     WaitingJob,
 )
 from dardis.dispatch.queue_orders import RULES
@@ -162,7 +162,7 @@ class ModelPass:
 
     def _problem(self, jobs: JobTable, slots: list[int], now: int) -> DecisionProblem:
         table = jobs.queue.table
-        running: list[RunningJob] = []
+        running: list[RunningJobPart] = []
         for slot, job in jobs.jobs.items():
             if table[slot, GONE] and table[slot, START] != NO_TIME:
                 start = int(table[slot, START])
@@ -170,7 +170,7 @@ class ModelPass:
                 if job.requests:
                     running += _running_parts(job, jobs.parts_of(slot), start)
                 else:
-                    running.append(RunningJob(job, end, start + job.expected, *jobs.nodes_of(slot), positions))
+                    running.append(RunningJobPart(job, end, start + job.expected, *jobs.nodes_of(slot), positions))
         waiting = tuple(_waiting_job(jobs, slot) for slot in slots)
         running.sort(key=lambda job: (job.job.number, job.part))
         problem = DecisionProblem(self._platform, now, tuple(running), waiting, (), self._distinct, self.keeps_closed)
@@ -229,7 +229,7 @@ def _waiting_job(jobs: JobTable, slot: int) -> WaitingJob:
     return WaitingJob(job, max(job.requests[place].walltime for place in orders), orders)
 
 
-def _running_parts(job: Job, held: Placement, start: int) -> Iterator[RunningJob]:
+def _running_parts(job: Job, held: Placement, start: int) -> Iterator[RunningJobPart]:
     taken, places = held
     request = job.requests[taken]
     for place, (part, (nodes, units)) in enumerate(zip(request.parts, places, strict=True)):
@@ -237,7 +237,7 @@ def _running_parts(job: Job, held: Placement, start: int) -> Iterator[RunningJob
             job, walltime=request.walltime, units=part.units, request=part.request, groups=part.groups, requests=()
         )
         end = start + request.walltime
-        yield RunningJob(alone, end, end, nodes, units, part=place)
+        yield RunningJobPart(alone, end, end, nodes, units, part=place)
 
 
 def _blocked(placer: Placer, capacity: Ints) -> list[BlockedCapacity]:

@@ -12,7 +12,7 @@ from dataclasses import replace
 from dardis.config.platform_file import load_platform
 from dardis.dispatch.auction.clearing import Alpha, BidClasses, Terms, auction_of
 from dardis.dispatch.auction.programme import Auction, AuctionProgramme, build_programme
-from dardis.dispatch.cp.decision_problem import DecisionProblem, RunningJob, WaitingJob
+from dardis.dispatch.cp.decision_problem import DecisionProblem, RunningJobPart, WaitingJob
 from dardis.dispatch.cp.first_answer import ProblemMachine
 from dardis.model.arrays import Bools
 from dardis.model.platform import Platform
@@ -54,7 +54,7 @@ def _auction(platform: Platform, machine: str, terms: Terms, seed: int) -> Aucti
     rng, running = stream(seed, "bench", "auction"), []
     for one, start, (_, ((nodes, units),)) in zip(first, plan.starts.tolist(), plan.where, strict=True):
         if start == 0 and rng.random() < 0.5:
-            running.append(RunningJob(one.job, one.duration, one.duration, nodes, units))
+            running.append(RunningJobPart(one.job, one.duration, one.duration, nodes, units))
     problem = replace(empty, running=tuple(running), waiting=tuple(rest))
     return auction_of(problem, range(len(rest)), terms)
 

@@ -132,7 +132,7 @@ def test_local_runs_are_made_again_and_others_are_kept(module, capsys):
     assert [one != other for one, other in zip(second, first, strict=True)] == [True, True, False, False]
 
 
-def test_failures_of_local_classes_are_told_like_those_of_importable_ones(module):
+def test_failures_of_local_and_importable_classes_are_reported_alike(module):
     found = compare([of_function()[1], module.Broken, "easy"])
     assert found.runs["status"].tolist() == ["failed", "failed", "done"]
     local, imported = (line.partition(" failed: ")[2] for line in found.failed)

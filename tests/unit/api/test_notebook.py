@@ -14,7 +14,7 @@ NOTEBOOK = ROOT / "docs" / "notebook.ipynb"
 
 
 @pytest.mark.filterwarnings("default::DeprecationWarning", "default::ResourceWarning")
-def test_it_is_short_with_small_outputs_and_runs_from_first_to_last(tmp_path, monkeypatch):
+def test_notebook_is_short_and_runs_completely(tmp_path, monkeypatch):
     notebook = nbformat.read(NOTEBOOK, as_version=4)
     nbformat.validate(notebook)
     assert len(notebook.cells) <= 20

@@ -102,7 +102,7 @@ def test_a_day_is_planned_from_python(small_site, tmp_path):
         assert (tmp_path / "plan.csv").read_text() == made.text
 
 
-def test_days_are_planned_and_lived_from_python(small_site):
+def test_days_are_planned_and_simulated_from_python(small_site):
     site, options = small_site, {"switching": "off", "time_limit": 0, "calendar_start": START}
     history, machine = dardis.read_trace(site / "trace.swf"), dardis.read_platform(site / "small.toml")
     around = {name: site / f"{name}.csv" for name in ("weather", "prices")}

@@ -57,7 +57,7 @@ MISTAKES = {
 
 
 @pytest.mark.parametrize("what", MISTAKES)
-def test_it_has_the_words_of_the_command(site, capsys, what):
+def test_error_text_is_that_of_the_command(site, capsys, what):
     asked = {"trace": "t.csv", "platform": "p.toml", "dispatcher": "easy"} | MISTAKES[what]
     words = ["simulate", asked["trace"], "--no-report"]
     for name, value in ({"out": "out"} | asked).items():
@@ -93,7 +93,7 @@ def test_it_has_the_words_of_the_command(site, capsys, what):
         ({"task_manager": 3}, "--set task_manager=3: unknown setting; expected the option task_managers, or one of "),
     ],
 )
-def test_what_the_shell_would_see_is_seen(site, keywords, line):
+def test_shell_errors_are_raised_in_python(site, keywords, line):
     with pytest.raises(dardis.InputError, match=re.escape(line)):
         dardis.simulate("t.csv", "p.toml", "easy", **keywords)
 
@@ -142,7 +142,7 @@ KINDS = {
 
 
 @pytest.mark.parametrize("what", KINDS)
-def test_what_is_of_no_kind_that_serves_is_one_line(site, what):
+def test_value_of_a_wrong_type_is_one_line(site, what):
     do, line = KINDS[what]
     with pytest.raises(dardis.InputError) as mistake:
         do()
@@ -184,7 +184,7 @@ def test_a_trace_is_checked_as_a_file(columns, line):
     assert str(mistake.value).startswith(line)
 
 
-def test_what_fails_in_a_dispatcher_is_told(site, capsys):
+def test_exception_in_a_dispatcher_is_reported(site, capsys):
     class Broken(dardis.Rule):
         def key(self, job, now):  # noqa: ARG002 (it never comes so far)
             raise ZeroDivisionError("mine")

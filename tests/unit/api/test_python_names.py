@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parents[3]
 
 
 @pytest.mark.parametrize("name", dardis.__all__)
-def test_every_name_is_found_and_told_what_it_is_for(name):
+def test_every_public_name_exists_and_is_documented(name):
     found = getattr(dardis, name)
     assert name in dir(dardis)
     assert name == "__version__" or len(found.__doc__.splitlines()[0]) > 15

@@ -108,9 +108,7 @@ def test_rejected_jobs_have_no_start(platform):
     assert "1 rejected" in repr(found)
 
 
-def test_nothing_is_written_unless_asked_and_a_warning_names_the_line_that_asked(
-    platform, tmp_path, monkeypatch, capfd
-):
+def test_files_are_written_on_request_only_and_warnings_name_the_callers_line(platform, tmp_path, monkeypatch, capfd):
     monkeypatch.chdir(tmp_path)
     unstated = dardis.Trace(JOBS | {"walltime_s": [60, np.nan, 20]})
     with pytest.warns(dardis.DardisWarning, match="1 of 3 jobs state no walltime") as caught:

@@ -117,7 +117,7 @@ def test_the_bound_is_below_the_best_and_the_improved_is_the_best(case, weighed)
 
 @given(platforms(), st.data())
 @examples(0.5)
-def test_what_is_improved_is_legal_and_no_worse(platform, data):
+def test_improved_schedule_is_legal_and_no_worse(platform, data):
     listed = data.draw(jobs(platform))
     begun = dispatch(platform, listed, setup_of("easy")).schedule
     fits = begun.ran

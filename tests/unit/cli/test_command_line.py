@@ -47,7 +47,7 @@ def test_no_number_is_called_by_its_type_and_help_has_a_short_word(command, caps
         ),
     ],
 )
-def test_one_line_says_what_may_have_been_meant(arguments, said, capsys, tmp_path, monkeypatch):
+def test_misspelled_word_gets_a_suggestion_in_one_line(arguments, said, capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert run(arguments) == 2
     line = capsys.readouterr().err
@@ -55,7 +55,7 @@ def test_one_line_says_what_may_have_been_meant(arguments, said, capsys, tmp_pat
     assert said in line
 
 
-def test_a_setting_that_not_all_know_is_given_to_those_who_do(capsys, tmp_path):
+def test_setting_unknown_to_some_dispatchers_gets_a_suggestion(capsys, tmp_path):
     asked = ["--platform", "p.toml", "--dispatchers", "easy,conservative,dardis-late", "--set", "order=sjbf"]
     assert run(["compare", "t.swf", *asked, "--out", str(tmp_path / "out")]) == 2
     said = capsys.readouterr().err
@@ -64,7 +64,7 @@ def test_a_setting_that_not_all_know_is_given_to_those_who_do(capsys, tmp_path):
 
 
 @pytest.fixture
-def told(monkeypatch, capsys):
+def completions(monkeypatch, capsys):
     """Run `dardis` as a shell does that asks for completion; return what it prints."""
 
     def call(**environment):
@@ -87,8 +87,8 @@ def told(monkeypatch, capsys):
         ("dardis simulate t.swf --dispatcher dardis-l", ["dardis-late"]),
     ],
 )
-def test_a_tab_completes_commands_options_and_dispatchers(told, line, completed):
+def test_a_tab_completes_commands_options_and_dispatchers(completions, line, completed):
     words = {"COMP_WORDS": line, "COMP_CWORD": str(len(line.split()) - 1)}
-    assert told(_DARDIS_COMPLETE="complete_bash", **words).split() == completed
+    assert completions(_DARDIS_COMPLETE="complete_bash", **words).split() == completed
     assert complete_dispatcher("easy,hcp") == ["easy,hcp19"], "the last of several"
     assert complete_dispatcher("easy,nobody") == []

@@ -96,7 +96,7 @@ def test_nothing_is_done_twice(compare_again, tmp_path):
     assert of_runs(tmp_path, "metrics.json")["t/easy/1"]["jobs"] == 30
 
 
-def test_what_is_damaged_is_done_again_and_what_nobody_asked_for_is_told(compare_again, tmp_path):
+def test_damaged_runs_are_repeated_and_unrelated_files_reported(compare_again, tmp_path):
     first, second = (tmp_path / "o/runs/t/dardis-balance" / seed for seed in "12")
     (first / "metrics.json").write_text('{"jobs":')
     record = json.loads((second / "run.json").read_text())
@@ -133,7 +133,7 @@ name = "dardis-throughput"
 OF_SPEC = {"what": ["spec.toml"], "dispatchers": None, "platform": None}
 
 
-def test_a_run_that_fails_is_told_and_the_rest_is_there(compare, folder):
+def test_failed_run_is_reported_and_others_complete(compare, folder):
     (folder / "spec.toml").write_text(SPEC)
     blocked = folder / "o" / "runs" / "broken" / "fine" / "1"
     blocked.mkdir(parents=True)
@@ -214,7 +214,7 @@ def test_a_mistake_is_one_line_before_anything_runs(compare, folder, monkeypatch
     assert not (folder / "o" / "runs").exists()
 
 
-def test_rejected_jobs_are_told_and_settings_of_one_dispatcher_hold_for_it_alone(compare, folder):
+def test_rejected_jobs_are_reported_and_settings_apply_to_one_dispatcher(compare, folder):
     (folder / "t.swf").write_text(swf(5) + "".join(swf(12, procs=900).splitlines(keepends=True)[5:]))
     (folder / "wide.swf").write_text(swf(1, procs=900))
     more = ("--set", "node_choice=first-fit", "--no-recorded")
@@ -267,7 +267,7 @@ def varied(folder):
     return folder / "o"
 
 
-def test_draws_are_the_same_for_all_and_differences_are_told_from_chance(compare, varied):
+def test_draws_are_the_same_for_all_dispatchers_and_differences_are_tested(compare, varied):
     more = ("--replicates", "2", "--resample", "shake:600", "--seeds", "1,2")
     assert compare(*more, dispatchers="easy,easy:order=sjbf")[0] == 0
     runs = rows_of(varied / "compare.csv")

@@ -37,7 +37,7 @@ PROFITS = ("profit_eur", "always_on_profit_eur", "clairvoyant_profit_eur")
 SOFT_IS_HARD = "no job has a deadline, so the soft cap is a hard one"
 
 
-def lived(site, out, **options):
+def hybrid_summary(site, out, **options):
     """Day 7 unless others are asked for, audited; its summary."""
     assert called("hybrid", site, out, **({"days": "7", "no_report": True} | options)) == 0
     assert run(["audit", str(out)]) == 0
@@ -48,7 +48,7 @@ def beside(out):
     return {row["switching"]: row for row in rows_of(out / "beside.csv")}
 
 
-def test_the_files(small_hybrid, capsys):
+def test_hybrid_writes_its_files(small_hybrid, capsys):
     files = (
         "summary.json days.csv beside.csv jobs.csv always_on_jobs.csv switching.csv target.json run.json picture.json "
         "report.html"
@@ -67,14 +67,14 @@ def test_the_files(small_hybrid, capsys):
         assert text in page
 
 
-def test_ours_stands_beside_what_looks_at_idle_nodes_alone(small_hybrid, small_site, tmp_path):
+def test_hybrid_is_compared_with_idle_timeouts(small_hybrid, small_site, tmp_path):
     rows, found = beside(small_hybrid), summary_of(small_hybrid)
     assert [*rows] == ["all nodes on", "reactive:337", "reactive:900", "reactive:337,1", "spare", "clairvoyant"]
     for name, figure in zip(("spare", "all nodes on", "clairvoyant"), PROFITS, strict=True):
         assert float(rows[name]["profit_eur"]) == found[figure]
     assert float(rows["reactive:337"]["mean_nodes_on"]) <= float(rows["reactive:337,1"]["mean_nodes_on"]) <= NODES
     assert float(rows["reactive:337"]["delayed_share"]) >= float(rows["reactive:337,1"]["delayed_share"])
-    alone = lived(small_site, tmp_path / "out", days="7-8", switching="reactive:337,1")
+    alone = hybrid_summary(small_site, tmp_path / "out", days="7-8", switching="reactive:337,1")
     assert alone["switching"] == "reactive:337,1"
     assert float(rows["reactive:337,1"]["profit_eur"]) == alone["profit_eur"]
     target = load_target(tmp_path / "out" / "target.json", load_platform(small_site / "small.toml"))
@@ -100,7 +100,7 @@ def test_days_add_up_where_co2_is_charged(tmp_path):
     (tmp_path / "site").mkdir()
     site = write_site(tmp_path / "site", power=f"{POWER}[tariff]\nco2_eur_per_t = 300\n")
     (site / "carbon.csv").write_text(table("gco2_per_kwh", hourly([100.0 + 20 * (h % 24) for h in range(24 * 12)])))
-    found = lived(site, tmp_path / "out", carbon=site / "carbon.csv")
+    found = hybrid_summary(site, tmp_path / "out", carbon=site / "carbon.csv")
     (day,) = rows_of(tmp_path / "out" / "days.csv")
     for name in PROFITS:
         assert float(day[name]) == pytest.approx(found[name], abs=1e-6)
@@ -109,7 +109,7 @@ def test_days_add_up_where_co2_is_charged(tmp_path):
 def test_a_day_is_planned_without_what_came_after_it(small_site, small_hybrid, tmp_path):
     # The first of two days is switched the same whatever the trace holds from its midnight on.
     (tmp_path / "t.swf").write_text(swf(other_future(made_up_rows(), BEGIN, set())))
-    lived(small_site, tmp_path / "out", history=tmp_path / "t.swf")
+    hybrid_summary(small_site, tmp_path / "out", history=tmp_path / "t.swf")
     platform, hours = load_platform(small_site / "small.toml"), np.arange(BEGIN, BEGIN + DAY_S, 900)
     targets = (load_target(out / "target.json", platform) for out in (small_hybrid, tmp_path / "out"))
     one, two = (target.switching.spares[0].at(hours) for target in targets)
@@ -121,7 +121,7 @@ def capped(small_site, small_hybrid, tmp_path_factory):
     """The same two days with a cap of each kind, and without."""
     folder = tmp_path_factory.mktemp("capped")
     for cap in ("soft", "hard"):
-        lived(small_site, folder / cap, cap=cap, no_report=cap != "hard", days="7-8", deadlines="window:1800")
+        hybrid_summary(small_site, folder / cap, cap=cap, no_report=cap != "hard", days="7-8", deadlines="window:1800")
     return {"off": small_hybrid, "soft": folder / "soft", "hard": folder / "hard"}
 
 
@@ -153,9 +153,9 @@ def test_the_target_has_the_cap_of_all_days_and_all_cores_after_them(small_site,
     assert (hard.at(hours)[~inside] == NODES * CORES).all()
 
 
-def test_without_deadlines_a_soft_cap_is_as_hard_which_is_told(small_site, tmp_path, capsys):
+def test_soft_cap_without_deadlines_is_hard_and_reported(small_site, tmp_path, capsys):
     # Every job finds a start within the profile: after the last day at the latest.
-    notes = {cap: str(lived(small_site, tmp_path / cap, cap=cap)["notes"]) for cap in ("soft", "hard")}
+    notes = {cap: str(hybrid_summary(small_site, tmp_path / cap, cap=cap)["notes"]) for cap in ("soft", "hard")}
     assert [SOFT_IS_HARD in notes[cap] for cap in ("soft", "hard")] == [True, False]
     assert f"dardis: note: {SOFT_IS_HARD}" in capsys.readouterr().err
     soft, hard = (read_jobs(tmp_path / cap / "jobs.csv").digest() for cap in ("soft", "hard"))
@@ -164,14 +164,14 @@ def test_without_deadlines_a_soft_cap_is_as_hard_which_is_told(small_site, tmp_p
 
 @pytest.mark.parametrize(("dispatcher", "noted"), [("easy", False), ("rules-fcfs", True)])
 def test_a_central_dispatcher_keeps_a_cap_where_nothing_is_switched(small_site, tmp_path, capsys, dispatcher, noted):
-    found = lived(small_site, tmp_path / "out", dispatcher=dispatcher, switching="off", cap="hard")
+    found = hybrid_summary(small_site, tmp_path / "out", dispatcher=dispatcher, switching="off", cap="hard")
     assert (found["overutilisation_core_s"] == 0) != noted
     assert (STARTS_ONLY in str(found["notes"])) == noted
     assert (f"dardis: note: {STARTS_ONLY}" in capsys.readouterr().err) == noted
 
 
-def test_with_nothing_switched_it_is_all_nodes_on(small_site, tmp_path):
-    found = lived(small_site, tmp_path / "out", switching="off", no_report=False)
+def test_without_switching_all_nodes_stay_on(small_site, tmp_path):
+    found = hybrid_summary(small_site, tmp_path / "out", switching="off", no_report=False)
     assert found["profit_eur"] == found["always_on_profit_eur"] < found["clairvoyant_profit_eur"]
     assert found["share_of_bound"] is None
     assert found["cycles_per_node_day"] == 0
@@ -180,13 +180,13 @@ def test_with_nothing_switched_it_is_all_nodes_on(small_site, tmp_path):
 
 
 def test_algorithm_8_keeps_more_on_than_the_spares(small_site, small_hybrid, tmp_path):
-    found = lived(small_site, tmp_path / "out", days="7-8", switching="algorithm8", offset=70)
+    found = hybrid_summary(small_site, tmp_path / "out", days="7-8", switching="algorithm8", offset=70)
     assert summary_of(small_hybrid)["mean_nodes_on"] < found["mean_nodes_on"] < NODES
     assert found["profit_eur"] < summary_of(small_hybrid)["profit_eur"]
 
 
 def test_held_jobs_wait_for_cheaper_hours(small_site, small_hybrid, tmp_path):
-    held, before = lived(small_site, tmp_path / "out", days="7-8", shift_hours=6), summary_of(small_hybrid)
+    held, before = hybrid_summary(small_site, tmp_path / "out", days="7-8", shift_hours=6), summary_of(small_hybrid)
     assert held["mean_wait_s"] > before["mean_wait_s"]
     assert held["energy_eur"] < before["energy_eur"]
     assert held["always_on_profit_eur"] == before["always_on_profit_eur"]

@@ -74,7 +74,7 @@ BAD_LINES = {
 
 
 @pytest.mark.parametrize(("bad", "reason"), BAD_LINES.values(), ids=BAD_LINES)
-def test_a_malformed_line_is_counted_and_told_and_refused_if_wished(simulate, refused, folder, capsys, bad, reason):
+def test_malformed_line_is_counted_and_refused_on_request(simulate, refused, folder, capsys, bad, reason):
     assert simulate(out="good") == (0, [])
     (folder / "t.swf").write_text(TRACE + bad)
     status, said = simulate()
@@ -141,7 +141,7 @@ def test_figures_that_no_number_holds_are_one_line(simulate, folder):
     assert (status, "beyond all numbers" in line) == (2, True)
 
 
-def test_a_folder_that_changes_under_an_audit_is_told(simulate, folder, monkeypatch, capsys):
+def test_folder_change_during_an_audit_is_reported(simulate, folder, monkeypatch, capsys):
     simulate()
     path, judged = folder / "out" / "run.json", Audit.check_remaining
 
@@ -161,7 +161,7 @@ def command(folder):
     ]  # fmt: skip
 
 
-def test_a_full_disk_leaves_the_earlier_run_whole(folder, simulate):
+def test_full_disk_leaves_the_earlier_run_intact(folder, simulate):
     """With a limit on the size of a file as on a full disk it fails in the middle of writing."""
     simulate()
     before = contents(folder / "out")

@@ -57,7 +57,7 @@ TRACES = {
 
 @pytest.mark.parametrize("odd", ODD, ids=IDS)
 @pytest.mark.parametrize("form", TRACES.values(), ids=TRACES)
-def test_in_a_trace_it_makes_a_malformed_line(tmp_path, form, odd):
+def test_invalid_number_in_a_trace_makes_a_malformed_line(tmp_path, form, odd):
     path = tmp_path / "t"
     path.write_text(form(odd))
     trace = read_trace(path)
@@ -106,7 +106,7 @@ FILES = {
 
 @pytest.mark.parametrize("odd", ODD, ids=IDS)
 @pytest.mark.parametrize(("load", "text"), FILES.values(), ids=FILES)
-def test_in_another_table_it_is_told_in_one_line_with_its_place(tmp_path, load, text, odd):
+def test_invalid_number_in_a_table_is_reported_with_its_position(tmp_path, load, text, odd):
     path = tmp_path / "f.csv"
     path.write_text(text.format(odd))
     said = line_of(load, path).removeprefix(str(path))
@@ -135,7 +135,7 @@ SPEC = '[[traces]]\ntrace = "t"\nplatform = "p"\njobs = {0}\n[[dispatchers]]\nna
     ("load", "text", "key", "where"), [(load_platform, GRID, "nodes[0].resources.cores", 5),
                                        (load_comparison, SPEC, "traces[0].jobs", 4)],
 )  # fmt: skip
-def test_in_toml_it_is_told_with_line_or_key(tmp_path, load, text, key, where, odd, line, found):
+def test_invalid_number_in_toml_is_reported_with_line_or_key(tmp_path, load, text, key, where, odd, line, found):
     path = tmp_path / "f.toml"
     path.write_text(text.format(odd))
     said = line_of(load, path).removeprefix(str(path))
@@ -158,7 +158,7 @@ def test_in_toml_it_is_told_with_line_or_key(tmp_path, load, text, key, where, o
     ],
     ids=lambda arguments: f"{arguments[0]} {arguments[-2]}",
 )
-def test_in_an_option_it_is_told_in_one_line_with_its_name(tmp_path, monkeypatch, capsys, arguments, odd):
+def test_invalid_number_in_an_option_is_reported_with_its_name(tmp_path, monkeypatch, capsys, arguments, odd):
     monkeypatch.chdir(tmp_path)
     assert run([argument.format(odd) for argument in arguments]) == 2
     said = capsys.readouterr().err

@@ -88,7 +88,7 @@ def test_no_command_writes_into_a_folder_of_others(folder, refused, monkeypatch,
     refused([*command, "t.swf/below"], "t.swf/below")
 
 
-def test_what_is_unfinished_is_seen(folder, refused):
+def test_unfinished_folder_is_detected(folder, refused):
     assert run(simulate(folder)) == 0
     out, scale = folder / "out", folder / "s"
     (out / "run.json").unlink()
@@ -105,7 +105,7 @@ def test_what_is_unfinished_is_seen(folder, refused):
 @pytest.mark.parametrize(
     ("out", "lock"), [("o", LOCK_FILE), ("jobs.csv.gz", f".jobs.demand.csv{LOCK_FILE}")], ids=["a folder", "a table"]
 )
-def test_a_second_forecast_of_the_same_name_is_told(folder, refused, monkeypatch, out, lock):
+def test_concurrent_forecast_of_the_same_name_is_refused(folder, refused, monkeypatch, out, lock):
     monkeypatch.chdir(folder)
     command = ["forecast", "t.swf", "--platform", "p.toml", "--out"]
     (folder / "o").mkdir()
@@ -150,7 +150,7 @@ def is_free(folder):
 @pytest.mark.parametrize(
     "late", [True, pytest.param(False, marks=pytest.mark.slow)], ids=["as it runs", "as it starts"]
 )
-def test_a_child_ends_with_its_parent_and_nothing_of_it_is_counted(folder, capsys, refused, late):
+def test_child_process_ends_with_its_parent_and_its_run_is_discarded(folder, capsys, refused, late):
     slow = folder / "o" / "runs" / "long" / "dardis-balance" / "1"
     assert run([*compare(folder, "--jobs", "20")]) == 0
     before = json.loads((slow / "metrics.json").read_text())["schedule_digest"]
@@ -174,7 +174,7 @@ def test_a_child_ends_with_its_parent_and_nothing_of_it_is_counted(folder, capsy
 
 
 @pytest.mark.parametrize("parent", ["abc", "9" * 5000])
-def test_a_parent_that_is_no_process_is_told_in_a_line(parent):
+def test_invalid_parent_process_is_reported_in_one_line(parent):
     words, said = [sys.executable, "-m", "dardis.comparison.preload"], os.environ | {"DARDIS_PARENT": parent}
     done = subprocess.run(words, env=said, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (2, "", 1)

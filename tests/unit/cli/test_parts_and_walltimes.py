@@ -37,7 +37,7 @@ def jobs(out):
     return [line.split(",") for line in (out / "jobs.csv").read_text().splitlines()[1:]]
 
 
-def test_by_default_who_outruns_is_killed_and_all_that_is_odd_is_told(simulate):
+def test_jobs_are_killed_at_their_walltime_by_default_and_odd_values_are_reported(simulate):
     status, said, out = simulate()
     assert (status, record(out, "metrics.json")["killed"]) == (0, 1)
     assert "1 of 3 jobs state no walltime" in said.err
@@ -65,7 +65,7 @@ def test_walltimes_are_lifted_and_estimated(simulate):
         (["--calendar-start", "2020-01-01T00:00Z", "--from", "2020-01-02"], "3", (86_400, None)),
     ],
 )
-def test_parts_are_told_by_dates_and_spans(simulate, more, number, said):
+def test_trace_cuts_are_given_by_dates_and_spans(simulate, more, number, said):
     status, _, out = simulate(*more)
     assert (status, [job[0] for job in jobs(out)]) == (0, [number])
     assert (record(out)["from_s"], record(out)["to_s"]) == said

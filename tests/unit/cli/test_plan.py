@@ -39,12 +39,12 @@ def planned(site, out, **options):
     return summary_of(out)
 
 
-def handed_on(out):
+def written_files(out):
     return {name: (out / name).read_bytes() for name in FILES}
 
 
 @pytest.mark.parametrize("trace", ["crowded", pytest.param("algorithm8", marks=pytest.mark.slow)])
-def test_what_happens_from_midnight_on_changes_nothing_that_is_handed_on(small_site, tmp_path, trace):
+def test_events_after_midnight_do_not_change_the_plan(small_site, tmp_path, trace):
     options = {"switching": "algorithm8"} if trace == "algorithm8" else {}
     rows = crowded_rows()
     (tmp_path / "a.swf").write_text(swf(rows))
@@ -55,7 +55,7 @@ def test_what_happens_from_midnight_on_changes_nothing_that_is_handed_on(small_s
     assert {JobKind.RUNNING, JobKind.QUEUED} <= {*kinds.values()}  # else nothing is tried
     (tmp_path / "b.swf").write_text(swf(other_future(rows, START, unfinished)))
     planned(small_site, tmp_path / "b", polishes=1, history=tmp_path / "b.swf", **options)
-    assert handed_on(tmp_path / "a") == handed_on(tmp_path / "b")
+    assert written_files(tmp_path / "a") == written_files(tmp_path / "b")
 
 
 def test_the_same_plan_twice_by_its_date_and_without_the_weather_after_the_day(small_site, small_plan, tmp_path):
@@ -65,7 +65,7 @@ def test_the_same_plan_twice_by_its_date_and_without_the_weather_after_the_day(s
         path.write_text("".join(lines[: 1 + 24 * (1 + DAY + 1)]))
     one, again = summary_of(small_plan), tmp_path / "again"
     two = planned(small_site, again, polishes=1, day=None, date=one["date_utc"], **cut)
-    assert handed_on(again) == handed_on(small_plan)
+    assert written_files(again) == written_files(small_plan)
     assert one.pop("plan_cpu_s") > 0
     assert two.pop("plan_cpu_s") > 0
     assert one == two
@@ -76,7 +76,7 @@ def test_the_same_plan_twice_by_its_date_and_without_the_weather_after_the_day(s
     assert settings[0] == settings[1]
 
 
-def test_profit_is_what_the_tables_say(small_site, small_plan):
+def test_profit_equals_the_sum_of_the_tables(small_site, small_plan):
     # From the files alone, second by second: what jobs earn, what nodes draw in each state, what cooling takes.
     platform = load_platform(small_site / "small.toml")
     power = platform.groups[0].power
@@ -177,7 +177,7 @@ def test_a_plan_promises_a_gain_with_a_range_and_the_report_shows_it(small_plan)
         assert note.split(" (")[0] in page
 
 
-def test_what_a_limit_would_cost(small_site, small_plan, tmp_path, capsys):
+def test_cost_of_a_power_limit_is_reported(small_site, small_plan, tmp_path, capsys):
     found = planned(small_site, tmp_path / "out", polishes=1, what_if="2.0kW 8-16")
     assert found["profit_eur"] == summary_of(small_plan)["profit_eur"], "what is written is the plan without the limit"
     assert found["what_if_cost_eur"] == pytest.approx(found["profit_eur"] - found["what_if_profit_eur"])

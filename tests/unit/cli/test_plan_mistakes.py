@@ -51,7 +51,7 @@ TABLES = {
 
 
 @pytest.mark.parametrize(("option", "text", "said"), TABLES.values(), ids=TABLES)
-def test_files(site, capsys, no_search, option, text, said):
+def test_errors_in_input_files_are_reported(site, capsys, no_search, option, text, said):
     (site / f"{option}.csv").write_text(text)
     for command, when in WHEN.items():
         refused(site, capsys, said, command=command, **when, **{option: site / f"{option}.csv"})
@@ -122,7 +122,7 @@ OPTIONS = [
 
 
 @pytest.mark.parametrize(("command", "options", "said"), OPTIONS)
-def test_options(site, capsys, monkeypatch, command, options, said):
+def test_errors_in_options_are_reported(site, capsys, monkeypatch, command, options, said):
     monkeypatch.chdir(site)
     (site / "odd.csv").write_text("node,state\ncn1,off\n")
     (site / "empty.csv").write_text("")
@@ -168,14 +168,14 @@ def test_weather_and_prices_that_begin_after_the_history_are_enough(site, capsys
 
 
 @pytest.mark.parametrize(("day", "note"), [(1, "too few days of history"), (12, "before the forecast")])
-def test_little_or_old_history_is_told_in_the_report(site, capsys, day, note):
+def test_short_or_stale_history_is_reported(site, capsys, day, note):
     assert called("plan", site, site / "out", day=day) == 0
     assert note in capsys.readouterr().err
     assert note in summary_of(site / "out")["notes"]
     assert note in (site / "out" / "report.html").read_text()
 
 
-def test_who_plans_for_all_refuses_a_target_that_switches(small_site, small_plan, tmp_path, capsys, monkeypatch):
+def test_replan_refuses_a_target_that_switches_nodes(small_site, small_plan, tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(play, "play_over", None)
     asked = ("--dispatcher", "replan", "--profile", small_plan / "target.json")
     assert simulated(small_site, tmp_path / "run", *asked) == 2

@@ -64,7 +64,7 @@ def test_a_market_s_day_may_end_before_the_utc_day(small_site, tmp_path, capsys)
     )
 
 
-def test_days_join(small_site, small_plan, tmp_path):
+def test_next_day_keeps_nodes_off_from_the_previous_plan(small_site, small_plan, tmp_path):
     """Who is off at the end of a day is off at the beginning of the next, and is not shut down again."""
     begins = START_UNIX + 9 * DAY_S
     off = set()
@@ -84,7 +84,7 @@ def test_days_join(small_site, small_plan, tmp_path):
     assert f"of {NODES} nodes {len(off)} are off and 0 booting when the day begins" in summary_of(joined)["notes"]
 
 
-def test_closed_nodes_are_left_alone(small_site, tmp_path):
+def test_closed_nodes_are_neither_used_nor_switched(small_site, tmp_path):
     (tmp_path / "state.csv").write_text("node,state\nn3,closed\nn4,closed\nn5,off\n")
     out = planned(small_site, tmp_path / "out", state=tmp_path / "state.csv")
     for row in rows_of(out / "schedule.csv"):

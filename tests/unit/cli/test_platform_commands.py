@@ -11,7 +11,7 @@ from dardis.config.platform_file import load_platform
 
 
 @pytest.fixture
-def told(capsys):
+def run_command(capsys):
     """Run a command; its status, the lines of its output, and those on standard error."""
 
     def call(*arguments):
@@ -23,8 +23,8 @@ def told(capsys):
 
 
 @pytest.fixture
-def imported(told):
-    return lambda *arguments: told("platform", "import", *arguments)
+def imported(run_command):
+    return lambda *arguments: run_command("platform", "import", *arguments)
 
 
 @pytest.fixture
@@ -35,7 +35,7 @@ def folder(tmp_path):
 
 
 @pytest.mark.parametrize(("name", "nodes"), [("nodes.txt", 3), ("slurm.conf", 7)])
-def test_a_platform_file_is_written_and_shown_without_a_name(imported, told, folder, name, nodes):
+def test_a_platform_file_is_written_and_shown_without_a_name(imported, run_command, folder, name, nodes):
     platform = folder / "p.toml"
     status, out, notes = imported(folder / name, platform)
     assert (status, out) == (0, [f"{platform}: {nodes} nodes in 3 groups, 3 partitions"])
@@ -51,12 +51,12 @@ def test_a_platform_file_is_written_and_shown_without_a_name(imported, told, fol
     assert imported(folder / name, platform, "--force")[0] == 0
     (folder / "t.swf").write_text("1 0 -1 50 8 -1 -1 8 100 -1 1 1 1 -1 1 1 -1 -1\n")
     more = ["--dispatcher", "easy", "--out", folder / "out"]
-    assert told("simulate", folder / "t.swf", "--platform", platform, *more)[0] == 0
+    assert run_command("simulate", folder / "t.swf", "--platform", platform, *more)[0] == 0
     assert (folder / "out" / "report.html").exists()
 
 
 @pytest.mark.parametrize("percent", ["1", "100%", "nan%", ""])
-def test_what_is_no_percentage_is_refused(imported, folder, percent):
+def test_invalid_percentage_is_refused(imported, folder, percent):
     said = f"dardis: --merge-memory: {percent!r}; expected a percentage below 100 such as 1%"
     assert imported(f"--merge-memory={percent}", folder / "nodes.txt") == (2, [], [said])
 
@@ -86,11 +86,11 @@ def site():
 
 
 @pytest.fixture
-def calibrated(told):
-    return lambda *arguments: told("platform", "calibrate", *arguments)
+def calibrated(run_command):
+    return lambda *arguments: run_command("platform", "calibrate", *arguments)
 
 
-def test_a_calibration_is_shown_and_written_if_asked(calibrated, tmp_path, site):
+def test_calibration_is_printed_and_written_on_request(calibrated, tmp_path, site):
     asked = site.write(tmp_path, site.long())
     status, (thin, idle, core, before, unseen, fat, *_, last), notes = calibrated(*asked)
     assert status == 0
@@ -130,7 +130,7 @@ def test_a_calibration_is_shown_and_written_if_asked(calibrated, tmp_path, site)
         ("job,watts_per_node\n1,1\n2,1\n3,1\n4,1\n", "w.csv: tells no figure of any group; expected power measured"),
     ],
 )
-def test_mistakes_of_a_calibration_are_told_in_one_line_and_change_nothing(calibrated, tmp_path, site, power, message):
+def test_calibration_errors_are_one_line_and_change_nothing(calibrated, tmp_path, site, power, message):
     status, out, said = calibrated(*site.write(tmp_path, power), "--force")
     assert status == 2
     assert said[-1].startswith(f"dardis: {tmp_path}/{message}")
@@ -139,12 +139,12 @@ def test_mistakes_of_a_calibration_are_told_in_one_line_and_change_nothing(calib
 
 
 @pytest.fixture
-def pue(told, tmp_path, monkeypatch):
+def pue(run_command, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "pue.csv").write_text("temp_c,1000,2000\n0,1.1,1.2\n10,1.3,1.4\n")
 
     def call(cooling, temperature, watts, *more):
-        return told("pue", "--cooling", cooling, "--temperature", temperature, "--it-w", watts, *more)
+        return run_command("pue", "--cooling", cooling, "--temperature", temperature, "--it-w", watts, *more)
 
     return call
 
@@ -157,13 +157,13 @@ def pue(told, tmp_path, monkeypatch):
         (("air", 10, 5_500, "--design-w", "10700"), 1.124705),
     ],
 )  # fmt: skip
-def test_of_a_pue_one_number_is_printed(pue, arguments, value):
+def test_pue_command_prints_one_number(pue, arguments, value):
     status, (out,), notes = pue(*arguments)
     assert (status, notes) == (0, [])
     assert float(out) == pytest.approx(value, abs=1e-4)
 
 
-def test_what_the_model_of_a_plant_was_not_calibrated_for_is_told(pue):
+def test_conditions_outside_the_plant_calibration_are_reported(pue):
     status, (out,), notes = pue("air", 55, 200_000)
     assert (status, float(out) > 1.7) == (0, True)
     assert " ".join(notes) == (

@@ -50,7 +50,7 @@ def changed(folder, out, **entries):
     return out
 
 
-def test_what_work_costs_is_said_beside_what_was_saved_and_unequal_counts_are_named(plan, runs):
+def test_review_shows_costs_per_core_hour_and_unequal_job_counts(plan, runs):
     told = review(plan, *runs)
     ours, without = (1000 * lived.cost.sum() / lived.core_h for lived in (told.with_plan, told.without_plan))
     assert f"{ours:,.2f} EUR for 1,000 core-hours instead of {without:,.2f}" in told.lines[0]

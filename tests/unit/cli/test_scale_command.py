@@ -70,7 +70,7 @@ def test_the_report_is_drawn_and_experiments_are_repeated_for_the_spread(scale, 
     assert path.read_text() == page
 
 
-def test_what_faults_cost_is_a_table_and_a_report_the_same_each_time(scale, tmp_path):
+def test_fault_costs_are_repeatable_and_reported(scale, tmp_path):
     networks = [word for drop in ("0", "0.1", "0.2") for word in ("--faults", f"drop={drop},delay=2")]
     status, out, error = scale("--hosts-of", "8", *networks, nodes="40,80", report=True)
     assert (status, error) == (0, [])

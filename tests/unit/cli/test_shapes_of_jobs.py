@@ -34,7 +34,7 @@ TRACE = """job_id,part,alternative,submit_s,runtime_s,walltime_s,units,nodes,con
 
 
 @pytest.fixture
-def said(tmp_path):
+def base_words(tmp_path):
     """What to say to `dardis simulate`, but for the dispatcher."""
     (tmp_path / "p.toml").write_text(PLATFORM)
     (tmp_path / "t.csv").write_text(TRACE)
@@ -42,8 +42,8 @@ def said(tmp_path):
     return ["simulate", *files, "--no-report"]
 
 
-def test_a_run_is_judged_and_tells_what_was_taken(said, tmp_path):
-    assert command([*said, "--dispatcher", "easy"]) == 0
+def test_audited_run_reports_the_chosen_alternatives(base_words, tmp_path):
+    assert command([*base_words, "--dispatcher", "easy"]) == 0
     assert command(["audit", str(tmp_path / "out")]) == 0
     rows = rows_of(tmp_path / "out" / "jobs.csv")
     told = [[row[name] for name in ("status", "starting_time", "units_by_node", "alternative")] for row in rows]
@@ -67,11 +67,11 @@ def test_a_run_is_judged_and_tells_what_was_taken(said, tmp_path):
 
 
 @pytest.mark.parametrize("name", CP_SETUPS)
-def test_models_run_them_and_are_asked_again_by_what_was_kept(name, said, tmp_path, capsys):
+def test_solver_dispatchers_run_shaped_jobs_and_stored_instances_repeat(name, base_words, tmp_path, capsys):
     """All of the machine is taken at first, so that somebody waits: that is what a model is asked about."""
     trace, kept = tmp_path / "t.csv", tmp_path / "kept"
     trace.write_text(TRACE + "6,1,1,13,10,20,3,3,1,4,0,\n6,2,1,,,,1,,,0,1,gpus\n7,1,1,14,10,20,2,,,4,0,\n")
-    assert command([*said, "--dispatcher", name, "--deadlines", "factor:5", "--save-instances", str(kept)]) == 0
+    assert command([*base_words, "--dispatcher", name, "--deadlines", "factor:5", "--save-instances", str(kept)]) == 0
     assert command(["audit", str(tmp_path / "out")]) == 0
     rows = rows_of(tmp_path / "out" / "jobs.csv")
     assert [row["status"] == "completed" for row in rows] == [True, True, True, False, True, True, True]
@@ -89,24 +89,24 @@ def test_models_run_them_and_are_asked_again_by_what_was_kept(name, said, tmp_pa
         assert "contiguous or alternatives (job " in line
 
 
-def test_what_goes_with_no_shape_is_refused(said, tmp_path, capsys):
+def test_options_without_support_for_job_shapes_are_refused(base_words, tmp_path, capsys):
     wish = tmp_path / "wish.csv"
     wish.write_text("time_s,node,kind,value\n0,*,cores,8\n")
     for more, words in (
         (("--set", "expected=last-two"), "expected=last-two predicts none of them"),
         (("--profile", str(wish)), "for which no desired profile is obeyed"),
     ):
-        assert command([*said, "--dispatcher", "easy", *more]) == 2
+        assert command([*base_words, "--dispatcher", "easy", *more]) == 2
         assert words in capsys.readouterr().err
     (tmp_path / "t.csv").write_text(TRACE.replace("1,2,1,,,,1,,,1,2,gpus", "1,2,1,,,,1,,,0,0,gpus"))
-    assert command([*said, "--dispatcher", "easy"]) == 2
+    assert command([*base_words, "--dispatcher", "easy"]) == 2
     assert "t.csv:3: asks for nothing; expected a part" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
 
 
-def test_comparisons_and_forecasts_refuse_before_anything_runs(said, tmp_path, capsys):
+def test_comparisons_and_forecasts_refuse_before_anything_runs(base_words, tmp_path, capsys):
     """Whichever of the dispatchers it is that does not obey; and no bound is known for such jobs."""
-    compare = ["compare", *said[1:-1], "--dispatchers"]
+    compare = ["compare", *base_words[1:-1], "--dispatchers"]
     assert command([*compare, "easy,dardis-throughput"]) == 2
     assert "which dardis-throughput does not obey" in capsys.readouterr().err
     assert command([*compare, "easy,conservative", "--clairvoyant"]) == 2
@@ -114,12 +114,12 @@ def test_comparisons_and_forecasts_refuse_before_anything_runs(said, tmp_path, c
     assert "--clairvoyant: " in told
     assert "t.csv: has jobs with parts" in told
     assert not (tmp_path / "out").exists()
-    forecast = ["forecast", *said[1:4], "--calendar-start", "2023-07-03T00:00Z", *said[4:-1]]
+    forecast = ["forecast", *base_words[1:4], "--calendar-start", "2023-07-03T00:00Z", *base_words[4:-1]]
     assert command(forecast) == 2
     assert "t.csv: has jobs with parts" in capsys.readouterr().err
 
 
-def test_a_trace_is_told_and_converted(tmp_path, said, capsys):
+def test_trace_with_job_shapes_is_described_and_converted(tmp_path, base_words, capsys):
     table, again, swf = (tmp_path / name for name in ("t.csv", "again.csv", "t.swf"))
     assert command(["trace", "info", str(table)]) == 0
     assert command(["trace", "convert", str(table), str(again)]) == 0

@@ -111,7 +111,7 @@ def test_the_audit_knows_the_hours_and_the_limits_and_the_trace(starts, tmp_path
     assert said.count("\n") == 1
 
 
-def test_hours_go_by_the_calendar_of_the_platform_or_that_is_said(site, starts):
+def test_queue_hours_follow_the_platform_calendar_or_a_warning(site, starts):
     site(f'calendar_start = "{NINE}"\n' + PLATFORM, JOBS)
     assert starts("easy")[3] == 9 * 3600
     assert starts("easy", "--calendar-start", FIVE)[3] == 3600
@@ -136,7 +136,7 @@ def test_hours_go_by_the_calendar_of_the_platform_or_that_is_said(site, starts):
         ({}, ("--calendar-start", "noon"), ["--calendar-start: 'noon'"]),
     ],
 )
-def test_hours_and_queues_that_make_no_sense_are_mistakes(site, simulate, change, more, said):
+def test_invalid_queue_hours_are_errors(site, simulate, change, more, said):
     text = PLATFORM
     for old, new in change.items():
         text = text.replace(old, new)
@@ -152,7 +152,7 @@ def closed(name, *spans):
     return f'[[queues]]\nname = "{name}"\nstopped = [{stopped}]\n'
 
 
-def test_a_job_asks_again_for_all_hours_before_its_own(site, starts):
+def test_job_requests_an_earlier_start_in_all_open_hours(site, starts):
     """1 ends early; before 2 has ended, too, the queue of 3 is closed and opened again."""
     site(TWO_GROUPS + closed("day", (20, 40)), ["1,0,10,100,2,4,", "2,0,45,45,2,4,", "3,1,5,5,4,4,day"])
     assert starts("dardis-throughput")[3] == 45
@@ -195,7 +195,7 @@ def events(site, tmp_path):
 @pytest.mark.parametrize(
     "dispatcher", ["rules-fcfs", "easy", "conservative", "replan", "dardis-throughput", "dardis-late"]
 )
-def test_events_are_told_and_audited(events, simulate, tmp_path, capsys, dispatcher):
+def test_site_events_are_reported_and_audited(events, simulate, tmp_path, capsys, dispatcher):
     status, said = simulate(dispatcher, *events)
     assert status == 0
     found = jobs_of(tmp_path)
@@ -219,7 +219,7 @@ def test_events_are_told_and_audited(events, simulate, tmp_path, capsys, dispatc
         assert (status, why in told) == (1, True)
 
 
-def test_what_does_not_go_with_events_is_refused_before_anything_is_run(events, simulate, tmp_path, capsys):
+def test_options_incompatible_with_events_are_refused_before_the_run(events, simulate, tmp_path, capsys):
     (tmp_path / "cap.csv").write_text("time_s,node,kind,value\n0,*,cores,8\n")
     for dispatcher, more, said in (
         ("pcp20", (), ("--events", "does not bear", "one of")),
@@ -238,7 +238,7 @@ def test_what_does_not_go_with_events_is_refused_before_anything_is_run(events, 
     "dispatcher", ["rules-fcfs", "easy", "replan", "hcp19", "cp-eurora", "portfolio", "conservative", "dardis-late"]
 )
 @pytest.mark.parametrize("rule", ["soft", "hard"])
-def test_a_profile_that_falls_while_a_queue_is_closed_loses_nobody(site, starts, tmp_path, dispatcher, rule):
+def test_profile_drop_during_closed_hours_loses_no_job(site, starts, tmp_path, dispatcher, rule):
     """2 would fit before 100 alone, when its queue is closed: it is rejected, or a soft profile gives way."""
     site(ONE_NODE + closed("s", (20, 150)), ["1,0,30,30,1,2,", "2,10,5,5,1,4,s", "3,200,5,5,1,1,"])
     (tmp_path / "cap.csv").write_text("time_s,node,kind,value\n0,*,cores,4\n100,*,cores,2\n")
@@ -246,7 +246,7 @@ def test_a_profile_that_falls_while_a_queue_is_closed_loses_nobody(site, starts,
     assert jobs_of(tmp_path)[2]["status"] == ("completed" if rule == "soft" else "rejected")
 
 
-def test_who_waits_for_a_closed_queue_keeps_nobody_else(site, starts):
+def test_job_in_a_closed_queue_does_not_block_others(site, starts):
     """In a strict order, too: 2 is first in the queue, which closes before there is room."""
     site(TWO_GROUPS + closed("day", (5, 50)), ["1,0,10,10,4,4,", "2,1,5,5,4,4,day", "3,2,5,5,4,4,"])
     for dispatcher in ("rules-fcfs", "easy", "dardis-late", "cp-eurora", "portfolio"):

@@ -29,7 +29,7 @@ def run(*arguments):
     )
 
 
-def test_info_tells_jobs_load_and_what_was_skipped(folder):
+def test_info_shows_jobs_load_and_skipped_lines(folder):
     output = run("info", folder / "t.swf", "--platform", folder / "p.toml").output
     lines = [" ".join(line.replace("│", " ").split()) for line in output.splitlines()]
     assert "jobs 2 (2 users)" in lines

@@ -34,7 +34,7 @@ def rows(folder):
     return rows_of(folder / "o/clairvoyant.csv")
 
 
-def test_everybody_lies_above_the_best_found_and_that_above_the_bound(compare, tmp_path):
+def test_results_are_above_the_best_known_and_that_above_the_bound(compare, tmp_path):
     status, errors, said = compare("--seeds", "1,2")
     assert (status, errors) == (0, "")
     assert "with all jobs known" in said
@@ -64,7 +64,7 @@ def test_everybody_lies_above_the_best_found_and_that_above_the_bound(compare, t
         (("--dispatchers", "easy,easy:unit_cores=1"), "unit_cores 0, 1"),
     ],
 )
-def test_what_cannot_be_known_is_refused(compare, more, said):
+def test_unsupported_clairvoyant_options_are_refused(compare, more, said):
     status, errors, _ = compare(*more)
     assert status == 2
     assert errors.startswith("dardis: --clairvoyant: ")
@@ -72,7 +72,7 @@ def test_what_cannot_be_known_is_refused(compare, more, said):
     assert errors.count("\n") == 1
 
 
-def test_nobody_knows_the_best_where_queues_are_closed_at_times(compare, tmp_path):
+def test_clairvoyant_comparison_refuses_queue_hours(compare, tmp_path):
     queue = '[[queues]]\nname = "1"\nmax_units = 3\n'
     (tmp_path / "p.toml").write_text(f"{PLATFORM}{queue}stopped = [{{ start_s = 5, end_s = 9 }}]\n")
     status, errors, _ = compare(dispatchers="easy")

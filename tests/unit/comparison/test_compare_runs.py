@@ -45,7 +45,7 @@ FAILS = "import sys; print('dardis: warning: w', file=sys.stderr); sys.exit('dar
 DIES = "import os, signal; os.kill(os.getpid(), signal.SIGKILL)"
 
 
-def begun(out):
+def begin_state(out):
     out.mkdir()
     state = ComparisonState(out, InputFiles())
     state.begin()
@@ -53,12 +53,12 @@ def begun(out):
 
 
 @pytest.fixture
-def asked(comparison, tmp_path, monkeypatch):
+def scripted_comparison(comparison, tmp_path, monkeypatch):
     """A comparison whose runs are the Python scripts that labels name, not simulations: its state, and its runs."""
 
     def call(scripts):
         monkeypatch.setattr(processes, "do_run", partial(tasks.script, scripts))
-        return begun(tmp_path / "o"), plan(comparison, tmp_path / "o")
+        return begin_state(tmp_path / "o"), plan(comparison, tmp_path / "o")
 
     return call
 
@@ -67,8 +67,8 @@ def quietly(*_):
     """Whoever looks on sees nothing."""
 
 
-def test_one_that_fails_does_not_take_the_rest_with_it(asked, tmp_path):
-    state, runs = asked({"a": FAILS, "b": WRITES, "c": DIES})
+def test_one_that_fails_does_not_take_the_rest_with_it(scripted_comparison, tmp_path):
+    state, runs = scripted_comparison({"a": FAILS, "b": WRITES, "c": DIES})
     ended = {}
 
     def watch(_children, run, error):
@@ -90,12 +90,12 @@ def test_one_that_fails_does_not_take_the_rest_with_it(asked, tmp_path):
     assert told == {"status": "done", "error": ""}
 
 
-def test_no_more_than_so_many_at_once_and_their_progress_reaches_us(asked, tmp_path):
+def test_no_more_than_so_many_at_once_and_their_progress_reaches_us(scripted_comparison, tmp_path):
     go = tmp_path / "go"
     # None ends before all that may run at once have been started and counted.
     told = "import pathlib, sys, time; pathlib.Path(sys.argv[4]).write_text('3 9')\n"
     waits = f"while not pathlib.Path({str(go)!r}).exists(): time.sleep(0.01)"
-    state, runs = asked(dict.fromkeys("abc", told + waits))
+    state, runs = scripted_comparison(dict.fromkeys("abc", told + waits))
     seen, progress = [], set()
 
     def watch(children, *_):
@@ -109,7 +109,7 @@ def test_no_more_than_so_many_at_once_and_their_progress_reaches_us(asked, tmp_p
     assert (3, 9) in progress
 
 
-def test_an_interrupt_ends_all_of_them_and_what_is_settled_stays(asked, tmp_path):
+def test_an_interrupt_ends_all_of_them_and_what_is_settled_stays(scripted_comparison, tmp_path):
     waits = """
 import pathlib, sys, time
 me = pathlib.Path(sys.argv[1]).parent.parent / f"{sys.argv[2]}.state"
@@ -119,7 +119,7 @@ try:
 except KeyboardInterrupt:
     me.write_text("interrupted"); sys.exit(130)
 """
-    state, (a1, a2, b1, _, c1, _) = asked({"b": WRITES, "a": waits, "c": waits})
+    state, (a1, a2, b1, _, c1, _) = scripted_comparison({"b": WRITES, "a": waits, "c": waits})
     folder = tmp_path / "o" / "runs" / "t"
 
     def stop(children, _run, _error):
@@ -134,9 +134,9 @@ except KeyboardInterrupt:
 
 
 @pytest.fixture
-def one_done(asked, monkeypatch):
+def one_done(scripted_comparison, monkeypatch):
     """A run that has been done, which needs no process here."""
-    state, (run, *_) = asked({"a": WRITES})
+    state, (run, *_) = scripted_comparison({"a": WRITES})
     state.begin(run)
     monkeypatch.setattr(sys, "argv", [""])
     tasks.script({"a": WRITES}, run.request(), None)
@@ -169,7 +169,7 @@ ENTRIES = [
 
 
 @pytest.mark.parametrize("entry", ENTRIES)
-def test_what_makes_no_sense_of_a_run_counts_as_none(one_done, entry):
+def test_invalid_run_record_counts_as_missing(one_done, entry):
     out = one_done.out.parents[3]
     (out / "compare.json").write_text(json.dumps({"runs": {one_done.key: entry, "t/x/1": entry}}))
     state = ComparisonState(out, InputFiles())
@@ -181,7 +181,7 @@ def test_what_makes_no_sense_of_a_run_counts_as_none(one_done, entry):
 @pytest.mark.parametrize(
     ("name", "said"), [("t.swf", "trace"), ("p.toml", "platform"), ("prices.csv", "file that the platform names")]
 )
-def test_a_file_that_has_changed_is_told_and_redone_by_force(one_done, tmp_path, name, said):
+def test_changed_input_file_is_reported_and_rerun_with_force(one_done, tmp_path, name, said):
     assert state_of(one_done).is_done(one_done, force=False)
     path = tmp_path / name
     path.write_text(path.read_text() + "\n")

@@ -54,7 +54,7 @@ def test_figures_are_those_of_the_recorded_starts(recorded):
         ),
     ],
 )
-def test_who_ran_on_and_who_has_no_place_is_told(recorded, jobs, said):
+def test_recorded_overruns_and_missing_nodes_are_reported(recorded, jobs, said):
     note = recorded(jobs).note
     assert said in note
     assert "do not pass" not in note

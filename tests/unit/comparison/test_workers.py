@@ -35,7 +35,7 @@ def is_gone(pid):
         return True
 
 
-def test_a_process_stays_for_the_next_task_unless_one_wants_it_alone(workers, monkeypatch):
+def test_worker_is_reused_unless_a_task_needs_its_own(workers, monkeypatch):
     monkeypatch.setenv("DARDIS_TEST", "here")
     first = done(workers, workers.submit(tasks.about)).result
     pid, server, in_its_session, *rest = first
@@ -83,7 +83,7 @@ def test_an_idle_process_that_has_died_gets_no_task(workers):
     assert done(workers, workers.submit(os.getpid)).result != before
 
 
-def test_why_none_can_be_started_is_told(workers, monkeypatch):
+def test_worker_start_failure_is_reported(workers, monkeypatch):
     monkeypatch.setattr("dardis.comparison.workers._CONTEXT.Process.start", lambda _: tasks.raises(EOFError()))
     with pytest.raises(DardisError, match="no process for runs: the one that starts them has ended"):
         workers.submit(os.getpid)

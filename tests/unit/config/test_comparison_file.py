@@ -63,7 +63,7 @@ def written(folder, text):
     return path
 
 
-def test_everything_that_it_says_is_taken(tmp_path):
+def test_every_key_of_a_comparison_file_is_read(tmp_path):
     (tmp_path / "late.csv").write_text("job_id,lst_s\n")
     comparison = load_comparison(written(tmp_path, WHOLE))
     first, second = comparison.workloads
@@ -134,7 +134,7 @@ def test_a_dispatcher_with_settings_of_its_own(text, contender):
         ("easy:" + "x" * 60, "a letter or digit"),
     ],
 )
-def test_what_is_no_arity_sample_or_folder_is_told(text, said):
+def test_invalid_arity_sample_or_folder_is_reported(text, said):
     line = line_of(contender_of, text)
     assert line.startswith("--dispatchers")
     assert said in line
@@ -181,7 +181,7 @@ name = "easy"
         ("", "[[dispatchers]]\nname = 'a'\ngrid = { x = [1, 1] }", "expected values that differ"),
     ],
 )
-def test_draws_and_grids_that_make_no_sense_are_refused(tmp_path, more, of_trace, said):
+def test_invalid_draws_and_grids_are_refused(tmp_path, more, of_trace, said):
     (tmp_path / "late.csv").write_text("job_id,lst_s\n")
     text = DRAWS.replace("[[disp", f"{of_trace}\n[[disp")
     assert said in line_of(load_comparison, written(tmp_path, f"{more}\n{text}"))

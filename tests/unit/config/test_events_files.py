@@ -62,6 +62,6 @@ def test_all_there_is(tmp_path):
         (["at_s = 20\nstop = 5"], ["events[0].stop", "unknown key"]),
     ],
 )
-def test_mistakes(tmp_path, events, said):
+def test_event_file_errors_are_reported_with_position(tmp_path, events, said):
     line = line_of(load, tmp_path, *events)
     assert all(part in line for part in ["e.toml", *said]), line

@@ -64,7 +64,7 @@ def rows(found):
         ("job,watts_per_node\n1,1\n2,3\n1,1\n", ":4: job 1 again; expected each job once"),
     ],
 )  # fmt: skip
-def test_mistakes(tmp_path, text, message):
+def test_power_sample_errors_are_one_line(tmp_path, text, message):
     assert line_of(read, tmp_path, text).startswith(f"{tmp_path / 'w.csv'}{message}")
 
 
@@ -75,7 +75,7 @@ def test_mistakes(tmp_path, text, message):
         min_size=1,
     )
 )
-def test_long_and_wide_say_the_same(tmp_path_factory, values):
+def test_long_and_wide_tables_are_equivalent(tmp_path_factory, values):
     folder = tmp_path_factory.mktemp("w")
     long = "time,node,watts\n" + "".join(f"{time},n{node},{watts}\n" for (time, node), watts in values.items())
     wide = "time,n0,n1,n2\n" + "".join(
@@ -93,7 +93,7 @@ def test_nodes_over_time(tmp_path, text):
 
 
 @pytest.mark.parametrize("head", ["job,submit_s,nodes,avg_power_per_node_w", "JobIDRaw,a,b,watts_per_node"])
-def test_jobs(tmp_path, head):
+def test_job_samples_are_read(tmp_path, head):
     path = tmp_path / "w.csv.gz"
     path.write_bytes(gzip.compress(f"{head}\n7,0,1,300.5\n3,0,1,0\n9,0,2,\n1,0,2,1e2\n".encode()))
     found = read_power_samples(path, NAMES)

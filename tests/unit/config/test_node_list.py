@@ -44,7 +44,7 @@ kinds = st.tuples(st.integers(1000, 1000 << 20), st.integers(0, (1 << 31) - 1), 
 
 @given(st.lists(kinds, min_size=1, max_size=62), st.randoms(use_true_random=False))
 @examples(0.5)
-def test_what_is_written_reads_back_as_the_same(tmp_path_factory, nodes, random):
+def test_platform_file_of_a_node_list_round_trips(tmp_path_factory, nodes, random):
     folder = tmp_path_factory.mktemp("nodes")
     lines = [f"n,{cpu},{memory},{gpus},{model}\n" for cpu, memory, gpus, model in nodes]
     path = listed(folder, HEADER + "".join(lines))

@@ -16,7 +16,7 @@ PLATFORM = Platform("grid", (NodeGroup("n", 4, {"cores": 32}), NodeGroup("g", 1,
 NAMES = ("cn01", "cn02", "cn03", "cn04", "gpu1")
 
 
-def shown(name: str, state: str, cpus: int = 32) -> str:
+def node_of(name: str, state: str, cpus: int = 32) -> str:
     """A node as scontrol prints it."""
     return (
         f"NodeName={name} CoresPerSocket=8 CPUAlloc=0 CPUTot={cpus} Gres=(null) RealMemory=1000 "
@@ -29,7 +29,7 @@ def read(folder: Path, text: str) -> NodeStates:
     return read_node_states(folder / "s", PLATFORM, NAMES)
 
 
-def who(states: NodeStates) -> dict[str, list[int]]:
+def nodes_where(states: NodeStates) -> dict[str, list[int]]:
     words = ("busy", "closed", "off", "shutting_down", "booting")
     return {word: nodes for word in words if (nodes := np.flatnonzero(getattr(states, word)).tolist())}
 
@@ -41,10 +41,10 @@ def who(states: NodeStates) -> dict[str, list[int]]:
         ("MIXED+POWER_DOWN", "busy"), ("ALLOCATED+DRAIN", "busy closed"), ("DOWN+POWERED_DOWN", "closed off"),
     ],
 )  # fmt: skip
-def test_what_slurm_says(tmp_path: Path, state: str, words: str) -> None:
-    found = read(tmp_path, shown("cn02", state) + shown("cn01", "IDLE"))
-    assert [word for word, nodes in who(found).items() if nodes == [1]] == words.split()
-    assert all(nodes == [1] for nodes in who(found).values())
+def test_slurm_node_states_are_read(tmp_path: Path, state: str, words: str) -> None:
+    found = read(tmp_path, node_of("cn02", state) + node_of("cn01", "IDLE"))
+    assert [word for word, nodes in nodes_where(found).items() if nodes == [1]] == words.split()
+    assert all(nodes == [1] for nodes in nodes_where(found).values())
     assert found.notes == ()
     assert found.unnamed == 3
 
@@ -60,14 +60,14 @@ def test_what_slurm_says(tmp_path: Path, state: str, words: str) -> None:
         ("", "s: is empty"),
     ],
 )
-def test_what_is_wrong_has_a_place(tmp_path: Path, text: str, why: str) -> None:
+def test_error_is_reported_with_its_position(tmp_path: Path, text: str, why: str) -> None:
     assert why in line_of(read, tmp_path, text)
 
 
 def test_odd_nodes_close_or_drop_that_node_with_a_note(tmp_path: Path) -> None:
-    login = shown("login1", "IDLE", 8).replace(" Partitions=batch", "")
-    found = read(tmp_path, shown("cn01", "IDLE") + login + shown("gpu1", "IDLE") + shown("cn03", "IDLE+MELTED"))
-    assert who(found) == {"closed": [2, 4]}
+    login = node_of("login1", "IDLE", 8).replace(" Partitions=batch", "")
+    found = read(tmp_path, node_of("cn01", "IDLE") + login + node_of("gpu1", "IDLE") + node_of("cn03", "IDLE+MELTED"))
+    assert nodes_where(found) == {"closed": [2, 4]}
     assert found.unnamed == 2
     assert [note.split(": ", 1)[1] for note in found.notes] == [
         "nodes in no partition are left out: login1",

@@ -71,7 +71,7 @@ def test_all_else_stays(mark, line_end, text, wanted):
     assert with_figures(before, {0: figures}) == after
 
 
-def test_nothing_is_written_that_does_not_say_what_was_meant(tmp_path, monkeypatch):
+def test_invalid_edit_writes_nothing(tmp_path, monkeypatch):
     monkeypatch.setattr(power_edit, "_edit", lambda *_: None)
     path = written(tmp_path)
     assert "p.toml: nodes is written so that figures of power can't be put in; " in line_of(

@@ -28,20 +28,20 @@ PLATFORM = Platform(
 )  # fmt: skip
 
 
-def told(tmp_path: Path, platform: Any) -> MachineRecord:
+def read_record(tmp_path: Path, platform: Any) -> MachineRecord:
     """A file with this platform, read."""
     (tmp_path / "run.json").write_text(json.dumps({"platform": platform, "of_a_later_version": [1]}))
     return read_json(tmp_path / "run.json", MachineRecord)
 
 
 def test_a_platform_comes_back(tmp_path: Path) -> None:
-    assert told(tmp_path, platform_to_dict(PLATFORM)).machine(tmp_path) == PLATFORM
+    assert read_record(tmp_path, platform_to_dict(PLATFORM)).machine(tmp_path) == PLATFORM
     newer = platform_to_dict(PLATFORM) | {"of_a_later_version": 1}
     newer["groups"][0]["power"]["of_a_later_version"] = newer["facility"]["of_a_later_version"] = "x"
-    assert told(tmp_path, newer).machine(tmp_path) == PLATFORM
+    assert read_record(tmp_path, newer).machine(tmp_path) == PLATFORM
     older = platform_to_dict(PLATFORM)
     del older["facility"]
-    assert told(tmp_path, older).machine(tmp_path).facility == Facility()
+    assert read_record(tmp_path, older).machine(tmp_path).facility == Facility()
 
 
 @pytest.mark.parametrize(
@@ -68,12 +68,12 @@ def test_a_platform_comes_back(tmp_path: Path) -> None:
         (("name",), None, "name: None; expected a valid string"),
     ],
 )
-def test_damage_is_told_with_file_and_key(tmp_path: Path, place: tuple[Any, ...], value: Any, message: str) -> None:
+def test_damage_is_reported_with_file_and_key(tmp_path: Path, place: tuple[Any, ...], value: Any, message: str) -> None:
     platform = part = json.loads(json.dumps(platform_to_dict(PLATFORM)))
     for key in place[:-1]:
         part = part[key]
     part[place[-1]] = value
-    line = line_of(lambda: told(tmp_path, platform).machine(tmp_path / "run.json"))
+    line = line_of(lambda: read_record(tmp_path, platform).machine(tmp_path / "run.json"))
     assert line.startswith(f"{tmp_path / 'run.json'}: platform")
     assert message in line
 
@@ -91,6 +91,6 @@ COUNTS = {"jobs": 3, "completed": 2, "killed": 1, "rejected": 0}
         ({"mean_wait_s": 10**30}, "mean_wait_s: 10000"), ({"schedule_digest": 5}, "schedule_digest is 5"),
     ],
 )  # fmt: skip
-def test_damaged_metrics_are_told(tmp_path: Path, change: dict[str, Any], message: str) -> None:
+def test_damaged_metrics_are_reported(tmp_path: Path, change: dict[str, Any], message: str) -> None:
     (tmp_path / "metrics.json").write_text(json.dumps(COUNTS | change))
     assert f"metrics.json: {message}" in line_of(read_json, tmp_path / "metrics.json", Metrics)

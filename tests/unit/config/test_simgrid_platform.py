@@ -71,7 +71,7 @@ def test_a_workload_runs_on_its_hosts(tmp_path, capsys):
         (["1.5Tflops"], 1.5e12), (["1Gf", "fast"], None), (["0f"], None), (["1e999f"], None), (["-1Gf"], None),
     ],
 )  # fmt: skip
-def test_the_slowest_host_says_how_fast_a_node_is(made, speeds, slowest, tmp_path):
+def test_slowest_host_sets_the_node_speed(made, speeds, slowest, tmp_path):
     found = made(platform(*(f"<host id='h{n}' speed='{speed}'/>" for n, speed in enumerate(speeds))))
     assert found.platform.flop_per_s == (None if slowest is None else pytest.approx(slowest))
     (tmp_path / "p.toml").write_text(found.text)

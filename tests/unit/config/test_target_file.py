@@ -37,7 +37,7 @@ def same(a: StepFunction, b: StepFunction) -> bool:
     return a.times.tolist() == b.times.tolist() and a.values.tolist() == b.values.tolist()
 
 
-def test_it_says_how_much_to_use_and_which_nodes_to_keep_on(tmp_path):
+def test_target_holds_core_profile_and_always_on_nodes(tmp_path):
     target = load_target(written(tmp_path), PLATFORM)
     assert (target.unix_start, target.source) == (1_688_342_400, {"made_by": "hand", "days": [1, 2]})
     assert target.desired is not None
@@ -53,7 +53,7 @@ def test_it_says_how_much_to_use_and_which_nodes_to_keep_on(tmp_path):
     assert same(rule.floors[1], StepFunction.from_steps(2, [(100, 2)]))
 
 
-def test_what_was_written_comes_back(tmp_path):
+def test_target_file_round_trips(tmp_path):
     first = load_target(written(tmp_path), PLATFORM)
     write_target(tmp_path / "again.json", first, PLATFORM)
     again = json.loads((tmp_path / "again.json").read_text())
@@ -72,7 +72,7 @@ def test_what_was_written_comes_back(tmp_path):
         (Target(switching=Switching(floors={1: StepFunction.from_steps(0, [(0, 1)])})), "before the first step"),
     ],
 )
-def test_what_the_file_cannot_say_is_not_lost_in_silence(tmp_path, target, said):
+def test_target_without_file_representation_is_refused(tmp_path, target, said):
     with pytest.raises(ValueError, match=said):
         write_target(tmp_path / "target.json", target, PLATFORM)
 

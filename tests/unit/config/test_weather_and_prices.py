@@ -106,13 +106,13 @@ def test_a_mistake_in_a_file_is_one_line_with_its_place(file, change, message):
         (load_carbon, "gco2_per_kwh", [-1, 2], "below 0"),
     ],
 )
-def test_a_wrong_unit_is_told_from_the_values(file, load, column, values, message):
+def test_wrong_unit_is_detected_from_the_values(file, load, column, values, message):
     with pytest.raises(InputError, match=message):
         load(file(own(column, values)))
 
 
 @given(st.integers(0, 20 * 24 - 1), st.integers(0, 18 * 24), st.integers(1, 47))
-def test_what_is_asked_is_covered_or_refused_never_bridged(tmp_path_factory, hole, first, length):
+def test_missing_hours_are_refused_and_not_interpolated(tmp_path_factory, hole, first, length):
     path = tmp_path_factory.mktemp("p") / "f.csv"
     path.write_text(without(own("price_eur_per_kwh", [i / 1000 for i in range(480)]), hole + 2))
     low, high = MAY + 3600 * first, MAY + 3600 * min(first + length, 480)
@@ -164,7 +164,7 @@ def test_days_on_which_the_clocks_change_have_23_and_25_hours(file, day, hours, 
     assert (np.diff(series.edges) == 3600).all()
 
 
-def test_an_hour_that_is_missing_or_made_up_when_the_clocks_change_is_told(file):
+def test_missing_or_invented_hour_at_a_clock_change_is_reported(file):
     autumn = local_hours("2023-10-29", marked=False)
     with pytest.raises(InputError, match=r"nothing from 2023-10-29T01:00Z to 2023-10-29T02:00Z.*summer time"):
         load_prices(file(entsoe(autumn[:2] + autumn[3:])))
@@ -258,7 +258,7 @@ def test_a_typical_year_is_repeated_on_its_own_clock_and_a_leap_day_is_like_the_
         (lambda lines: [*lines[:9], lines[9].replace(",1,1,2,", f",{10**20},1,2,"), *lines[10:]], "hour 1 to 24"),
     ],
 )
-def test_a_typical_year_that_is_not_whole_is_refused(file, change, message):
+def test_incomplete_typical_year_is_refused(file, change, message):
     with pytest.raises(InputError, match=message):
         load_weather(file("\n".join(change(epw().splitlines()))))
 

@@ -92,7 +92,7 @@ def test_the_first_alternative_that_can_start_is_taken(name: str) -> None:
     assert (made.schedule.units.tolist(), made.schedule.walltime.tolist()) == ([1, 1], [8, 30])
 
 
-def test_what_no_machine_holds_is_rejected_and_the_rest_runs() -> None:
+def test_job_larger_than_the_machine_is_rejected_and_others_run() -> None:
     together = Request((Part(3, (4,), 1), Part(2, (4,), 1)), 10)
     spread = Request((Part(5, (1,), 1, 5),), 10)
     fits = Request((Part(4, (4,), 1),), 10)

@@ -26,7 +26,7 @@ WHO = WaitingJobs(*map(np.array, ([50.0, 0.0], [1000.0, 0.0], [100.0, 10.0], [8.
         ("multifactor", MultifactorWeights(age=10, size=100, max_age_s=20, small=True), [-(10 + 20), -90]),
     ],
 )
-def test_numbers(name, weights, expected):
+def test_priorities_equal_hand_computed_values(name, weights, expected):
     assert TIMED_ORDERS[name][1](weights, RANKED).sort_keys(WHO) == pytest.approx(expected)
 
 
@@ -58,12 +58,12 @@ FILLED = job(1, 0, 100, 10)
         ("multifactor", [0, 100, 200]),
     ],
 )
-def test_who_has_waited_longer_for_what_he_asks_goes_first(order, expected):
+def test_longer_wait_per_request_goes_first(order, expected):
     jobs = [FILLED, job(2, 1, 100, 10), job(3, 50, 30, 10)]
     assert starts(TEN, jobs, "rules-fcfs", f"order={order}") == expected
 
 
-def test_who_comes_to_be_first_starts_although_nothing_has_ended():
+def test_job_that_becomes_first_starts_without_an_event():
     """At 60 s job 4 comes, and 3 has overtaken 2, who does not fit: what was known of 3 was that 2 stops it."""
     jobs = [job(1, 0, 1000, 5), job(2, 1, 1000, 6), job(3, 2, 10, 2), job(4, 60, 500, 10)]
     assert starts(TEN, jobs, "rules-fcfs", "order=wfp3")[2] == 60

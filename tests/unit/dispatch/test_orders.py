@@ -44,7 +44,7 @@ def test_every_rule_has_its_order_here():
 
 
 @pytest.mark.parametrize("name", FIRST_TO_LAST)
-def test_who_goes_first(name):
+def test_orders_sort_jobs(name):
     rule = rule_of(name, MACHINE)
     # Python's sort is stable: ties stay in order of submission.
     assert sorted([A, B, C], key=lambda job: rule(job, MACHINE)) == FIRST_TO_LAST[name]

@@ -26,7 +26,7 @@ def test_the_solver_finds_what_the_order_of_weights_does_not():
     assert dispatch(ONE, listed, solved).schedule.start.tolist() == [0, 13, 1]
 
 
-def test_whoever_finds_no_nodes_gets_a_reservation():
+def test_job_without_nodes_gets_a_reservation():
     """Two cores are free, of two nodes: the wide job holds the node that is empty first, others take what is left."""
     platform = Platform("two", (NodeGroup("n", 2, {"cores": 2}),))
     halves = [job(1, 0, 100, 1), job(2, 0, 30, 1), job(3, 1, 100, 1), job(4, 1, 60, 1)]

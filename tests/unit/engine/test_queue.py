@@ -108,7 +108,7 @@ RUNS = {
 
 
 @pytest.mark.parametrize("name", RUNS)
-def test_who_neither_runs_nor_is_rejected_is_found_out(name, monkeypatch):
+def test_job_that_neither_runs_nor_is_rejected_is_detected(name, monkeypatch):
     machine, nothing, run = RUNS[name]
     submit = machine.submit
 
@@ -145,7 +145,7 @@ class Wakeful:
         return self.now + 1 if self.waiting else FOREVER
 
 
-def test_who_is_woken_for_ever_is_found_out(monkeypatch):
+def test_endless_wake_ups_are_detected(monkeypatch):
     monkeypatch.setattr(simulation, "MOST_WAKES", 100)
     jobs = [actual(1, 0, 0, None, 10, 1, (2,), 1, runtime=10)]
     for start in (99, 100, 101):

@@ -50,7 +50,7 @@ def test_exchanges_never_make_a_plan_worse(seed):
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_what_is_free_is_what_the_machine_has_less_who_runs(seed):
+def test_free_capacity_excludes_running_jobs(seed):
     rng = np.random.default_rng(seed)
     slots, now = 8, 20
     steps = int(rng.integers(1, 6))

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 
-def said(*program):
+def program_output(*program):
     """What a fresh interpreter prints."""
     done = subprocess.run(
         [sys.executable, "-c", "\n".join(program)], capture_output=True, text=True, check=False, timeout=300
@@ -35,14 +35,14 @@ print(drawn, *product)
 @pytest.fixture(scope="module")
 def drawn():
     """The number that is drawn, by a kernel that is on disk afterwards."""
-    return said(DRAW)
+    return program_output(DRAW)
 
 
-def test_who_compiles_a_caller_of_a_loaded_kernel_has_linear_algebra_and_the_kernel(drawn):
+def test_compilation_after_kernel_loading_has_linear_algebra_and_the_kernel(drawn):
     """Loading alone takes nothing of what compiles."""
-    assert said(DRAW, WHETHER, COMPILE, WHETHER) == [*drawn, "False", *drawn, "2.0", "4.0", "True"]
+    assert program_output(DRAW, WHETHER, COMPILE, WHETHER) == [*drawn, "False", *drawn, "2.0", "4.0", "True"]
 
 
-def test_where_numba_is_made_otherwise_it_loads_kernels_itself(drawn):
+def test_unexpected_numba_build_loads_kernels_itself(drawn):
     otherwise = "import dardis.kernels.jit", "from numba.core.runtime import nrt", "del nrt.rtsys"
-    assert said(*otherwise, DRAW, WHETHER) == [*drawn, "True"]
+    assert program_output(*otherwise, DRAW, WHETHER) == [*drawn, "True"]

@@ -50,7 +50,7 @@ def sample_of(seed, job, draw, counts, groups, hints, size) -> list[int]:
 
 @given(cases(), st.integers(0, 99), st.integers(0, 99), st.integers(0, 99))
 @examples(1)
-def test_it_is_what_the_oracle_draws(case, seed, job, draw):
+def test_samples_equal_the_reference(case, seed, job, draw):
     counts, groups, hints, eligible, size = case
     nodes = sample_of(seed, job, draw, counts, groups, hints, size)
     assert len({*nodes}) == size
@@ -58,7 +58,7 @@ def test_it_is_what_the_oracle_draws(case, seed, job, draw):
     assert nodes == slow_sample(seed, job, draw, eligible, hints, size)
 
 
-def test_every_node_is_as_likely_and_every_key_draws_anew():
+def test_nodes_are_equally_likely_and_keys_independent():
     drawn = [tuple(sample_of(1, job, 1, [20], 1, [0] * 20, 3)) for job in range(4000)]
     counts = np.bincount(np.array(drawn).ravel(), minlength=20)
     assert abs(counts - 600).max() < 5 * np.sqrt(600)

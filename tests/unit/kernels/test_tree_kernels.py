@@ -63,7 +63,7 @@ def test_the_best_are_kept_in_order(rows, units, choice):
 
 @given(candidates(), st.sampled_from((1, 2, 5, 17, 60)), st.sampled_from(list(offer_rows.NODE_CHOICES.values())))
 @examples(2)
-def test_those_who_hold_the_job_are_taken_in_order(rows, units, choice):
+def test_nodes_that_hold_the_job_are_taken_in_order(rows, units, choice):
     best = best_candidates([((key,), node, holds) for key, node, holds, _ in rows], units, choice)
     if len(best) > 40 or sum(holds for _, _, holds in best) < units:
         return

@@ -95,7 +95,7 @@ def test_steps_only_fall(made, now):
         assert (np.diff(value[low:high], axis=0) < 0).any(axis=1).all()
 
 
-def test_too_little_room_is_told_before_anything_is_written():
+def test_small_buffer_is_reported_before_any_write():
     seconds = np.tile(np.arange(SECONDS, 0, -1)[:, None], (1, 2 * KINDS))
     rows = rows_of([seconds, seconds[:1].repeat(SECONDS, axis=0)])
     count, offset, time, _ = published(rows, np.array([0, 1]), 0, room=SECONDS)

@@ -70,7 +70,7 @@ def test_runs_compile_nothing_that_warm_has_not_compiled(tmp_path):
     assert run([*by_gpus, "--out", str(tmp_path / "o")]) == 0  # a kind that the machine of the tiny run lacks
 
 
-def test_kernels_are_found_until_one_of_them_says_something_else(tmp_path):
+def test_cached_kernels_are_used_until_a_source_changes(tmp_path):
     """Whatever the times of their files are."""
     copy = tmp_path / "copy" / "dardis"
     shutil.copytree(Path(dardis.__file__).parent, copy, ignore=shutil.ignore_patterns("__pycache__"))
@@ -119,7 +119,7 @@ with compiled_by_one("something"):
 """
 
 
-def alone(folder, count):
+def run_concurrently(folder, count):
     """So many processes that would compile the same at once; what they did, in order."""
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(folder / "cache")}
     words = [sys.executable, "-c", ALONE, str(folder / "log")]
@@ -128,8 +128,8 @@ def alone(folder, count):
     return (folder / "log").read_text().split()
 
 
-def test_of_processes_that_need_the_same_kernels_one_compiles_before_the_others_begin(tmp_path):
-    assert alone(tmp_path, 2)[:2] == ["begin", "end"]
+def test_one_process_compiles_and_others_wait(tmp_path):
+    assert run_concurrently(tmp_path, 2)[:2] == ["begin", "end"]
     assert [path.suffix for path in sorted((tmp_path / "cache").glob("*/*"))] == [".done", ".lock"]
 
 
@@ -148,7 +148,7 @@ def compiling(folder):
     return done.stdout, done.stderr
 
 
-def test_whoever_compiles_says_so_once_and_whoever_finds_kernels_on_disk_says_nothing(tmp_path):
+def test_compilation_is_reported_once_and_cache_hits_are_not(tmp_path):
     assert compiling(tmp_path) == ("", f"{COMPILING}\n")
     assert compiling(tmp_path) == ("", "")
 
@@ -157,7 +157,7 @@ def _has_kernels(module):
     return any(hasattr(one, "targetoptions") and one.__module__ == module.__name__ for one in vars(module).values())
 
 
-def test_nobody_but_kernels_calls_what_can_only_be_called_by_them():
+def test_kernel_only_functions_are_called_by_kernels_only():
     """It would end the process, without a word."""
     folder = Path(kernels.__file__).parent
     modules = [import_module(f"{kernels.__name__}.{path.stem}") for path in sorted(folder.glob("[a-z]*.py"))]

@@ -66,13 +66,13 @@ def pid_in(file):
     return int(file.read_text())
 
 
-def test_the_exit_status_is_handed_on(checkout):
+def test_exit_status_is_passed_on(checkout):
     with started(checkout, "done") as process:
         assert process.wait(30) == 7
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_who_ends_is_waited_for(checkout, number):
+def test_mpirun_waits_for_ranks_to_end(checkout, number):
     with started(checkout) as process:
         pid_in(checkout / "mpirun")
         process.send_signal(number)
@@ -82,7 +82,7 @@ def test_who_ends_is_waited_for(checkout, number):
 
 @pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="processes are found in /proc")
 @pytest.mark.parametrize("number", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.slow)])
-def test_who_does_not_end_is_killed_with_the_ranks(checkout, number):
+def test_ranks_that_do_not_end_are_killed(checkout, number):
     with started(checkout, "deaf") as process:
         pids = [pid_in(checkout / name) for name in ("mpirun", "rank")]
         begun = time.monotonic()

@@ -72,7 +72,7 @@ def test_a_dump_becomes_a_script_for_tomorrow(site: Path) -> None:
     assert (site / f"plan-{TOMORROW}" / "report.html").is_file()
 
 
-def test_a_plan_that_is_carried_out_is_gone_on_from(site: Path) -> None:
+def test_active_plan_is_continued(site: Path) -> None:
     asked = 'echo "$*" >> said; [ "$1" = plan ] || echo "#!/bin/sh" > "$7"'
     executable(site / "bin" / "dardis", asked)
     (site / "plan-2023-07-12").mkdir()
@@ -93,7 +93,7 @@ def test_a_plan_that_is_carried_out_is_gone_on_from(site: Path) -> None:
         ("dardis", '[ "$1" != export ] || exit 2', "the export failed (status 2)"),
     ],
 )
-def test_whatever_fails_is_told_and_leaves_what_was_there(site: Path, broken: str, body: str, told: str) -> None:
+def test_failure_is_reported_and_keeps_earlier_files(site: Path, broken: str, body: str, told: str) -> None:
     (site / "history.txt").write_text("of yesterday\n")
     before = (site / "weather.csv").read_text()
     executable(site / "bin" / "dardis", ":")

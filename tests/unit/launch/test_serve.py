@@ -92,7 +92,7 @@ def run(checkout, *words, ends="0", **more):
 
 
 @contextmanager
-def begun(checkout, *words, **more):
+def start_serve(checkout, *words, **more):
     """The same, which goes on."""
     command = [checkout / "launch" / "serve", *words]
     with subprocess.Popen(command, env=environment(checkout, **more), stderr=subprocess.PIPE, text=True) as process:
@@ -105,7 +105,7 @@ def begun(checkout, *words, **more):
 def test_hosts_that_cannot_be_reached_are_left_out_until_they_are_back(checkout):
     (checkout / "up" / "b").unlink()
     (checkout / ".venv" / "bin" / "dardis").write_text(SERVING)
-    with begun(checkout, "--hosts", "a,b:2", DARDIS_LOOK_S="0.2") as process:
+    with start_serve(checkout, "--hosts", "a,b:2", DARDIS_LOOK_S="0.2") as process:
         log = checkout / "log"
         until(lambda: log.exists() and "dardis serves" in log.read_text())
         assert "b:2 can't be reached; the others serve" in process.stderr.readline()
@@ -125,7 +125,7 @@ def test_hosts_that_cannot_be_reached_are_left_out_until_they_are_back(checkout)
 @pytest.mark.slow
 def test_without_the_first_host_there_is_no_service(checkout):
     (checkout / "up" / "a").unlink()
-    with begun(checkout, "--hosts", "a,b") as process:
+    with start_serve(checkout, "--hosts", "a,b") as process:
         assert "a can't be reached" in process.stderr.readline()
         process.terminate()
         assert process.wait(30) == 1
@@ -155,7 +155,7 @@ def test_hosts_are_names_and_their_number_is_one(checkout, words, line):
         pytest.param(("-n", "2"), "143 2", 2, marks=pytest.mark.slow),
     ],
 )
-def test_what_dies_is_started_again_until_it_is_stopped_or_says_what_is_wrong(checkout, words, ends, status):
+def test_dead_processes_restart_until_stop_or_error(checkout, words, ends, status):
     done, calls = run(checkout, *words, ends=ends)
     assert done.returncode == status
     assert calls.count("dardis serve") == len(ends.split())
@@ -199,14 +199,14 @@ def test_one_host_serves_itself_and_one_machine_may_be_several(checkout):
     pytest.param("RUNNING", 1, marks=pytest.mark.slow),
     ("slurm_load_jobs error: Unable to contact slurm controller", 1),
 ])  # fmt: skip
-def test_it_ends_with_its_allocation(checkout, states, again):
+def test_service_ends_with_its_allocation(checkout, states, again):
     done, calls = run(checkout, ends="1 0", STATE=states, **ALLOCATION)
     assert calls.count("dardis serve --keepers-apart") == 1 + again
     assert done.returncode == 1 - again
 
 
 @pytest.mark.slow
-def test_a_host_has_a_keeper_again_when_it_dies_until_its_step_is_told_to_end(checkout):
+def test_dead_keeper_restarts_until_its_step_ends(checkout):
     log = checkout / "log"
     variables = {"PATH": os.environ["PATH"], "LOG": str(log)}
     step = subprocess.Popen([checkout / "launch" / "keeper", checkout / "s" / "f"], env=variables)
@@ -248,7 +248,7 @@ def live(tmp_path):
 
 
 @needs_program
-def test_what_dies_is_started_again_and_with_a_signal_it_ends_and_jobs_go_on(live):
+def test_dead_processes_restart_and_a_signal_ends_the_service_but_no_job(live):
     (number,) = live.submit("until [ -e $RAN.go ]; do sleep 0.05; done; echo $DARDIS_JOB_ID >> $RAN")
     until(lambda: live.job(number)["state"] == "running")
     first = live.client.get("/status")
@@ -266,7 +266,7 @@ def test_what_dies_is_started_again_and_with_a_signal_it_ends_and_jobs_go_on(liv
 
 @needs_program
 @pytest.mark.slow
-def test_it_ends_when_it_is_stopped(live):
+def test_service_ends_on_stop(live):
     (number,) = live.submit()
     assert live.ended(number)["state"] == "completed"
     live.client.post("/stop")

@@ -44,7 +44,7 @@ class Service:
         return [told["lost"] for told in self.said if told["talk"] == talk and "lost" in told]
 
 
-def test_only_the_newest_talk_is_heard(folder):
+def test_only_the_newest_session_is_accepted(folder):
     async def work():
         service = Service(folder)
         service.say(2, 1, "hello", epoch=1, mark="m")
@@ -64,7 +64,7 @@ def test_only_the_newest_talk_is_heard(folder):
     asyncio.run(work())
 
 
-def test_what_came_before_it_was_stopped_for_long_is_not_passed_on(folder, monkeypatch):
+def test_messages_from_before_a_long_stop_are_dropped(folder, monkeypatch):
     now_ms = 1_000_000
     monkeypatch.setattr(agents, "boot_ms", lambda: now_ms)
 
@@ -90,7 +90,7 @@ def test_what_came_before_it_was_stopped_for_long_is_not_passed_on(folder, monke
     asyncio.run(work())
 
 
-def test_that_a_keeper_was_led_under_a_higher_epoch_is_told_as_such(folder):
+def test_higher_epoch_of_a_keeper_is_reported_as_such(folder):
     async def work():
         service = Service(folder)
         service.say(1, 1, "hello", epoch=5, mark="m")

@@ -17,7 +17,7 @@ from dardis.live.socket_server import PeerUser, open_listener
 
 
 @pytest.mark.filterwarnings("ignore:It is recommended to use web.RequestKey")  # older aiohttp has none
-def test_a_slow_directory_of_users_holds_nobody_else_up(tmp_path, monkeypatch):
+def test_slow_user_lookup_does_not_delay_others(tmp_path, monkeypatch):
     asked, answers = threading.Event(), threading.Event()
 
     def slow(uid, gid):
@@ -81,7 +81,7 @@ async def answer(connection, *, path="/status", body=None):
 
 @pytest.mark.filterwarnings("ignore:It is recommended to use web.RequestKey")  # older aiohttp has none
 @pytest.mark.parametrize("users", [False, True])
-def test_who_asks_by_an_agent_is_who_that_says(tmp_path, users):
+def test_agent_states_the_user_of_a_forwarded_request(tmp_path, users):
     submitted = []
 
     async def submit(submission, may):
@@ -190,7 +190,7 @@ async def a_queue(folder, count):
 
 
 @pytest.mark.filterwarnings("ignore:It is recommended to use web.RequestKey")  # older aiohttp has none
-def test_what_nobody_reads_of_the_queue_is_not_told(tmp_path):
+def test_queue_response_stops_while_the_client_does_not_read(tmp_path):
     async def work():
         async with a_queue(tmp_path, 5000) as path:
             Waiting.told = 0

@@ -34,19 +34,19 @@ AFTERS = st.builds(Dependency, st.sampled_from(["ok", "any", "fail"]), st.intege
 
 
 @given(ARRAYS)
-def test_an_array_is_read_as_it_is_written(array):
+def test_array_round_trips(array):
     assert read_array(str(array), "--array") == array
     assert list(array.indices) == [index for span in array.spans for index in span]
 
 
 @given(st.integers(1, MOST_WALLTIME_S))
-def test_a_time_is_read_as_it_is_written(seconds):
+def test_time_round_trips(seconds):
     assert read_time(time_text(seconds), "--time") == seconds
     assert read_time(f"{seconds}s", "--time") == seconds
 
 
 @given(st.lists(AFTERS, min_size=1, max_size=5))
-def test_what_comes_before_is_read_as_it_is_written(afters):
+def test_dependencies_round_trip(afters):
     assert read_after(",".join(map(str, afters)), "--after") == tuple(afters)
 
 
@@ -54,7 +54,7 @@ def test_what_comes_before_is_read_as_it_is_written(afters):
     "text",
     ["", "0", "0s", "-1", "1.5h", "x", "99:99", "1:60:00", "1-24", "1-2:60", "1:2:3:4", "1-", "4000d", "1 h", "9" * 30],
 )
-def test_what_is_no_time_is_told_at_its_place(text):
+def test_invalid_time_is_reported_with_its_option(text):
     with pytest.raises(InputError, match=r"^--time: .*; expected a time from 1s to 3660d: minutes"):
         read_time(text, "--time")
 
@@ -66,7 +66,7 @@ def test_what_is_no_time_is_told_at_its_place(text):
         ("1K", 1), ("1024K", 1), ("1025K", 2),
     ],
 )  # fmt: skip
-def test_memory(text, mib):
+def test_memory_sizes_are_read(text, mib):
     assert read_memory(text, "--mem") == mib
 
 
@@ -91,7 +91,7 @@ def test_memory(text, mib):
         "0-9999999999",
     ],
 )
-def test_what_is_no_array(text):
+def test_invalid_array_is_refused(text):
     with pytest.raises(InputError, match=r"^--array: "):
         read_array(text, "--array")
 
@@ -110,7 +110,7 @@ def test_one_index_is_an_array_and_there_is_a_longest():
 
 
 @pytest.mark.parametrize("text", ["", "1", "ok", "ok:", "ok:x", "ok:0", "good:1", "ok:1,", "ok:1?any:2", "ok:1.5"])
-def test_what_is_no_dependency(text):
+def test_invalid_dependency_is_refused(text):
     with pytest.raises(InputError, match=r"^--after: .*; expected ok:ID, any:ID or fail:ID"):
         read_after(text, "--after")
 
@@ -122,12 +122,12 @@ def test_what_is_no_dependency(text):
         ("ALL,A=x=y", "all", {"A": "x=y"}), ("A=", ("A",), {"A": ""}),
     ],
 )  # fmt: skip
-def test_export(text, names, values):
+def test_export_lists_are_read(text, names, values):
     assert read_export(text, "--export") == (names, values)
 
 
 @pytest.mark.parametrize("text", ["", "A,,B", "=1", "none,A=1", "all,A", "A B"])
-def test_what_can_not_be_exported(text):
+def test_invalid_export_is_refused(text):
     with pytest.raises(InputError, match=r"^--export: "):
         read_export(text, "--export")
 
@@ -139,12 +139,12 @@ def test_what_can_not_be_exported(text):
         ("plain", "plain"), ("%%%j%%", "%17%"),
     ],
 )  # fmt: skip
-def test_patterns(pattern, path):
+def test_output_patterns_are_expanded(pattern, path):
     assert fill_pattern(pattern, 17, 12, 5, "n", "me") == path
 
 
 @pytest.mark.parametrize("pattern", ["%", "%q", "a%", "%5", "\0", "%N"])
-def test_what_is_no_pattern(pattern):
+def test_invalid_output_pattern_is_refused(pattern):
     with pytest.raises(InputError, match=r"^--(output|error): "):
         JobRequest(argv=("x",), output=pattern)
     with pytest.raises(InputError, match=r"^--error: "):
@@ -160,7 +160,7 @@ def test_what_is_no_pattern(pattern):
         ({"output": "/abs"}, ("/w", "/abs", "/abs")),
     ],
 )
-def test_where_output_goes(more, expected):
+def test_output_paths_are_resolved(more, expected):
     assert job_paths(JobRequest(argv=("/bin/true",), **more), 3, None, None, "me", "/w") == expected
 
 
@@ -179,7 +179,7 @@ def test_where_output_goes(more, expected):
         "--after: 1001 jobs"),
     ],
 )  # fmt: skip
-def test_what_makes_no_sense_is_one_line(more, said):
+def test_invalid_job_request_is_one_line(more, said):
     assert line_of(JobRequest, **{"argv": ("x",), **more}).startswith(said)
 
 
@@ -197,5 +197,5 @@ def test_what_makes_no_sense_is_one_line(more, said):
         ({"export": [1]}, "jobs.export: 1"), ({"walltime_s": 0}, "--time: 0"),
     ],
 )  # fmt: skip
-def test_json_of_anybody_is_checked(value, said):
+def test_json_of_a_job_request_is_checked(value, said):
     assert line_of(JobRequest.from_dict, value).startswith(said)

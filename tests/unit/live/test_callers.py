@@ -53,7 +53,7 @@ class Door:
         return one
 
 
-async def say(one, body, length=None):
+async def send_request(one, body, length=None):
     data = json.dumps(body).encode()
     head = b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % (len(data) if length is None else length)
     await asyncio.get_running_loop().sock_sendall(one, head + data)
@@ -87,15 +87,15 @@ def test_further_connections_of_one_user_are_closed_at_once(tmp_path, monkeypatc
         for who in (None, ME):
             assert await answer(await door.come(stack, who)) is None
         others = await door.come(stack, OTHER)
-        await say(others, 1)
+        await send_request(others, 1)
         assert await answer(others) == (200, b"1")
         for one in held:  # who was there is answered
-            await say(one, 2)
+            await send_request(one, 2)
             assert await answer(one) == (200, b"2")
         held.pop().close()
         await asyncio.sleep(0.1)
         again = await door.come(stack)
-        await say(again, 3)
+        await send_request(again, 3)
         assert await answer(again) == (200, b"3")
         assert await answer(await door.come(stack)) is None
 
@@ -109,12 +109,12 @@ def test_few_bodies_of_one_user_are_read_at_a_time_and_none_for_long(tmp_path, m
     async def work(door, stack):
         slow = [await door.come(stack, who) for who in (ME, None)]
         for one in slow:
-            await say(one, 1, length=100)
+            await send_request(one, 1, length=100)
         await asyncio.sleep(0.1)
         waits, others = await door.come(stack), await door.come(stack, OTHER)
-        await say(waits, 2)
+        await send_request(waits, 2)
         answered = asyncio.create_task(answer(waits))
-        await say(others, 3)
+        await send_request(others, 3)
         assert await answer(others) == (200, b"3")
         assert not answered.done()
         for one in slow:
@@ -125,14 +125,14 @@ def test_few_bodies_of_one_user_are_read_at_a_time_and_none_for_long(tmp_path, m
     play(tmp_path, work)
 
 
-def test_what_is_too_long_is_refused_whatever_its_length_was_said_to_be(tmp_path, monkeypatch):
+def test_long_request_is_refused_whatever_its_stated_length(tmp_path, monkeypatch):
     monkeypatch.setattr(connections, "MOST_BYTES", 1000)
 
     async def work(door, stack):
         one = await door.come(stack)
-        await say(one, "x" * 998)
+        await send_request(one, "x" * 998)
         assert (await answer(one))[0] == 200
-        await say(one, "x" * 999)
+        await send_request(one, "x" * 999)
         assert (await answer(one))[0] == 413
         one = await door.come(stack)
         head = b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 999999999\r\n\r\n"

@@ -31,7 +31,7 @@ def test_which_folder_is_meant(named, environment, place):
 
 
 @pytest.mark.parametrize("left", ["no folder", "nothing", "a stale socket", "a file"])
-def test_where_no_service_is(tmp_path, monkeypatch, left):
+def test_missing_service_is_reported(tmp_path, monkeypatch, left):
     monkeypatch.setattr(client_module, "RETRY_S", 0.2)
     folder = tmp_path / "f"
     if left != "no folder":
@@ -50,14 +50,14 @@ def test_where_no_service_is(tmp_path, monkeypatch, left):
 
 
 @pytest.mark.parametrize("answer", [b"no JSON", b"[1]"])
-def test_an_answer_that_makes_no_sense(tmp_path, answer):
+def test_invalid_response_is_reported(tmp_path, answer):
     with served(tmp_path) as fake:
         fake.answer = lambda *_: (200, answer)
         with pytest.raises(DardisError, match=r"the service's answer \(200\) is no JSON object"):
             Client(tmp_path).get("/nodes")
 
 
-def test_what_got_no_answer_is_asked_again_with_the_same_key(tmp_path):
+def test_unanswered_request_is_repeated_with_the_same_key(tmp_path):
     with served(tmp_path) as fake:
         fake.breaks = 2
         answer = Client(tmp_path).submit({"key": "k", "jobs": {"array": None, "name": "x"}})
@@ -97,7 +97,7 @@ def test_a_service_that_comes_back_is_waited_for(tmp_path):
         thread.join()
 
 
-def test_who_waits_for_a_job_whose_service_stays_away_knows_nothing_of_its_end(tmp_path, monkeypatch, capsys):
+def test_wait_exits_with_125_when_the_service_stays_away(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(client_module, "WAIT_RETRY_S", 0.2)
     with served(tmp_path) as fake:
         fake.add(job(5, "running"))
@@ -106,7 +106,7 @@ def test_who_waits_for_a_job_whose_service_stays_away_knows_nothing_of_its_end(t
     assert "the service ended before it answered" in capsys.readouterr().err
 
 
-def test_a_service_that_says_nothing(tmp_path, monkeypatch):
+def test_unresponsive_service_is_reported(tmp_path, monkeypatch):
     monkeypatch.setattr(client_module, "ANSWER_S", 0.2)
     with socket.socket(socket.AF_UNIX) as deaf:
         deaf.bind(str(tmp_path / "gateway.sock"))

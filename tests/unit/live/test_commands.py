@@ -49,7 +49,7 @@ def asked(fake):
     return body
 
 
-def test_a_command_is_handed_in(fake, capsys, tmp_path, monkeypatch):
+def test_command_is_submitted(fake, capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLOUR", "red")
     assert run(["submit", "--", "/bin/echo", "a b", "--time", "5"]) == 0
@@ -65,7 +65,7 @@ def test_a_command_is_handed_in(fake, capsys, tmp_path, monkeypatch):
     assert len(body["key"]) == 32
 
 
-def test_all_options(fake, tmp_path):
+def test_every_submit_option_is_sent(fake, tmp_path):
     options = (
         "--array 0-99%8 --time 2h --cpus 4 --gpus 2 --mem 4G --nodes 3 --after ok:1,any:2 --export none "
         f"--chdir {tmp_path} --output o%a --error e%a --name n --requeue --hold --grace 30 --key mine"
@@ -106,7 +106,7 @@ def test_a_script_on_standard_input(fake, monkeypatch):
     assert body["jobs"]["cpus"] == 3
 
 
-def test_what_the_service_warns_of_is_told(fake, capsys):
+def test_warnings_of_the_service_are_printed(fake, capsys):
     fake.answer = lambda *_: (200, {"ids": [5], "warnings": ["mind the gap"]})
     assert run(["submit", "--", "true"]) == 0
     assert capsys.readouterr() == ("5\n", "dardis: warning: mind the gap\n")
@@ -134,7 +134,7 @@ def test_what_the_service_warns_of_is_told(fake, capsys):
         ("--colour -- x", "No such option: --colour"),
     ],
 )  # fmt: skip
-def test_mistakes_are_one_line_and_nobody_is_asked(fake, script, capsys, arguments, line):
+def test_submit_error_is_one_line_and_sends_nothing(fake, script, capsys, arguments, line):
     script("#DARDIS --colour red")
     assert run(["submit", *arguments.split()]) == 2
     said = capsys.readouterr()
@@ -167,7 +167,7 @@ def test_wait_ends_as_the_job_does(fake, capsys, end, status, said):
     assert capsys.readouterr() == ("12\n", said)
 
 
-def test_of_several_the_highest_counts(fake, capsys):
+def test_wait_for_several_jobs_exits_with_the_highest_code(fake, capsys):
     fake.add(job(1, "failed", code=3), job(2, "failed", code=7), job(3, "completed"), job(4, "timeout"))
     assert run(["wait", "1-3"]) == 7
     assert run(["wait", "3", "1-2"]) == 7
@@ -179,7 +179,7 @@ def test_of_several_the_highest_counts(fake, capsys):
 
 @pytest.mark.parametrize("word", ["x", "0", "-1", "3-1", "1-x", "1.5", ""])
 @pytest.mark.parametrize("command", ["wait", "cancel"])
-def test_what_is_no_id(fake, capsys, command, word):
+def test_invalid_job_id_is_refused(fake, capsys, command, word):
     assert run([command, "--", word]) == 2
     assert capsys.readouterr().err == f"dardis: ID: {word!r}; expected the number of a job, or A-B\n"
     assert fake.asked == []
@@ -216,7 +216,7 @@ def test_a_table_on_a_terminal(fake, capsys, monkeypatch):
         ("show 1", "/jobs/1"), ("nodes", "/nodes"),
     ],
 )  # fmt: skip
-def test_what_is_asked_and_json_is_the_answer(fake, capsys, command, path):
+def test_json_option_prints_the_response(fake, capsys, command, path):
     fake.add(job(1))
     assert run([*command.split(), "--json"]) == 0
     assert [(method, at) for method, at, _ in fake.asked] == [("GET", path)]
@@ -235,13 +235,13 @@ def test_history_and_since(fake, capsys):
 
 
 @pytest.mark.parametrize("text", ["soon", "2023-13-01", "0s", "", "19:20"])
-def test_what_is_no_moment(fake, capsys, text):
+def test_invalid_moment_is_refused(fake, capsys, text):
     assert run(["history", "--since", text]) == 2
     assert capsys.readouterr().err.startswith(f"dardis: --since: {text!r}; expected a UTC moment")
 
 
 @pytest.mark.parametrize(("command", "state"), [("cancel", "cancelled"), ("hold", "held"), ("release", "waiting")])
-def test_changes(fake, capsys, command, state):
+def test_change_commands_are_sent(fake, capsys, command, state):
     fake.add(job(1, "held" if command == "release" else "waiting"), job(2))
     assert run([command, "1"]) == 0
     assert capsys.readouterr() == ("", "")
@@ -251,7 +251,7 @@ def test_changes(fake, capsys, command, state):
     assert [path for _, path, _ in fake.asked] == [f"/jobs/1/{command}", f"/jobs/2/{command}?array=1"]
 
 
-def test_where_one_can_not_be_changed_the_others_are(fake, capsys):
+def test_failed_change_of_one_job_does_not_stop_others(fake, capsys):
     fake.add(job(1, "completed"), job(2), job(3))
     assert run(["cancel", "1", "9", "2-3"]) == 2
     assert [fake.jobs[number]["state"] for number in (2, 3)] == ["cancelled", "cancelled"]
@@ -314,7 +314,7 @@ ALL += ["logs 1", "stop"]
 
 
 @pytest.mark.parametrize("command", ALL)
-def test_without_a_service_each_says_where_and_how_to_start_one(tmp_path, capsys, command):
+def test_commands_without_a_service_say_how_to_start_one(tmp_path, capsys, command):
     name, *rest = command.split()
     assert run([name, "--folder", str(tmp_path), *rest]) == 2
     said = capsys.readouterr()
@@ -366,7 +366,7 @@ def test_ctrl_c_ends_the_waiting_and_not_the_job(fake):
     assert fake.jobs[1]["state"] == "running"
 
 
-def test_a_replay_is_told_as_an_object_too(tmp_path, capsys, journal):
+def test_journal_replay_prints_json(tmp_path, capsys, journal):
     machine = machine_of([HostFacts("n", (0, 1), 100, 0)])
     first = Instant(InstantEvents(5), (), machine.platform, machine.bounds)
     journal.write(Batch(instants=[first.text()]))

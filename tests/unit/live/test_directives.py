@@ -13,7 +13,7 @@ from dardis.live.directives import FLAGS, VALUES, YES, OptionText, read_directiv
 PATH = Path("s.sh")
 
 
-def said(text, **given):
+def option_texts(text, **given):
     """Text of each option that a script's lines say, under what was given."""
     found = read_directives(text, PATH).merge_options(
         {name: OptionText(value, f"--{name}") for name, value in given.items()}
@@ -30,7 +30,7 @@ def warnings(text):
     st.sets(st.sampled_from(FLAGS)),
     st.booleans(),
 )
-def test_what_is_written_is_read(values, flags, apart):
+def test_directives_round_trip(values, flags, apart):
     separator = " " if apart else "="
     lines = [f"#DARDIS --{name}{separator}{shlex.quote(text)}" for name, text in values.items()]
     lines += [f"#DARDIS --{flag}" for flag in flags]
@@ -38,9 +38,9 @@ def test_what_is_written_is_read(values, flags, apart):
     assert {name: one.text for name, one in found.items()} == {**values, **dict.fromkeys(flags, YES)}
 
 
-def test_given_beats_ours_and_ours_slurms():
+def test_options_override_dardis_directives_and_those_override_sbatch():
     text = "#!/bin/sh\n#SBATCH -t 1 -J slurm --mem=1G\n#DARDIS --time=2 --name=ours\n#SBATCH --job-name=later\n"
-    assert said(text, time="3") == {"time": "3", "name": "ours", "mem": "1G"}
+    assert option_texts(text, time="3") == {"time": "3", "name": "ours", "mem": "1G"}
 
 
 @pytest.mark.parametrize(
@@ -68,7 +68,7 @@ def test_given_beats_ours_and_ours_slurms():
 )  # fmt: skip
 def test_slurms_lines_of_the_same_meaning(line, expected):
     text = f"#!/bin/sh\n#SBATCH {line}\n"
-    assert said(text) == expected
+    assert option_texts(text) == expected
     assert warnings(text) == []
 
 
@@ -78,16 +78,16 @@ def test_each_other_option_of_slurm_is_named_once_with_its_line():
         "s.sh:2: -p long is left out", "s.sh:2: --mail-type END,FAIL is left out", "s.sh:2: --exclusive is left out",
         "s.sh:3: --qos high is left out",
     ]  # fmt: skip
-    assert said(text) == {"time": "5"}
+    assert option_texts(text) == {"time": "5"}
 
 
 def test_kinds_of_gpus_and_other_things_are_left_out_and_named():
     text = "#!/bin/sh\n#SBATCH --gres=gpu:a100:2,lustre:1\n"
-    assert said(text) == {"gpus": "2"}
+    assert option_texts(text) == {"gpus": "2"}
     assert [line.partition(": ")[0] for line in warnings(text)] == ["s.sh:2", "s.sh:2"]
     assert "a100 is left out" in warnings(text)[0]
     assert "lustre:1 is left out" in warnings(text)[1]
-    assert said("#!/bin/sh\n#SBATCH --gpus=a100\n") == {"gpus": "1"}
+    assert option_texts("#!/bin/sh\n#SBATCH --gpus=a100\n") == {"gpus": "1"}
 
 
 @pytest.mark.parametrize(
@@ -111,7 +111,7 @@ def test_kinds_of_gpus_and_other_things_are_left_out_and_named():
         ("#SBATCH --gpus=a100:x", "s.sh:2: --gpus: 'x'"),
     ],
 )
-def test_mistakes_are_told_with_their_line(line, line_says):
+def test_directive_errors_are_reported_with_their_line(line, line_says):
     assert line_of(
         lambda: submit_request(read_directives(f"#!/bin/sh\n{line}\n", PATH).merge_options({}), (), "s.sh", {})
     ).startswith(line_says)
@@ -142,13 +142,13 @@ HERE = {"A": "1", "B": "2", "DARDIS_JOB_ID": "7", "LANG": "C"}
         ("DARDIS_JOB_ID", {"DARDIS_JOB_ID": "7"}),
     ],
 )  # fmt: skip
-def test_which_environment_is_handed_on(export, environment):
+def test_exported_environment_is_submitted(export, environment):
     asked = submit_request({} if export is None else {"export": OptionText(export, "--export")}, ("x",), "x", HERE)
     assert asked.environment == environment
     assert asked.warnings == []
 
 
-def test_variables_that_can_not_be_handed_on_are_named():
+def test_unexportable_variables_are_reported():
     asked = submit_request({"export": OptionText("A,NOPE,C=3", "--export")}, ("x",), "x", {"A": "\udcff"})
     assert asked.environment == {"C": "3"}
     assert [line.split()[1] for line in asked.warnings] == ["'A'", "NOPE"]

@@ -71,7 +71,7 @@ class Site:
 
 
 @asynccontextmanager
-async def sited(folder, answering=True):
+async def socket_site(folder, answering=True):
     with open_listener(folder, users=False) as listener:
         site = Site(folder, listener)
         try:
@@ -90,7 +90,7 @@ def play(folder, work, **how):
     async def all_of_it():
         before = sockets_open()
         async with asyncio.timeout(60):
-            async with sited(folder, **how) as site:
+            async with socket_site(folder, **how) as site:
                 await work(site)
             await until_async(lambda: len(asyncio.all_tasks()) == 1)
         assert sockets_open() == before
@@ -99,7 +99,7 @@ def play(folder, work, **how):
     asyncio.run(all_of_it())
 
 
-def test_who_asks_is_told_and_answered(tmp_path):
+def test_peer_credentials_are_passed_and_requests_answered(tmp_path):
     async def work(site):
         one, other = await site.ask(), await site.ask()
         with one, other:
@@ -111,7 +111,7 @@ def test_who_asks_is_told_and_answered(tmp_path):
     play(tmp_path, work)
 
 
-def test_while_nobody_answers_connections_are_closed(tmp_path):
+def test_connections_are_closed_while_no_handler_answers(tmp_path):
     async def work(site):
         with await site.ask() as one:
             assert await all_of(one) == b""
@@ -146,7 +146,7 @@ def test_all_are_closed_when_the_service_goes_away(tmp_path):
     play(tmp_path, work)
 
 
-def test_those_of_a_silent_host_are_closed(tmp_path, monkeypatch):
+def test_connections_of_an_unreachable_host_are_closed(tmp_path, monkeypatch):
     monkeypatch.setattr(remote_socket_server, "LOOK_S", 0.05)
 
     async def work(site):
@@ -163,7 +163,7 @@ def test_those_of_a_silent_host_are_closed(tmp_path, monkeypatch):
     play(tmp_path, work)
 
 
-def test_more_than_may_be_answered_wait_and_come_when_there_is_room(tmp_path, monkeypatch):
+def test_excess_connections_wait_for_a_free_slot(tmp_path, monkeypatch):
     monkeypatch.setattr(remote_socket_server, "MOST_CONNECTIONS", 2)
 
     async def work(site):
@@ -187,7 +187,7 @@ def test_more_than_may_be_answered_wait_and_come_when_there_is_room(tmp_path, mo
     play(tmp_path, work)
 
 
-def test_a_system_without_room_for_more_is_asked_again(tmp_path, monkeypatch):
+def test_accept_is_retried_when_the_system_has_no_descriptors(tmp_path, monkeypatch):
     monkeypatch.setattr(doors, "AGAIN_S", 0.05)
 
     async def work(site):
@@ -209,7 +209,7 @@ def test_a_system_without_room_for_more_is_asked_again(tmp_path, monkeypatch):
     play(tmp_path, work)
 
 
-def test_what_was_answered_at_the_end_still_comes(tmp_path):
+def test_response_sent_before_the_close_arrives(tmp_path):
     async def work(site):
         data = os.urandom(1_000_000)
 
@@ -235,7 +235,7 @@ def test_what_was_answered_at_the_end_still_comes(tmp_path):
     play(tmp_path, work, answering=False)
 
 
-def test_what_nobody_expects_of_a_door_is_raised(tmp_path, monkeypatch):
+def test_unexpected_server_error_is_raised(tmp_path, monkeypatch):
     async def work(site):
         monkeypatch.setattr(doors, "peer_of", lambda connection: connection.close() or 1 // 0)
         with await site.ask():
@@ -247,7 +247,7 @@ def test_what_nobody_expects_of_a_door_is_raised(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(("users", "mode"), [(False, 0o600), (True, 0o666)])
-def test_a_stale_socket_is_replaced_and_open_to_whom_it_may(tmp_path, users, mode):
+def test_stale_socket_is_replaced_and_its_mode_follows_the_users(tmp_path, users, mode):
     place = tmp_path / "gateway.sock"
     with socket.socket(socket.AF_UNIX) as stale:
         stale.bind(str(place))

@@ -80,7 +80,7 @@ def puts(name, kind):
     return lambda request: b"request_put" in request and asked in request.partition(b'"failure"')[0]
 
 
-def test_what_is_written_is_there_again_on_another_disk_and_each_epoch_is_higher(place, opened, folder):
+def test_journal_is_restored_on_another_disk_and_epochs_increase(place, opened, folder):
     journal = opened("a", place)
     assert (journal.epoch, journal.next_job()) == (1, 1)
     journal.write(Batch([row(1, 3, "k"), row(4)], [(2, "endet ä\n")], ["a"], {"n0": "why"}))
@@ -104,7 +104,7 @@ def test_what_is_written_is_there_again_on_another_disk_and_each_epoch_is_higher
     first.close()
 
 
-def test_who_was_superseded_writes_nothing_any_more(place, opened):
+def test_superseded_service_cannot_write(place, opened):
     old = opened("a", place)
     old.write(Batch([row(1)]))
     end_lease(place)
@@ -145,7 +145,7 @@ def test_a_journal_that_is_served_is_refused_until_the_lease_ends(place, monkeyp
 
 @pytest.mark.parametrize("lost", ["answer", "request", "late"])
 @pytest.mark.parametrize("big", [False, True])
-def test_a_write_whose_outcome_is_not_known_is_found_out(one, between, lost, big, opened):
+def test_write_with_unknown_outcome_is_resolved(one, between, lost, big, opened):
     name = next(NAMES)
     journal = opened("a", one.place(name, [between.port]))
     journal.write(Batch([row(1)]))
@@ -211,7 +211,7 @@ def test_a_long_log_gives_way_to_rows(place, monkeypatch, opened):
     first.close()
 
 
-def test_a_copy_that_is_lost_damaged_or_of_another_journal_is_made_anew(one, opened, folder):
+def test_missing_damaged_or_foreign_copy_is_rebuilt(one, opened, folder):
     place, other = one.place(next(NAMES)), one.place(next(NAMES))
     journal = opened("a", place)
     journal.write(Batch([row(1, 3)], [(1, "x")]))
@@ -234,7 +234,7 @@ def test_a_copy_that_is_lost_damaged_or_of_another_journal_is_made_anew(one, ope
     journal.close()
 
 
-def test_what_etcd_has_and_the_disk_could_not_take_holds(place, opened):
+def test_commit_in_etcd_holds_although_the_disk_is_full(place, opened):
     journal = opened("a", place)
     real = journal._db
 
@@ -263,7 +263,7 @@ def test_what_etcd_has_and_the_disk_could_not_take_holds(place, opened):
     journal.close()
 
 
-def test_no_etcd_is_told_in_a_line(monkeypatch, opened):
+def test_missing_etcd_is_one_line(monkeypatch, opened):
     monkeypatch.setattr(journals, "Etcd", lambda place, _=0.0: Etcd(place, 0.0))
     nobody = journal_address(f"etcd://127.0.0.1:{free_ports(1)[0]}", None, None, None)()
     with pytest.raises(JournalError, match=r"main: no answer \(127\.0\.0\.1:\d+: .*refused"):
@@ -359,14 +359,14 @@ def test_certificates_on_both_sides(tmp_path, monkeypatch, opened):
         ("etcd://localhost", 3, "--journal-ca: "),
     ],
 )
-def test_mistakes(tmp_path, text, options, said):
+def test_invalid_journal_options_are_refused(tmp_path, text, options, said):
     files = [*[tmp_path / "none.pem"] * options, None, None, None][:3]
     with pytest.raises(InputError) as told:
         journal_address(text, *files)()
     assert said in str(told.value)
 
 
-def test_a_mistake_is_told_in_a_line(tmp_path):
+def test_journal_option_error_is_one_line(tmp_path):
     words = [sys.executable, "-m", "dardis", "serve", "--folder", tmp_path / "s", "--journal", "etcd://head"]
     ran = subprocess.run(words, capture_output=True, text=True, check=False)
     assert (ran.returncode, len(ran.stderr.splitlines()), (tmp_path / "s").exists()) == (2, 1, False)
@@ -380,6 +380,6 @@ def test_certificates_that_are_none(tmp_path):
         journal_address("etcd://localhost", file, file, file)()
 
 
-def test_where_all_users_hand_jobs_in_etcd_needs_certificates():
+def test_service_for_all_users_requires_etcd_certificates():
     with pytest.raises(InputError, match="with --users etcd is trusted by certificates alone"):
         journal_address("etcd://localhost", None, None, None, users=True)

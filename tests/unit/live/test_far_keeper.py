@@ -59,7 +59,7 @@ class Site:
 
 
 @asynccontextmanager
-async def sited(folder):
+async def keeper_site(folder):
     site = Site(folder)
     try:
         await site.begin()
@@ -73,9 +73,9 @@ def run(name, folder, *argv, files=()):
     return start(name, folder, *argv) | {"files": list(files)}
 
 
-def test_runs_begin_there_and_their_ends_are_told(folder):
+def test_remote_runs_start_and_their_ends_are_reported(folder):
     async def work():
-        async with sited(folder) as site:
+        async with keeper_site(folder) as site:
             keeper = await site.connect()
             records, marks = await keeper.hello(1)
             assert (records, len(marks)) == ([], 1)
@@ -100,11 +100,11 @@ def test_runs_begin_there_and_their_ends_are_told(folder):
     asyncio.run(work())
 
 
-def test_small_files_there_are_found_and_removed_in_the_order_in_which_it_is_asked(folder):
+def test_remote_job_files_are_listed_and_removed_in_request_order(folder):
     files = [SmallFile(path, "x", 0o500) for path in ("scripts/7/a", "scripts/7/b", "hosts/c")]
 
     async def work():
-        async with sited(folder) as site:
+        async with keeper_site(folder) as site:
             keeper = await site.connect()
             await keeper.hello(1)
             put_files(folder, files)
@@ -123,9 +123,9 @@ def test_small_files_there_are_found_and_removed_in_the_order_in_which_it_is_ask
     asyncio.run(work())
 
 
-def test_a_new_talk_ends_the_older_one(folder):
+def test_new_session_ends_the_previous_session(folder):
     async def work():
-        async with sited(folder) as site:
+        async with keeper_site(folder) as site:
             first = await site.connect()
             await first.hello(1)
             await first.intend([run("1.1", folder, "true")], [], {})
@@ -145,7 +145,7 @@ def test_a_new_talk_ends_the_older_one(folder):
 
 def test_a_keeper_that_is_killed_is_lost_and_started_again(folder):
     async def work():
-        async with sited(folder) as site:
+        async with keeper_site(folder) as site:
             keeper = await site.connect()
             told = await keeper.ask("hello", epoch=1, mark="first")
             await keeper.intend([run("1.1", folder, "sleep", "60")], [], {})
@@ -170,23 +170,23 @@ def test_a_keeper_that_is_killed_is_lost_and_started_again(folder):
     asyncio.run(work())
 
 
-def test_a_keeper_that_can_not_start_says_why(folder):
+def test_remote_keeper_start_failure_gives_its_reason(folder):
     (folder / "keeper").write_text("")
 
     async def work():
-        async with sited(folder) as site:
+        async with keeper_site(folder) as site:
             with pytest.raises(SupervisorError, match="exists"):
                 await (await site.connect()).hello(1)
 
     asyncio.run(work())
 
 
-def test_a_host_of_which_nothing_is_heard_is_lost(folder, monkeypatch):
+def test_host_without_messages_is_lost(folder, monkeypatch):
     monkeypatch.setattr(remote_keeper, "UNREACHABLE_S", 1.5)
     monkeypatch.setattr(remote_keeper, "LOOK_S", 0.1)
 
     async def work():
-        async with sited(folder) as site:
+        async with keeper_site(folder) as site:
             keeper = await site.connect()
             await keeper.hello(1)
             await asyncio.sleep(2.0)
@@ -203,9 +203,9 @@ def test_a_host_of_which_nothing_is_heard_is_lost(folder, monkeypatch):
     asyncio.run(work())
 
 
-def test_agents_leave_when_they_are_told(folder):
+def test_agents_exit_when_dismissed(folder):
     async def work():
-        async with sited(folder) as site:
+        async with keeper_site(folder) as site:
             (await site.connect()).close()  # it has been heard
             assert await site.talks.dismiss([HOST], PATIENCE_S) == []
             await asyncio.wait_for(site.agent, PATIENCE_S)

@@ -50,7 +50,7 @@ def test_a_chain_of_any_length_is_cancelled_when_its_first_fails():
     assert {gateway.job(number).state for number in range(2, 3000)} == {LiveJobState.CANCELLED}
 
 
-def test_who_depends_on_a_job_whose_end_is_being_written_starts():
+def test_dependent_job_starts_while_the_end_of_its_dependency_is_being_written():
     gateway = gateway_of(machine())
     submit(gateway, 1)
     step(gateway)
@@ -63,7 +63,7 @@ def test_who_depends_on_a_job_whose_end_is_being_written_starts():
 
 
 @pytest.mark.parametrize("less", [machine(2, 4), machine(4, 2), machine(1, 1)])
-def test_what_runs_on_more_than_the_machine_has_now_runs_on_and_nothing_starts_beside_it(less):
+def test_run_larger_than_the_current_machine_continues_exclusively(less):
     gateway = gateway_of(machine())
     submit(gateway, 1, nodes=3, cpus=4)
     submit(gateway, 2)
@@ -87,7 +87,7 @@ def test_what_runs_on_more_than_the_machine_has_now_runs_on_and_nothing_starts_b
     assert gateway.job(4).state is LiveJobState.RUNNING
 
 
-def test_why_a_job_waits_is_told():
+def test_reason_for_waiting_is_reported():
     gateway = gateway_of(machine(1, 1))
     for number in (1, 2):
         submit(gateway, number)
@@ -100,7 +100,7 @@ def test_why_a_job_waits_is_told():
     assert gateway.why_waits(gateway.job(2)) == f"nothing starts: {HERE} was led by another service"
 
 
-def test_what_waits_for_a_larger_machine_is_held_and_not_lost():
+def test_job_that_needs_a_larger_machine_is_held():
     gateway = gateway_of(machine(2, 4))
     submit(gateway, 1, nodes=2, cpus=4, array=Array((range(4),), 1))
     row = gateway.take().batch.submissions[0]
@@ -126,6 +126,6 @@ def test_what_waits_for_a_larger_machine_is_held_and_not_lost():
         ({"gpus": 1}, "asks for gpu, of which no node has any"),
     ],
 )
-def test_what_no_node_could_hold_is_refused(more, said):
+def test_job_that_no_node_holds_is_refused(more, said):
     with pytest.raises(InputError, match=f"^submit: {said}; expected no more than the machine has"):
         submit(gateway_of(machine(2, 4)), 1, **more)

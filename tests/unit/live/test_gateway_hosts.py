@@ -85,7 +85,7 @@ def site_with_a_job_on_b():
     return site
 
 
-def test_all_hosts_are_silent_until_they_are_heard_and_nobody_is_asked_then():
+def test_hosts_are_unreachable_until_their_first_message():
     asked = []
     site = Site("a", "b", heard=(), reach=lambda silent: asked.append(silent) or local_hosts(PLATFORM, (0, 2, 4)))
     site.submit(1)
@@ -97,7 +97,7 @@ def test_all_hosts_are_silent_until_they_are_heard_and_nobody_is_asked_then():
     assert asked == [set()], "hosts that are heard one after another are one new beginning"
 
 
-def test_nothing_starts_on_a_silent_host_and_its_jobs_are_lost_and_not_over():
+def test_unreachable_host_starts_nothing_and_its_jobs_stay_running():
     site = site_with_a_job_on_b()
     site.gateway.fell_silent("b")
     site.submit(4)
@@ -111,7 +111,7 @@ def test_nothing_starts_on_a_silent_host_and_its_jobs_are_lost_and_not_over():
     assert site.gateway.hearing.why_lost(site.job(3)) == ""
 
 
-def test_what_was_cancelled_while_its_host_was_silent_is_ended_when_that_is_back():
+def test_job_cancelled_on_an_unreachable_host_ends_when_the_host_returns():
     site = site_with_a_job_on_b()
     site.gateway.fell_silent("b")
     site.gateway.cancel(site.job(3), 1)
@@ -123,7 +123,7 @@ def test_what_was_cancelled_while_its_host_was_silent_is_ended_when_that_is_back
 
 
 @pytest.mark.parametrize("told", [{"state": "unknown"}, {"why": NEVER_BEGUN, "code": None}], ids=["unknown", "never"])
-def test_what_a_copied_folder_tells_of_another_host_runs_nothing_again(told):
+def test_copied_keeper_folder_of_another_host_requeues_nothing(told):
     site = Site("a", "b", heard=["b"])
     site.submit(1, requeue=True)
     assert site.step() == ["1.1"]
@@ -144,7 +144,7 @@ def test_a_keeper_whose_folder_was_put_back_from_an_older_copy_has_forgotten(tol
         assert not {"3.1", "3.2"} & {*site.step()}
 
 
-def test_nothing_starts_beside_a_run_that_is_nobodys():
+def test_no_job_starts_beside_an_orphaned_run():
     site = site_with_a_job_on_b()
     site.gateway.fell_silent("b")
     assert site.gateway.give_up("b", 5) == 1
@@ -160,7 +160,7 @@ def test_nothing_starts_beside_a_run_that_is_nobodys():
     assert site.step() == ["4.1"]
 
 
-def test_a_run_that_is_nobodys_closes_its_nodes_on_other_hosts_too_and_at_once():
+def test_orphaned_run_closes_its_nodes_on_all_hosts_at_once():
     site = Site("a", "b")
     site.submit(1, nodes=3, cpus=2)
     site.step()
@@ -178,7 +178,7 @@ def test_a_run_that_is_nobodys_closes_its_nodes_on_other_hosts_too_and_at_once()
     assert on == ["n3"]
 
 
-def test_what_has_a_lease_runs_again_when_that_has_ended_and_nothing_else_does():
+def test_only_leased_jobs_are_requeued_after_lease_expiry():
     site = Site("a", "b")
     site.submit(1, requeue=True)
     site.submit(2, nodes=2)
@@ -231,7 +231,7 @@ def test_hosts_that_do_not_answer_are_done_without(down, asks):
     assert [site.job(number).state for number in (1, 2)] == [LiveJobState.RUNNING] * 2
 
 
-def test_whoever_is_left_and_does_not_answer_is_not_asked_for_ever_and_nothing_is_lost():
+def test_queries_to_unresponsive_hosts_end_and_no_job_is_lost():
     broken = Down(1)
     hosts = local_hosts(PLATFORM, (0, 2, 4))
     site = Site("a", "b", reach=lambda _: broken)
@@ -257,7 +257,7 @@ def test_two_hosts_of_one_name_are_refused():
         machine_of([HostFacts("a", (0,), 1, 0)] * 2)
 
 
-def test_while_a_host_was_led_under_a_higher_epoch_nothing_starts_anywhere():
+def test_no_job_starts_while_a_host_follows_a_higher_epoch():
     """The journal may be an older copy: what it has waiting may be over, as another host would know."""
     for back in ("heard", "given up"):
         site = Site("a", "b", heard=["a"])
@@ -274,7 +274,7 @@ def test_while_a_host_was_led_under_a_higher_epoch_nothing_starts_anywhere():
         assert site.step() == ["1.1"]
 
 
-def test_who_gives_up_a_host_that_was_led_under_a_higher_epoch_is_believed_until_it_is_heard():
+def test_abandoned_host_with_a_higher_epoch_is_ignored_until_its_next_message():
     site = Site("a", "b", heard=["a"])
     site.gateway.on_epoch_refused("b")
     assert site.gateway.liveness.refusing == {"b"}

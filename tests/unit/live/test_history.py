@@ -71,7 +71,7 @@ def asked(folder, service, ask):
 
 @pytest.mark.filterwarnings("ignore:It is recommended to use web.RequestKey")  # older aiohttp has none
 @pytest.mark.parametrize("seed", range(40))
-def test_all_that_is_asked_for_is_told_once_and_the_last_comes_first(tmp_path, monkeypatch, journal, seed):
+def test_history_returns_each_job_once_latest_first(tmp_path, monkeypatch, journal, seed):
     rng = random.Random(seed)  # noqa: S311 (a seed is to say it all)
     for name, most in (("MOST_AT_ONCE", 50), ("PIECE", 20), ("MOST_PIECES", 5)):
         monkeypatch.setattr(api, name, rng.randint(1, most))

@@ -27,7 +27,7 @@ def everything(journal):
     return [(*found, become) for *found, become in journal.unfinished()], journal.next_job(), journal.drains()
 
 
-def test_what_is_written_is_there_again_and_each_epoch_is_higher(tmp_path, journal):
+def test_journal_is_restored_and_epochs_increase(tmp_path, journal):
     assert (journal.epoch, journal.next_job()) == (1, 1)
     journal.write(Batch([row(1, 3, "k"), row(4)], [(2, "ended")], ["a"], {"n0": "why"}))
     journal.write(Batch([row(4, over=True)], [(4, "done"), (2, "again")], ["b"], {"n1": "x", "n0": ""}))
@@ -49,7 +49,7 @@ def test_what_is_written_is_there_again_and_each_epoch_is_higher(tmp_path, journ
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_on_a_full_disk_a_batch_is_there_as_a_whole_or_not_at_all(tmp_path, journal, seed):
+def test_batch_is_atomic_on_a_full_disk(tmp_path, journal, seed):
     rng = random.Random(seed)  # noqa: S311 (a seed is to say it all)
     refused, number = 0, 1
     for _ in range(60):
@@ -79,7 +79,7 @@ def test_the_same_key_is_refused_by_the_journal_too(journal):
     journal.write(Batch([row(2, key="k", asker=8)]))
 
 
-def test_a_damaged_one_is_told_in_a_line(tmp_path):
+def test_damaged_journal_is_one_line(tmp_path):
     Journal(tmp_path).close()
     content = bytearray((tmp_path / FILE).read_bytes())
     (tmp_path / FILE).write_bytes(b"no database" * 1000)

@@ -35,7 +35,7 @@ def test_one_that_does_not_answer_is_not_waited_for(tmp_path, monkeypatch):
     asyncio.run(ask())
 
 
-def test_one_that_somebody_else_starts_is_not_started(tmp_path):
+def test_keeper_being_started_elsewhere_is_not_started_again(tmp_path):
     async def ask():
         with pytest.raises(SupervisorError, match="started apart, does not listen"):
             await LocalSupervisorClient.connect(tmp_path, lambda _: None, apart=True)
@@ -44,7 +44,7 @@ def test_one_that_somebody_else_starts_is_not_started(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_one_of_another_version_is_told_of_in_a_line(tmp_path):
+def test_keeper_of_another_version_is_one_line(tmp_path):
     async def answer(reader, writer):
         await reader.readline()
         writer.write(b'{"id": 1, "host": "h", "pid": 17, "runs": []}\n')

@@ -20,7 +20,7 @@ def put(folder, *files):
     return [folder / file.path for file in files]
 
 
-def test_a_script_is_its_bytes_and_one_that_was_torn_is_put_anew(tmp_path):
+def test_script_bytes_are_kept_and_a_torn_script_is_rewritten(tmp_path):
     file = script_file("#!/bin/sh\r\necho \u00e9\n", ME)
     (path,) = put(tmp_path, file)
     assert path.read_bytes() == file.text.encode()
@@ -33,7 +33,7 @@ def test_a_script_is_its_bytes_and_one_that_was_torn_is_put_anew(tmp_path):
 
 
 @pytest.mark.parametrize(("size", "most"), [(10, MOST_STARTS), (MOST_TEXT // 3, 3), (MOST_TEXT - 5, 1)])
-def test_starts_are_told_in_messages_that_a_keeper_reads(size, most):
+def test_start_requests_are_split_to_the_message_limit(size, most):
     submission = Submission(1, ME, JobRequest(argv=("true",)), "", {"A": "x" * size}, "/", 0)
     jobs = [LiveJob(number, submission) for number in range(1, 600)]
     told = list(split_starts(jobs))
@@ -52,7 +52,7 @@ sys.stdin.read()
 """
 
 
-def test_who_has_a_lease_on_his_file_keeps_nobody_waiting(tmp_path):
+def test_file_lease_of_a_user_does_not_block_the_service(tmp_path):
     file = SmallFile("scripts/1/x", "text", 0o700)
     assert put_files(tmp_path, [file]) == {}
     words = [sys.executable, "-c", HOLDS, str(tmp_path / file.path)]

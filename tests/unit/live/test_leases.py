@@ -118,7 +118,7 @@ def test_leases_are_renewed_and_over_here_after_they_are_there(tmp_path):
     with_site(tmp_path, talk)
 
 
-def test_what_was_given_before_this_service_is_waited_for(tmp_path):
+def test_leases_of_an_earlier_service_are_awaited(tmp_path):
     async def talk(site, here):
         begun_s = monotonic_s()
         site.away = True
@@ -129,7 +129,7 @@ def test_what_was_given_before_this_service_is_waited_for(tmp_path):
     with_site(tmp_path, talk)
 
 
-def test_who_may_lead_no_more_gives_none(tmp_path):
+def test_superseded_service_grants_no_lease(tmp_path):
     async def talk(site, here):
         stopped_s = monotonic_s()
         site.certain_s = lambda: stopped_s
@@ -144,7 +144,7 @@ def test_who_may_lead_no_more_gives_none(tmp_path):
     with_site(tmp_path, talk)
 
 
-def test_starts_say_of_which_lease_they_are(tmp_path):
+def test_start_requests_name_their_lease(tmp_path):
     async def talk(site, here):
         asker = JobUser(0, 0, "me")
         of = [Submission(n, asker, JobRequest(argv=("true",)), "", {}, "/", 0) for n in (1, 2)]

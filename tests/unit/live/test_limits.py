@@ -58,7 +58,7 @@ def test_texts_of_a_user_are_limited_in_all(monkeypatch):
 MACHINE = machine_of_platform(Platform("m", (NodeGroup("a", 1, {"cores": 1}),)), ["here"])
 
 
-def test_what_was_seen_under_a_number_is_no_other_job_later(tmp_path, journal):
+def test_job_number_seen_before_its_commit_is_not_reused(tmp_path, journal):
     async def submit_twice():
         service = Service(tmp_path, MACHINE, [], journal)
         asked = Submission(0, JobUser(0, 0, "me"), JobRequest(argv=("true",)), "", {}, "/", 1000, "key")

@@ -86,7 +86,7 @@ def test_the_end_comes_after_all_that_was_written(tmp_path):
     assert told(service, tmp_path) == [{"mark": "b"}, out(b"abc"), out(b"def"), ENDED]
 
 
-def test_where_that_can_not_be_read_just_now_nothing_is_told_of_the_end(tmp_path):
+def test_unreadable_output_delays_the_end_of_a_step(tmp_path):
     service = Service(b"abc", SupervisorError("gone"), b"def", b"")
     service.gateway.on_run_record(END, 1, "b")
     assert told(service, tmp_path) == [{"mark": "b"}, out(b"abc")]
@@ -97,7 +97,7 @@ def test_where_that_can_not_be_read_just_now_nothing_is_told_of_the_end(tmp_path
 
 
 @pytest.mark.parametrize("over", [False, True])
-def test_where_its_host_is_given_up_the_end_is_told_and_nothing_is_read(tmp_path, over):
+def test_step_on_an_abandoned_host_ends_without_output(tmp_path, over):
     service = Service()
     if over:
         service.gateway.on_run_record(END, 1, "b")
@@ -107,7 +107,7 @@ def test_where_its_host_is_given_up_the_end_is_told_and_nothing_is_read(tmp_path
     assert told(service, tmp_path) == [{"mark": "b"}, ENDED if over else {"end": given_up}]
 
 
-def test_what_has_not_begun_on_a_host_that_was_given_up_never_will(tmp_path):
+def test_step_not_begun_on_an_abandoned_host_is_unknown(tmp_path):
     service = Service()
     service.gateway.on_host_lost("b")
     service.gateway.give_up("b", 1)

@@ -78,7 +78,7 @@ class Site:
 LOST = {"state": "unknown", "code": None, "why": "unknown: its keeper died before it ended"}
 
 
-def test_a_part_that_goes_on_when_its_job_is_over_is_ended_and_its_hosts_nodes_stay_closed():
+def test_step_that_outlives_its_job_is_ended_and_its_nodes_stay_closed():
     site = Site()
     site.begin()
     site.run_ends()
@@ -90,7 +90,7 @@ def test_a_part_that_goes_on_when_its_job_is_over_is_ended_and_its_hosts_nodes_s
     assert site.closed() == []
 
 
-def test_one_that_no_keeper_was_told_to_let_begin_never_does_once_its_job_is_over():
+def test_step_not_released_before_the_end_of_its_job_never_begins():
     site = Site()
     part = site.gateway.start_step(site.job, PART, "b", None)
     site.run_ends()
@@ -121,7 +121,7 @@ def test_the_end_of_a_part_is_kept_until_its_client_has_it_and_it_does_not_begin
         site.gateway.start_step(site.job, PART, "b", None)
 
 
-def test_what_a_host_does_not_know_has_not_begun_and_what_another_keeper_does_not_know_is_unknown():
+def test_step_unknown_to_its_host_has_not_begun_and_unknown_to_another_keeper_is_lost():
     site = Site()
     part = site.begin()
     site.hear("b")
@@ -134,7 +134,7 @@ def test_what_a_host_does_not_know_has_not_begun_and_what_another_keeper_does_no
     assert site.gateway.start_step(site.job, "1.1.9", "a", "a mark that it hasn't any more") is None
 
 
-def test_while_a_host_of_its_job_is_silent_somebody_may_follow_it():
+def test_step_of_an_unreachable_host_is_not_ended_without_client():
     for host, its in (("b", "b's"), ("a", "a's")):
         site = Site()
         site.begin()
@@ -149,7 +149,7 @@ def test_while_a_host_of_its_job_is_silent_somebody_may_follow_it():
         assert site.step() == [EndRun(PART, "b")], "it is given again after a silence, too"
 
 
-def test_what_nobody_follows_for_long_is_ended_and_its_end_is_kept():
+def test_step_without_client_is_ended_and_its_exit_record_kept():
     site = Site()
     part = site.begin()
     part.clients = 1
@@ -183,7 +183,7 @@ def test_a_job_runs_again_when_what_its_last_run_had_begun_is_over():
     assert site.starts == ["1.1", "1.2"]
 
 
-def test_it_waits_for_a_silent_host_until_that_is_heard_and_the_next_service_does_so_too():
+def test_requeued_job_waits_for_an_unreachable_host_also_after_a_service_restart():
     site = Site()
     site.gateway.on_host_lost("b")
     site.run_ends(**LOST)
@@ -201,7 +201,7 @@ def test_it_waits_for_a_silent_host_until_that_is_heard_and_the_next_service_doe
 
 
 @pytest.mark.parametrize(("leased", "waits"), [(("b",), False), (("a",), True)])
-def test_where_leases_are_over_nothing_goes_on_that_had_one(leased, waits):
+def test_leased_steps_end_with_their_lease(leased, waits):
     site = Site(leased=leased)
     site.gateway.on_host_lost("b")
     site.run_ends(**LOST)
@@ -212,7 +212,7 @@ def test_where_leases_are_over_nothing_goes_on_that_had_one(leased, waits):
     assert site.job.rests is waits
 
 
-def test_parts_on_a_host_that_is_given_up_are_over_and_come_back_as_strays():
+def test_steps_on_an_abandoned_host_end_and_return_as_orphaned_runs():
     site = Site()
     site.begin()
     site.gateway.on_host_lost("b")

@@ -60,7 +60,7 @@ class Told(Gateway):
         self.said.append(record["state"])
 
 
-async def posted(gateway, kind=Hasty):
+async def mailbox_of(gateway, kind=Hasty):
     async def connect(heard):
         return kind(heard)
 
@@ -73,10 +73,10 @@ async def posted(gateway, kind=Hasty):
     )
 
 
-def test_what_happens_after_a_hello_is_told_after_what_was_before():
+def test_events_after_a_hello_are_delivered_after_earlier_ones():
     async def work():
         gateway = Told()
-        post = await posted(gateway)
+        post = await mailbox_of(gateway)
         while post.trouble:
             assert not post.has_news
             post.tell(1)
@@ -89,11 +89,11 @@ def test_what_happens_after_a_hello_is_told_after_what_was_before():
     asyncio.run(work())
 
 
-def test_a_keeper_in_a_copy_of_anothers_folder_is_not_led():
+def test_keeper_in_a_copied_folder_is_not_led():
     async def work():
         gateway = Told()
         gateway.on_host_report([], 1, "there", ["its mark", "another"])
-        post = await posted(gateway)
+        post = await mailbox_of(gateway)
         await post.tried.wait()
         assert "copy of that of there" in post.trouble
         assert not gateway.liveness.is_reachable("here")
@@ -102,12 +102,12 @@ def test_a_keeper_in_a_copy_of_anothers_folder_is_not_led():
     asyncio.run(work())
 
 
-def test_who_was_led_under_a_higher_epoch_keeps_all_from_starting():
+def test_keeper_with_a_higher_epoch_stops_all_starts():
     async def work():
         gateway = Told()
         refusing = []
         gateway.on_epoch_refused = refusing.append
-        post = await posted(gateway, Refusing)
+        post = await mailbox_of(gateway, Refusing)
         await post.tried.wait()
         assert refusing == ["here"]
         assert "of epoch 2, and this one's is 1" in post.trouble
@@ -116,12 +116,12 @@ def test_who_was_led_under_a_higher_epoch_keeps_all_from_starting():
     asyncio.run(work())
 
 
-def test_a_keeper_that_refuses_is_asked_more_and_more_rarely(monkeypatch):
+def test_refusing_keeper_is_contacted_with_increasing_pauses(monkeypatch):
     monkeypatch.setattr(posts, "RETRY_S", 0.01)
 
     async def work():
         gateway, pauses = Told(), []
-        post = await posted(gateway, Full)
+        post = await mailbox_of(gateway, Full)
         for _ in range(4):
             async with asyncio.timeout(10):
                 while post.keeper is None:  # noqa: ASYNC110 (nothing says it)

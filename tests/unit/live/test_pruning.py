@@ -63,7 +63,7 @@ def shelf(tmp_path):
     shelf.journal.close()
 
 
-def test_what_is_over_for_longer_is_gone_and_all_else_stays(shelf):
+def test_old_jobs_are_removed_and_others_kept(shelf):
     old = shelf.lay([1, 2, 3])
     partly = shelf.lay([1, 12])
     waits = shelf.lay([1, None])
@@ -119,7 +119,7 @@ def test_small_files_that_nothing_runs_with_are_removed(tmp_path):
     assert old_files(tmp_path / "nowhere", DAY_MS) == []
 
 
-def test_a_journal_that_can_not_be_read_is_told_as_such(tmp_path):
+def test_unreadable_journal_is_reported(tmp_path):
     shelf = Shelf(tmp_path)
     shelf.lay([1.0])
     shelf.lay([1.0])

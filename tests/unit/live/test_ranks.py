@@ -51,17 +51,17 @@ def test_hosts_of_different_versions_are_refused():
     ([says("a"), says("b", "2")], "10.0.0.1", ("10.0.0.1", "10.0.0.1")),
     ([says("a"), says("a")], "localhost", (ranks.ANYWHERE, "localhost")),
 ])  # fmt: skip
-def test_the_first_rank_is_reached_by_loopback_its_name_or_what_is_said(said, asked, found):
+def test_address_of_the_first_rank_is_loopback_its_name_or_an_option(said, asked, found):
     assert ranks._address(said, asked) == found
 
 
 @pytest.mark.parametrize("asked", ["foo bar", "x:y", "no.such.name.invalid", "::1", "1.2.3.4.5", "é" * 70])
-def test_what_is_no_address_is_a_mistake(asked):
+def test_invalid_address_is_refused(asked):
     with pytest.raises(InputError, match=r"--address: .*expected an IPv4 address"):
         ranks._address([says("a"), says("b", "2")], asked)
 
 
-def test_one_machine_alone_needs_neither_mpi_nor_sockets_of_others():
+def test_single_machine_loads_neither_mpi_nor_zmq():
     code = "import sys, dardis.cli.serve_command, dardis.live.serve; print({'mpi4py', 'zmq'} & {*sys.modules})"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "set()"
@@ -92,7 +92,7 @@ def holder(tmp_path):
         process.communicate()
 
 
-def test_who_has_the_folder_is_waited_for_and_not_for_ever(tmp_path, holder, monkeypatch):
+def test_folder_lock_is_awaited_for_a_limited_time(tmp_path, holder, monkeypatch):
     holder(0.5)
     with ExitStack() as stack:
         ranks._lock_folder(stack, tmp_path, "a.lock")
@@ -116,7 +116,7 @@ def test_a_machine_that_was_more_hosts_waits_for_what_these_run(tmp_path):
             check_former_hosts(tmp_path, hosts)
 
 
-def test_an_agent_that_still_has_its_folder_is_no_mistake_so_that_it_is_tried_again(tmp_path, holder, monkeypatch):
+def test_agent_with_a_locked_folder_exits_with_a_retryable_status(tmp_path, holder, monkeypatch):
     monkeypatch.setattr(ranks, "LOCK_S", 0.3)
     monkeypatch.setattr(ranks, "prepare_folder", lambda folder, **_: folder)
     holder(60, "service.lock")

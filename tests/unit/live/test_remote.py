@@ -54,7 +54,7 @@ def piece(text):
 
 
 @pytest.mark.usefixtures("within")
-def test_whoever_is_asked_again_is_told_how_much_is_known(capfdbinary):
+def test_repeated_request_states_the_received_output(capfdbinary):
     service = Service(
         [{"mark": "m"}, {"out": piece(b"a\xff"), "err": piece(b"e")}], [], [{}, {"out": piece(b"b")}, {"end": ENDED}]
     )
@@ -73,7 +73,7 @@ def test_whoever_is_asked_again_is_told_how_much_is_known(capfdbinary):
     ("end", "status"),
     [({"code": 0}, 0), ({"code": None, "signal": 9}, 137), ({"code": None, "why": "unknown: x"}, None)],
 )
-def test_it_ends_as_the_command_does(end, status):
+def test_exit_status_is_that_of_the_command(end, status):
     service = Service([{"end": ENDED | end}])
     if status is not None:
         assert run_on(service, "n1", ["ls"]) == status
@@ -85,7 +85,7 @@ def test_it_ends_as_the_command_does(end, status):
 
 @pytest.mark.usefixtures("within")
 @pytest.mark.parametrize(("error", "status"), [(InputError("NODE", "'x'"), 2), (DardisError("over"), 255)])
-def test_what_is_refused_is_not_asked_again(error, status):
+def test_refused_request_is_not_repeated(error, status):
     service = Service([error])
     with pytest.raises(DardisError) as told:
         run_on(service, "n1", ["ls"])
@@ -93,7 +93,7 @@ def test_what_is_refused_is_not_asked_again(error, status):
     assert len(service.asked) == 1
 
 
-def test_outside_of_a_job_it_is_a_mistake(monkeypatch, capsys):
+def test_call_outside_of_a_job_is_an_error(monkeypatch, capsys):
     monkeypatch.delenv("DARDIS_RUN", raising=False)
     assert run(["exec", "n1", "--", "ls"]) == 2
     assert "DARDIS_RUN: not set: this is no process of a job" in capsys.readouterr().err
@@ -114,12 +114,12 @@ def test_the_shell_takes_what_ssh_does(words, node, command):
 
 
 @pytest.mark.parametrize("words", [[], ["-x"], ["n1"], ["-Z", "n1", "ls"], ["-l"]])
-def test_what_the_shell_does_not_take_is_told_in_a_line(words, capsys):
+def test_unsupported_shell_argument_is_one_line(words, capsys):
     assert main(words) == 255
     assert capsys.readouterr().err.startswith("dardis: remote-shell: ")
 
 
-def test_the_shell_is_a_program_that_anybody_may_run_and_minds_no_python_of_the_job(tmp_path):
+def test_shell_is_executable_for_all_users_and_ignores_python_variables(tmp_path):
     assert put_files(tmp_path, [remote_shell()]) == {}
     shell = tmp_path / remote_shell().path
     assert shell.stat().st_mode & 0o777 == 0o755
@@ -128,7 +128,7 @@ def test_the_shell_is_a_program_that_anybody_may_run_and_minds_no_python_of_the_
     assert (ended.returncode, ended.stderr.startswith("dardis: DARDIS_RUN: not set")) == (255, True)
 
 
-def test_what_a_part_writes_is_read_in_pieces_and_removed(tmp_path):
+def test_step_output_is_read_in_pieces_and_removed(tmp_path):
     assert put_files(tmp_path, step_files(RUN, ME)) == {}
     out = tmp_path / step_output_path(RUN, "out")
     assert out.stat().st_mode & 0o777 == 0o600

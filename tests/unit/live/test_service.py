@@ -47,7 +47,7 @@ def told(capsys, words):
     return status, capsys.readouterr().err.strip().splitlines()
 
 
-def test_a_job_runs_and_its_end_is_told(live):
+def test_job_runs_and_its_exit_record_is_stored(live):
     (number,) = live.submit("echo $DARDIS_JOB_ID >> $RAN; exit 3")
     job = live.ended(number)
     assert (job["state"], job["code"], job["signal"], job["attempt"]) == ("failed", 3, None, 1)
@@ -57,7 +57,7 @@ def test_a_job_runs_and_its_end_is_told(live):
     assert number not in [one["id"] for one in live.client.get("/jobs")["jobs"]]
 
 
-def test_a_job_sees_what_it_was_given(live):
+def test_job_sees_its_environment_hostfile_and_folder(live):
     out = live.ran.parent / "seen-%j"
     (number,) = live.submit(
         "env; cat $DARDIS_HOSTFILE; pwd", output=str(out), nodes=2, cpus=3, name="looks", array=None, chdir=None
@@ -141,7 +141,7 @@ def test_a_second_service_in_the_folder_is_refused(live, capsys):
     (lambda folder: (folder / FILE).write_bytes(b"x" * 9000), "is damaged"),
     (lambda folder: folder.rmdir() or folder.write_text(""), "can't be made"),
 ])  # fmt: skip
-def test_a_folder_that_can_not_be_used_is_told_in_a_line(tmp_path, capsys, spoil, said):
+def test_unusable_folder_is_one_line(tmp_path, capsys, spoil, said):
     (tmp_path / "p.toml").write_text(PLATFORM)
     folder = tmp_path / "f"
     folder.mkdir()
@@ -184,7 +184,7 @@ def unwritable(live):
         db.execute("DROP TRIGGER full")
 
 
-def test_who_stops_with_kill_is_told_where_that_can_not_be_written(tmp_path):
+def test_stop_with_kill_fails_when_it_cannot_be_journaled(tmp_path):
     live = Live(tmp_path)
     try:
         live.start()
@@ -203,7 +203,7 @@ def test_who_stops_with_kill_is_told_where_that_can_not_be_written(tmp_path):
 
 
 @pytest.mark.slow
-def test_what_stops_with_kill_starts_nothing_though_its_journal_is_full_for_a_while(tmp_path):
+def test_stop_with_kill_starts_nothing_while_the_journal_is_full(tmp_path):
     live = Live(tmp_path)
     try:
         live.start()
@@ -234,7 +234,7 @@ def is_to_end(live, number):
     return job.cancelled
 
 
-def test_who_stops_with_kill_leaves_nothing_that_runs(tmp_path):
+def test_stop_with_kill_ends_all_runs(tmp_path):
     live = Live(tmp_path).start()
     try:
         numbers = live.submit("sleep 30", array="0-40")
@@ -250,7 +250,7 @@ def test_who_stops_with_kill_leaves_nothing_that_runs(tmp_path):
         live.end()
 
 
-def test_what_ended_while_nobody_looked_is_unknown_and_runs_again_only_if_somebody_wants_it(tmp_path):
+def test_run_that_ended_unobserved_is_unknown_and_requeued_only_on_request(tmp_path):
     live = Live(tmp_path).start()
     try:
         until_told = "echo $$ >> pids; echo $DARDIS_JOB_ID >> $RAN; while ! [ -e go ]; do sleep 0.05; done"
@@ -280,7 +280,7 @@ def test_what_ended_while_nobody_looked_is_unknown_and_runs_again_only_if_somebo
 
 
 @pytest.mark.parametrize("another_died", [pytest.param(False, marks=pytest.mark.slow), True])
-def test_what_a_keeper_has_begun_whose_folder_is_gone_is_unknown(tmp_path, another_died):
+def test_begun_run_is_unknown_after_the_keeper_folder_is_lost(tmp_path, another_died):
     """Also where a service has heard of it, and has died before it has written what it makes of that."""
     live = Live(tmp_path).start()
     try:
@@ -305,7 +305,7 @@ def test_what_a_keeper_has_begun_whose_folder_is_gone_is_unknown(tmp_path, anoth
 
 
 @pytest.mark.slow
-def test_a_journal_that_is_an_older_copy_is_told_in_a_line_and_goes_on_by_somebodys_word(tmp_path):
+def test_restored_older_journal_is_reported_and_accepted_on_request(tmp_path):
     live = Live(tmp_path).start()
     try:
 
@@ -385,22 +385,22 @@ def asks(live, do, path, **more):
     return json.loads(subprocess.run(words, capture_output=True, text=True, check=True).stdout)
 
 
-def hands_in(live, command, output):
+def submit_as_other(live, command, output):
     """How a job of another user ends."""
     asked = {"argv": ["/bin/sh", "-c", command], "output": str(output), "error": str(output)}
     (number,) = asks(live, "post", "/jobs", body={"jobs": asked, "cwd": "/", "environment": {}, "script": ""})["ids"]
     return live.ended(number)
 
 
-def test_jobs_run_as_who_has_handed_them_in(site):
+def test_jobs_run_as_the_submitting_user(site):
     mine = site.ran.parent / "mine"
-    job = hands_in(site, "id -u; id -g; id -G; grep Groups /proc/self/status", mine)
+    job = submit_as_other(site, "id -u; id -g; id -G; grep Groups /proc/self/status", mine)
     assert (job["state"], job["code"]) == ("completed", 0), job
     assert set(mine.read_text().split()) == {str(OTHER), "Groups:"}
     assert mine.stat().st_uid == OTHER
 
 
-def test_what_is_in_a_job_is_its_owners_alone(site):
+def test_job_details_are_visible_to_their_owner_only(site):
     word = "merger"
     (roots,) = site.submit(f"echo {word}", name=word, output=f"/{word}", chdir=f"/{word}", export=[word])
     job = site.ended(roots)
@@ -425,7 +425,7 @@ def test_what_is_in_a_job_is_its_owners_alone(site):
     site.client.post(f"/jobs/{number}/cancel")
 
 
-def test_parts_of_a_job_are_its_owners_to_begin_and_run_as_he(site):
+def test_only_the_owner_starts_job_steps_and_they_run_as_the_owner(site):
     out = site.ran.parent / "theirs"
     (roots,) = site.submit("sleep 30", nodes=2)
     (number,) = asks(site, "post", "/jobs", body=theirs("sleep 30", nodes=2))["ids"]
@@ -462,7 +462,7 @@ def test_only_owners_touch_jobs_and_only_root_leads(site):
         assert (site.folder / name).stat().st_mode & 0o077 == 0
 
 
-def test_a_job_whose_script_can_not_be_put_anywhere_fails_alone(tmp_path):
+def test_unwritable_script_fails_only_its_job(tmp_path):
     live = Live(tmp_path).start()
     try:
         (live.folder / "scripts").write_text("in the way")
@@ -477,7 +477,7 @@ def test_a_job_whose_script_can_not_be_put_anywhere_fails_alone(tmp_path):
         live.end()
 
 
-def test_a_job_that_the_keeper_refuses_fails_alone(tmp_path):
+def test_job_refused_by_the_keeper_fails_without_effect_on_others(tmp_path):
     live = Live(tmp_path).start()
     try:
         odd, other = (live.submit(hold=True)[0] for _ in range(2))
@@ -540,7 +540,7 @@ def test_a_service_forgets_what_has_been_over_for_longer_than_it_keeps(tmp_path)
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to be two users")
-def test_a_personal_service_answers_its_user_alone(live):
+def test_personal_service_answers_only_its_user(live):
     # Where somebody has opened the folder, too: who asks is who the kernel says.
     opened = [live.folder, *live.folder.parents[:-1]]
     modes = [path.stat().st_mode for path in opened]

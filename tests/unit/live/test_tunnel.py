@@ -61,7 +61,7 @@ def test_bytes_of_all_connections_come_equal_and_in_order_both_ways(lengths, see
     play(work)
 
 
-def test_who_has_ended_one_way_is_still_answered():
+def test_half_closed_connection_receives_the_response():
     async def work(both):
         async with both.carried() as (asks, answers):
             await send(asks, b"question")
@@ -88,7 +88,7 @@ async def stuck(one):
             return written
 
 
-def test_a_slow_reader_stops_the_writer_and_nobody_else():
+def test_slow_reader_blocks_only_its_own_writer():
     async def work(both):
         async with both.carried() as (asks, answers), both.carried() as (fast, echoes):
             written = await stuck(asks)
@@ -108,7 +108,7 @@ def test_a_slow_reader_stops_the_writer_and_nobody_else():
 
 @pytest.mark.parametrize("kind", ["piece", "took", "closed"])
 @pytest.mark.parametrize("seed", range(5))
-def test_where_anything_is_lost_it_is_closed_or_told_to_be(kind, seed):
+def test_lost_message_closes_the_connection(kind, seed):
     """And what has come until then is the beginning of what was said."""
     rng = random.Random(seed)  # noqa: S311
     chance = 1 / rng.randint(1, 6)

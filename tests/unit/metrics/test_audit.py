@@ -121,7 +121,7 @@ def one() -> Schedule:
         ((1, 60, 90), True, True), ((1, 0, 10), True, True), ((1, 0, 11), True, False), ((2, 0, 99), True, True),
     ],
 )  # fmt: skip
-def test_maintenance(one: Schedule, window: tuple[int, int, int], reserved: bool, legal: bool) -> None:
+def test_maintenance_is_audited(one: Schedule, window: tuple[int, int, int], reserved: bool, legal: bool) -> None:
     node, start, end = window
     platform = Platform("p", (NodeGroup("n", 3, {"cores": 1}),), maintenance=(Maintenance((node,), start, end),))
     text = f"is in maintenance from {start} s to {end} s"

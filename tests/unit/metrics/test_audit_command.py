@@ -36,7 +36,7 @@ def run(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_a_mistake_at_the_end_of_the_file_is_all_that_is_told(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_error_at_the_end_of_the_file_is_the_only_output(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = run / "jobs.csv"
     path.write_text(path.read_text().replace(",completed,", ",rejected,") + "1,2\n")
     with pytest.MonkeyPatch.context() as patch:

@@ -30,7 +30,7 @@ def test_the_best_of_each_trace():
     assert best_labels(traces["u"], "mean_wait_s") == frozenset()
 
 
-def test_who_rejected_less_or_more_is_nobody_to_compare_with():
+def test_results_with_different_rejections_are_not_compared():
     figures = {"a": (5, 0, 3), "b": (4, 2, 3)}
     lines = result_rows(
         [

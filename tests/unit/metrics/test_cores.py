@@ -52,14 +52,14 @@ def test_the_lowest_free_cores_are_taken():
     assert core_sets(schedule_of(("cores",), [{"placed": {0: 4, 1: 8}}]), TWO) == ["0-11"]
 
 
-def test_an_illegal_schedule_is_told():
+def test_illegal_schedule_is_reported():
     schedule = schedule_of(("cores",), [{"placed": {0: 3}}, {"placed": {0: 2}}])
     with pytest.raises(ValueError, match="2 cores of a node of 4, of which 1 are free"):
         core_sets(schedule, TWO)
 
 
 @pytest.mark.parametrize("text", ["12", "3-1", "0 0", "0-2 2", "x", "-1"])
-def test_what_is_no_set_of_cores(text):
+def test_invalid_core_set_is_refused(text):
     with pytest.raises(ValueError):  # noqa: PT011 (each another)
         cores_on_nodes(text, first_cores(TWO))
 

@@ -36,7 +36,7 @@ THREE = [ran(1, 0, 0, 100, 0), ran(2, 50, 170, 200, 1), ran(3, 60, 60, 200, 2)]
 SCHEDULE = schedule_of(("cores",), [*THREE, ran(4, 60, 60, 90, 0)])
 
 
-def test_figures():
+def test_downtime_figures_by_hand():
     down = spans((0, 100, FOREVER), (1, 10, 170), (3, 200, FOREVER))
     figures = switching_metrics(SCHEDULE, PLATFORM, down, ints(0, 120, 0, 0))
     assert figures["node_switches"] == 3
@@ -68,6 +68,6 @@ def test_only_what_ran_counts_as_delayed_or_not():
         (spans(), []),
     ],
 )
-def test_the_audit_says_what_is_wrong(down, said):
+def test_audit_reports_invalid_downtimes(down, said):
     found = audit(schedule_of(("cores",), THREE), PLATFORM, downtime=down)
     assert [str(violation) for violation in found] == said

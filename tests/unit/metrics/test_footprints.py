@@ -70,7 +70,7 @@ def counted_slowly(parts: list[Where]) -> tuple[int, float]:
 
 @given(drawn=st.lists(JOB, max_size=9), block=st.integers(1, 10))
 @settings(deadline=None)
-def test_they_are_those_of_a_slow_count(
+def test_footprints_equal_a_slow_count(
     drawn: list[tuple[list[Where], int, bool]], block: int, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     schedule = one_after_the_other(drawn)
@@ -101,7 +101,7 @@ def test_they_are_those_of_a_slow_count(
     assert schedule_metrics(read_jobs(path), MACHINE, None) == schedule_metrics(schedule, MACHINE, None)
 
 
-def test_what_a_file_may_say_is_no_trouble(tmp_path: Path) -> None:
+def test_job_without_nodes_has_no_footprint(tmp_path: Path) -> None:
     """A job that ran on no node is illegal, and still read."""
     header = "job_id,submission_time,requested_time,starting_time,finish_time,units,units_by_node,req_cores,status"
     rows = ("1,0,10,0,10,1,,1,completed", "2,0,10,0,10,2,3:1 1:1,1,completed", "3,0,10,0,10,1,,1,completed")

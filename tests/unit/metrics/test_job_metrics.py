@@ -35,7 +35,7 @@ def schedule() -> Schedule:
     )  # fmt: skip
 
 
-def test_figures(schedule: Schedule) -> None:
+def test_job_metrics_by_hand(schedule: Schedule) -> None:
     assert job_metrics(schedule, np.arange(5)) == {
         "jobs": 5, "completed": 3, "killed": 1, "rejected": 1,
         "makespan_s": 120,  # from the first submission of a job that ran

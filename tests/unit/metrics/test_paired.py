@@ -29,7 +29,7 @@ def test_a_difference_by_hand():
     assert found.may_be_chance
 
 
-def test_what_is_the_same_on_all_draws_may_be_chance_and_what_never_changes_may_not():
+def test_zero_difference_may_be_chance_and_constant_difference_may_not():
     assert compare_pairs([1.0, 7.0], [1.0, 7.0]).may_be_chance
     assert not compare_pairs([2.0, 8.0, 3.0], [1.0, 7.0, 2.0]).may_be_chance
     assert compare_pairs([1.0], [2.0]) is None

@@ -93,7 +93,7 @@ def test_a_table_that_does_not_reach_the_machines_load_is_refused_before_the_run
         power_terms(platform(**ALL | {"cooling": str(table)}), None, 0, 0)
 
 
-def test_an_infeasible_power_limit_is_told():
+def test_infeasible_power_limit_is_reported():
     limit = GridLimit(START, START + 7200, 0.21)
     terms = power_terms(platform(**ALL, limits=(limit,)), START, 0, 0)
     report = power_report(terms, schedule())
@@ -110,7 +110,7 @@ def test_plants_are_found_by_name_or_file(tmp_path):
         find_cooling("ice")
 
 
-def test_what_the_platform_does_not_say_is_null_not_guessed():
+def test_missing_platform_values_give_null():
     none = {key for key, value in figures(platform()).items() if value is None}
     assert none == {"energy_eur", "cooling_eur", "profit_eur", "cooling_kwh", "pue", "co2_kg"}
     assert figures(platform(prices=0.2))["profit_eur"] == pytest.approx(0.13 - 0.09)

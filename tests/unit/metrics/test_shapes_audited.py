@@ -103,7 +103,7 @@ def test_a_broken_one_is_found(name: str, where: tuple[Where, ...], taken: int, 
     assert words in findings(made, asked)
 
 
-def test_parts_that_are_not_what_was_asked() -> None:
+def test_parts_that_differ_from_the_request_are_reported() -> None:
     asked, where, _ = SOUND["mixed"]
     made = schedule(asked, *where)
     assert made.parts is not None

@@ -98,7 +98,7 @@ def miswritten(path: Path, value: str) -> None:
     reserved=st.booleans(), waiting=st.sampled_from([None, "77"]),
 )  # fmt: skip
 @examples(3)
-def test_a_file_in_small_blocks_is_judged_as_the_whole_schedule(
+def test_audit_in_blocks_equals_the_audit_of_the_full_schedule(
     data: st.DataObject, folder: Path, jobs: int, characters: int, places: int, reserved: bool,
     waiting: str | None,
 ) -> None:  # fmt: skip

@@ -114,7 +114,7 @@ def spoiled(row: int, **cells: str) -> Any:
         (lambda table: [*table[:2], table[2][:-1]], "line 3: 22 values; expected 23, as in line 1"),
     ],
 )
-def test_what_is_wrong_is_named_with_its_line(written: tuple[Path, Schedule], change: Any, told: str) -> None:
+def test_error_is_reported_with_its_line(written: tuple[Path, Schedule], change: Any, told: str) -> None:
     path, _ = written
     rewrite(path, change)
     line = line_of(read_jobs, path)

@@ -12,7 +12,7 @@ FACES = ("dispatch", "node_manager", "task_manager", "task_manager.claims", "tur
 
 
 @pytest.mark.parametrize("name", FACES)
-def test_what_type_checkers_see_is_what_is_found(name):
+def test_lazy_imports_provide_the_names_that_type_checkers_see(name):
     package = import_module(f"dardis.{name}")
     seen = {
         alias.name: node.module

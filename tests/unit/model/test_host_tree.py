@@ -37,7 +37,7 @@ def test_a_range_is_split_into_parts_of_nearly_equal_size():
 
 @given(hosts, arities)
 @examples(2)
-def test_everybody_is_asked_once_by_one_who_asks_no_more_than_the_arity(count, arity):
+def test_every_host_is_queried_once_by_a_parent_within_the_arity(count, arity):
     found = walk(0, count, arity, [])
     assert sorted(found) == list(range(count))
     assert max(children for _, _, children in found.values()) <= arity

@@ -44,7 +44,7 @@ def program(text, *arguments, **options):
     return subprocess.Popen([sys.executable, "-c", PROGRAM + text, *map(str, arguments)], text=True, **options)
 
 
-def test_who_may_write(tmp_path):
+def test_only_empty_folders_are_written_unless_forced(tmp_path):
     write(tmp_path / "absent" / "deep", s_json="1")
     folder = tmp_path / "absent" / "deep"
     with pytest.raises(InputError, match="is not empty; expected an empty folder, or --force to replace a plan"):
@@ -66,7 +66,7 @@ def fails(out, error):
         raise error
 
 
-def test_what_fails_changes_nothing(tmp_path):
+def test_failed_write_changes_nothing(tmp_path):
     write(tmp_path, a_csv="old", s_json="old")
     with pytest.raises(KeyboardInterrupt):
         fails(tmp_path, KeyboardInterrupt)
@@ -121,7 +121,7 @@ NEW = {"a.csv": "new", "b.csv": "new", "s.json": "new"}
 
 
 @pytest.mark.parametrize("old", [OLD, pytest.param({}, marks=pytest.mark.slow)])
-def test_killed_at_any_step_it_holds_the_old_the_new_or_is_seen_to_be_unfinished(tmp_path, old):
+def test_killed_write_leaves_the_old_or_new_folder_or_an_unfinished_mark(tmp_path, old):
     found = []
     for die_at in range(1, 100):
         out = tmp_path / str(die_at)
@@ -166,7 +166,7 @@ def holder(tmp_path):
 
 
 @pytest.mark.parametrize("force", [False, True])
-def test_the_second_is_told_who_holds_it_and_touches_nothing(tmp_path, holder, force):
+def test_second_writer_is_refused_and_changes_nothing(tmp_path, holder, force):
     before = names(tmp_path / "o")
     assert [name[:6] for name in before] == [LOCK_FILE[:6], PART_PREFIX]
     with pytest.raises(InputError) as refused:

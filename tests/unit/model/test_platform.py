@@ -35,7 +35,7 @@ def test_every_field_survives_json():
     assert platform_from_dict(json.loads(json.dumps(platform_to_dict(full)))) == full
 
 
-def test_what_is_no_platform_is_refused():
+def test_invalid_platform_is_refused():
     for data in ({}, {"groups": 3}, {"groups": [{"power": 7}]}):
         with pytest.raises(ValueError, match="platform"):
             platform_from_dict(data)
@@ -116,7 +116,7 @@ def test_prime_time_is_what_the_clocks_there_show(hours, first, last, since):
         assert (starts.opens(now) == now) == (is_prime == (hours is Hours.PRIME)), moment
 
 
-def test_without_a_calendar_nobody_can_tell():
+def test_prime_time_without_a_calendar_is_refused():
     prime = PrimeTime(0, 3600)
     queue = Queue("q", hours=Hours.PRIME)
     platform = Platform("p", (NodeGroup("n", 1, {"cores": 1}),), queues=(queue,), prime=prime)

@@ -99,7 +99,7 @@ def test_there_is_nothing_outside(one):
 
 
 @pytest.mark.parametrize(("edges", "values"), [([0, 1], [1.0, 2.0]), ([0, 0], [1.0]), ([5, 3], [1.0])])
-def test_what_is_no_series_is_refused(edges, values):
+def test_invalid_series_is_refused(edges, values):
     with pytest.raises(ValueError, match="ascending"):
         Series(np.array(edges), np.array(values))
 
@@ -125,7 +125,7 @@ def test_the_nearest_row_answers_and_halfway_the_warmer_one_and_rows_mix_where_t
         (RowChoice.NEAREST, float("nan"), 100),
     ],
 )  # fmt: skip
-def test_what_was_not_measured_is_refused(rows, temp, load):
+def test_pue_outside_the_table_is_refused(rows, temp, load):
     with pytest.raises(InputError, match="within what it covers"):
         table(rows).watts(np.array([5.0, temp]), np.array([100.0, load]))
 
@@ -137,7 +137,7 @@ def test_what_was_not_measured_is_refused(rows, temp, load):
         ([0.0], [1.0], [[0.9]]), ([0.0], [1.0], [[1.1, 1.2]]), ([0.0], [1.0], [[float("nan")]]),
     ],
 )  # fmt: skip
-def test_what_is_no_table_is_refused(temps, watts, pue):
+def test_invalid_pue_table_is_refused(temps, watts, pue):
     with pytest.raises(ValueError, match="PUE"):
         PueTable(np.array(temps), np.array(watts), np.array(pue))
 
@@ -145,7 +145,7 @@ def test_what_is_no_table_is_refused(temps, watts, pue):
 SECONDS = np.arange(-1, 75)
 
 
-def wished(profile: DesiredProfile, kind: int) -> np.ndarray:
+def desired_amounts(profile: DesiredProfile, kind: int) -> np.ndarray:
     """Shape (nodes, seconds)."""
     return np.stack([profile.of_node(node, kind).at(SECONDS) for node in range(profile.platform.node_count)])
 
@@ -156,7 +156,7 @@ def test_proportional_shares_sum_to_the_machines_value_at_every_instant(data, pl
     for kind, whole in profile.machine.items():
         total = platform.capacity[:, kind].sum()
         value = np.minimum(whole.at(SECONDS), total)
-        shares = wished(profile, kind)
+        shares = desired_amounts(profile, kind)
         assert (shares.sum(axis=0) == value).all()
         if total:
             exact = value[None, :] * platform.capacity[:, kind, None] / total

@@ -23,14 +23,14 @@ DECIMAL = [*ODD, "1e400", "-1e400", "1e", "1e5.0", "1.2.3", "9" * 400]
 
 
 @pytest.mark.parametrize(("read", "texts"), [(whole_number, WHOLE), (decimal_number, DECIMAL)])
-def test_what_is_no_whole_number_of_64_bits_or_no_finite_decimal_is_refused(read, texts):
+def test_invalid_integers_and_decimals_are_refused(read, texts):
     for text in texts:
         with pytest.raises(ValueError, match=r"is no whole number|is out of range|is no number"):
             read(text)
 
 
 @given(st.integers(LEAST_INT64, LARGEST_INT64))
-def test_every_whole_number_of_64_bits_is_read_and_its_bounds_are_meant_inclusively(number):
+def test_every_64_bit_integer_is_read(number):
     assert whole_number(str(number)) == whole_number(f"{number:+021d}") == number
     assert whole_number(str(number), number, number) == number
     for least, most in ((number + 1, number + 2), (number - 2, number - 1)):
@@ -55,7 +55,7 @@ def test_nothing_is_read_that_python_would_read_otherwise(text):
 
 
 @given(st.text(max_size=2000), st.text(max_size=2000), st.text(max_size=2000))
-def test_a_mistake_is_told_in_one_line_of_bounded_length(place, found, expected):
+def test_number_error_is_one_line_of_bounded_length(place, found, expected):
     said = str(InputError(place, found, expected))
     assert said.isprintable()
     # A character that does not print is at most ten when it is escaped.
@@ -80,7 +80,7 @@ def expanded(text):
 
 
 @given(st.lists(NAMES, min_size=1, max_size=30))
-def test_what_is_written_reads_back(names):
+def test_host_lists_round_trip(names):
     assert names_of(hostlist_in_order(names)) == expanded(hostlist_in_order(names)) == names
     assert sorted(names_of(hostlist(names))) == sorted(expanded(hostlist(names))) == sorted(set(names))
 
@@ -103,6 +103,6 @@ def test_what_is_written_reads_back(names):
         ("n[0-65535],x", f"more than {MOST_NAMES} names"),
     ],
 )
-def test_what_is_no_host_list(text, message):
+def test_invalid_host_list_is_refused(text, message):
     with pytest.raises(ValueError, match=message):
         names_of(text)

@@ -55,7 +55,7 @@ def test_a_confirmed_job_is_launched_under_the_platforms_numbers_and_its_time_ta
     assert (send.message.host, send.message.last_end) == (7, 15)
 
 
-def test_what_does_not_fit_any_more_is_refused_as_a_whole():
+def test_claim_that_partly_fits_is_refused_entirely():
     pool = pool_of()
     pool.handle(confirm(1, nodes=(1,), units=(2,), start=5), 0)
     assert refused(pool.handle(confirm(2, nodes=(0, 1), units=(1, 2), start=0), 0))
@@ -78,14 +78,14 @@ UNSOUND = {
 
 
 @pytest.mark.parametrize("claim", UNSOUND.values(), ids=UNSOUND.keys())
-def test_a_claim_that_makes_no_sense_is_refused_and_changes_nothing(claim):
+def test_invalid_claim_is_refused_and_changes_nothing(claim):
     pool = pool_of()
     assert refused(pool.handle(confirm(**{"nodes": (1,), **claim}), 0))
     assert pool.idle
     assert [[*free_starts(pool, request=(cores,))] for cores in (1, 3, 4)] == [[0, 1, 2], [1, 2], []]
 
 
-def test_said_twice_is_held_once():
+def test_repeated_claim_is_reserved_once():
     pool = pool_of()
     pool.handle(confirm(nodes=(1,)), 0)
     assert pool.handle(confirm(nodes=(1,)), 0) == []
@@ -115,7 +115,7 @@ def test_a_release_of_an_earlier_claim_leaves_a_later_one():
 
 
 @pytest.mark.parametrize("committed", [True, False])
-def test_what_is_committed_does_not_lapse_and_what_is_not_does(committed):
+def test_tentative_claims_lapse_and_committed_claims_do_not(committed):
     pool = pool_of(report_every=4)
     pool.handle(confirm(start=20, tentative=True), 0)
     if committed:
@@ -130,7 +130,7 @@ def later_of(effects) -> list[int]:
     return send.message.jobs.tolist()
 
 
-def test_an_end_tells_the_next_jobs_of_its_nodes():
+def test_end_notifies_later_jobs_of_its_nodes():
     pool = pool_of()
     pool.handle(confirm(1, nodes=(0, 1), units=(1, 1)), 0)
     for job, node, start in ((5, 0, 10), (3, 1, 20), (4, 0, 20), (6, 1, 40), (8, 2, 10)):
@@ -138,7 +138,7 @@ def test_an_end_tells_the_next_jobs_of_its_nodes():
     assert later_of(pool.handle(say.UnitsEnded(1, 2), 6)) == [3, 4, 5, 6]
 
 
-def test_a_job_that_has_begun_gone_or_moved_is_not_told():
+def test_started_released_or_moved_job_is_not_notified():
     pool = pool_of()
     pool.handle(confirm(1, nodes=(1,), walltime=50), 0)
     for job, start in ((2, 20), (3, 30), (4, 40), (5, 1)):
@@ -149,7 +149,7 @@ def test_a_job_that_has_begun_gone_or_moved_is_not_told():
 
 
 @pytest.mark.parametrize("bounds", [(0, 3), (0, 1)], ids=["one host", "a host of its own"])
-def test_a_node_tells_as_many_as_it_has_cores(bounds):
+def test_node_notifies_at_most_as_many_jobs_as_it_has_cores(bounds):
     """Whatever other nodes its host holds: the schedule must not depend on that."""
     pool = pool_of(*bounds)
     for job in range(1, 6):
@@ -157,7 +157,7 @@ def test_a_node_tells_as_many_as_it_has_cores(bounds):
     assert later_of(pool.handle(say.UnitsEnded(1, -1), 12)) == [2]
 
 
-def test_what_concerns_nothing_here_is_ignored_and_what_no_pool_understands_is_a_defect():
+def test_unrelated_message_is_ignored_and_unexpected_message_is_an_error():
     assert pool_of().handle(say.UnitsEnded(5, 0), 3) == []
     assert later_of(pool_of().handle(say.UnitsEnded(5, -1), 3)) == []
     assert pool_of().handle(say.FinishedAck(4, 1), 0) == []
@@ -189,14 +189,14 @@ def ask(**columns):
         ask(grain=0),
     ],
 )
-def test_a_question_that_makes_no_sense_is_refused(message):
+def test_invalid_request_is_refused(message):
     pool = three_nodes()
     with pytest.raises(ProtocolError):
         pool.handle(message, 0)
     assert pool.handle(ASK, 0)
 
 
-def test_who_holds_nothing_can_neither_move_nor_give_anything_back():
+def test_job_without_reservation_can_neither_move_nor_release():
     improve = ImproveQuery(ints(1), ints(2), ints(0), ints(4), ints(1), ints(1), ints(1).reshape(1, 1), 0, False)
     with pytest.raises(ProtocolError, match="holds nothing"):
         three_nodes().improve(improve, 0)

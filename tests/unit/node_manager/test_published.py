@@ -16,13 +16,13 @@ def confirm(job: int = 1, *, nodes=(1,), units=(2,), start=5, walltime=10, attem
     return Confirm(job, attempt, 0, start, walltime, *arrays, tentative=tentative)
 
 
-def heard(effects) -> list[Published]:
+def broadcasts(effects) -> list[Published]:
     """What was said to everybody."""
     return [effect.message for effect in effects if isinstance(effect, SendToManagers)]
 
 
 def look(pool: NodePool, now: int = 0) -> Published:
-    (said,) = heard(pool.handle(PublishRequest(), now))
+    (said,) = broadcasts(pool.handle(PublishRequest(), now))
     return said
 
 
@@ -42,18 +42,18 @@ def test_all_is_published_first_and_then_what_changed():
     assert steps(look(pool, 1)) == {}
 
 
-def test_a_reservation_is_a_fall_and_what_comes_after_it_is_not_told():
+def test_publication_ends_at_the_first_reservation():
     pool = NodePool(MACHINE, 0, 3)
     look(pool)
     pool.handle(confirm(), 2)
     ((begins, now_free), (falls, left)) = steps(look(pool, 2))[1]
     assert begins <= 2
     assert (now_free, falls, left) == ([3], 5, [1])
-    assert heard(pool.handle(UnitsEnded(1, 0), 9)) == []  # nothing is lost here: it speaks when it is asked
+    assert broadcasts(pool.handle(UnitsEnded(1, 0), 9)) == []  # nothing is lost here: it speaks when it is asked
     assert [values for _, values in steps(look(pool, 9))[1]] == [[3]]
     pool.handle(confirm(start=20), 9)
     assert set(steps(look(pool, 9))) == {1}
-    assert heard(pool.handle(Release(1, 1), 10)) == []
+    assert broadcasts(pool.handle(Release(1, 1), 10)) == []
     assert [values for _, values in steps(look(pool, 10))[1]] == [[3]]
 
 
@@ -61,7 +61,7 @@ def head(job: int, start: int) -> np.ndarray:
     return np.array([job, 0, 10, 4, 1, start])
 
 
-def test_heads_are_told_until_they_begin_or_are_called_off():
+def test_heads_are_published_until_they_start_or_are_cancelled():
     pool = NodePool(MACHINE, 0, 3)
     assert look(pool).heads.shape == (0, 6)
     assert pool.handle(Announce(head(4, 50), standing=True), 0) == []
@@ -78,15 +78,15 @@ def test_heads_are_told_until_they_begin_or_are_called_off():
     assert len(pool._heads) == 1
 
 
-def test_where_messages_may_be_lost_all_is_told_and_what_is_freed_unasked():
+def test_unreliable_network_publishes_everything_and_releases_unrequested():
     pool = NodePool(MACHINE, 0, 3, report_every=4)
     pool.handle(confirm(tentative=True), 0)
-    assert heard(pool.handle(Release(1, 1), 1)) == []  # nobody has ever looked
+    assert broadcasts(pool.handle(Release(1, 1), 1)) == []  # nobody has ever looked
     assert set(steps(look(pool, 1))) == {0, 1, 2}
     pool.handle(confirm(attempt=2, tentative=True), 2)
-    (said,) = heard(pool.handle(Release(1, 2), 3))
+    (said,) = broadcasts(pool.handle(Release(1, 2), 3))
     assert set(steps(said)) == {0, 1, 2}
     pool.handle(confirm(attempt=3, tentative=True), 4)
     pool.handle(Commit(1, 3), 4)
-    (said,) = heard(pool.handle(UnitsEnded(1, 0), 8))
+    (said,) = broadcasts(pool.handle(UnitsEnded(1, 0), 8))
     assert (said.at, [values for _, values in steps(said)[1]]) == (8, [[3]])

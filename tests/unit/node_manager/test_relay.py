@@ -48,7 +48,7 @@ def take(at: RelayingHost, message: say.Message, now: int) -> list[Effect]:
     return effects
 
 
-def handed_on(effects: list[Effect]) -> dict[int, tuple[int, int]]:
+def forwarded_to(effects: list[Effect]) -> dict[int, tuple[int, int]]:
     """To whom, and for which hosts, a question goes on."""
     found = [effect for effect in effects if isinstance(effect, Send) and isinstance(effect.message, say.Relay)]
     assert len({effect.to for effect in found}) == len(found)
@@ -105,7 +105,7 @@ class Talk:
 
 
 class TestWhereNothingIsLost:
-    def test_sums_of_the_whole_tree(self):
+    def test_relay_sums_over_its_subtree(self):
         talk = Talk()
         talk.send(0, question(ask(), patience=0), 0)
         ((_, gathered),) = talk.said
@@ -116,7 +116,7 @@ class TestWhereNothingIsLost:
         assert not any(each._open for each in talk.hosts.values())
         assert talk.timers == []
 
-    def test_parcels_are_taken_before_the_question_with_their_own_time(self):
+    def test_enclosed_messages_are_handled_before_the_request_with_their_own_time(self):
         one = np.array([1])
         claims = [say.Confirm(job, 1, 0, 20, 30, np.array([4]), np.array([4]), one, tentative=False) for job in (7, 8)]
         parcels = [(4, 2, claims[0]), (4, 3, say.Release(7, 1)), (4, 5, claims[1]), (5, 3, say.FinishedAck(1, 1))]
@@ -129,19 +129,19 @@ class TestWhereNothingIsLost:
 
 
 class TestWhereMessagesMayBeLost:
-    def test_who_is_silent_is_asked_again_and_is_less_patient_the_later_it_is(self):
+    def test_unresponsive_child_is_queried_again_with_shrinking_timeout(self):
         root = host(0)
         effects = take(root, question(ask()), 100)
-        assert handed_on(effects) == {1: (1, 4), 4: (4, 7)}
+        assert forwarded_to(effects) == {1: (1, 4), 4: (4, 7)}
         assert {e.message.patience for e in effects if isinstance(e, Send)} == {STEP}
         assert timer(effects).at == 100 + RESEND
         assert take(root, say.GatheredAnswers(1, MANAGER, 4, 0, []), 102) == []
         again = take(root, timer(effects).timer, 104)
-        assert handed_on(again) == {1: (1, 4)}
+        assert forwarded_to(again) == {1: (1, 4)}
         assert {e.message.patience for e in again if isinstance(e, Send)} == {STEP - RESEND}
         assert timer(again).at == 108
 
-    def test_when_patience_ends_it_answers_without_them_and_takes_no_more(self):
+    def test_relay_answers_without_late_children_after_its_timeout(self):
         root = host(0)
         effects = take(root, question(ask(), expires=130), 100)
         while timer(effects).at < 120:
@@ -156,7 +156,7 @@ class TestWhereMessagesMayBeLost:
         assert take(root, timer(effects).timer, 130) == []
         assert not root._open
 
-    def test_a_copy_that_comes_when_nobody_waits_any_more_is_not_asked(self):
+    def test_late_copy_of_a_request_is_not_forwarded(self):
         """Or each host below would ask its part again, and copies of that would come late as well."""
         late = question(ask(), expires=130)
         root = host(0)
@@ -164,7 +164,7 @@ class TestWhereMessagesMayBeLost:
         assert not root._open
         assert len(take(root, late, 129)) > 0
 
-    def test_a_question_that_comes_twice_is_asked_once_and_answered_as_often(self):
+    def test_repeated_request_is_forwarded_once_and_answered_each_time(self):
         inner = host(1)
         twice = question(ask(), first=1, last=4, patience=STEP)
         take(inner, twice, 0)
@@ -174,11 +174,11 @@ class TestWhereMessagesMayBeLost:
         assert take(inner, say.GatheredAnswers(1, MANAGER, 3, 0, []), 4) == []
         assert answers(take(inner, twice, 5)) == [(MANAGER, first)]
 
-    def test_the_dead_are_passed_over_and_asked_whether_they_are_back(self):
+    def test_lost_hosts_are_bypassed_and_probed(self):
         effects = take(host(0), question(ask(), gone=[1, 2, 5]), 0)
-        assert handed_on(effects) == {3: (3, 4), 4: (4, 7), 1: (1, 1), 2: (2, 2)}
+        assert forwarded_to(effects) == {3: (3, 4), 4: (4, 7), 1: (1, 1), 2: (2, 2)}
 
-    def test_who_is_back_says_so_to_the_task_manager_and_takes_nothing(self):
+    def test_returned_host_only_reports_itself_to_the_task_manager(self):
         back = host(2, incarnation=3)
         (effect,) = take(back, question(ask(), first=2, last=2, gone=[2]), 0)
         assert effect == Reply(MANAGER, say.GatheredAnswers(1, MANAGER, 2, 3, []))
@@ -193,18 +193,18 @@ class TestAnInnerHostThatDies:
         talk.send(0, question(ask(), expires=130), 100)
         return talk
 
-    def test_a_question_that_names_it_dead_reaches_those_below_it(self, talk):
+    def test_request_that_lists_a_relay_as_lost_reaches_its_children(self, talk):
         talk.send(0, question(ask(), gone=[4], serial=2), 105)
         ((when, gathered),) = talk.said
         assert (when, gathered.serial) == (105, 2)
         assert (units_offered(gathered), decode_nested(gathered.answers[0]).hosts) == (24, 6)
 
-    def test_if_it_is_back_in_time_it_is_asked_again_and_asks_again(self, talk):
+    def test_returned_relay_is_queried_again_and_queries_its_children(self, talk):
         talk.hosts[4] = host(4, incarnation=1)
         talk.until(104)
         assert [(when, units_offered(gathered)) for when, gathered in talk.said] == [(104, 28)]
 
-    def test_its_answer_to_a_question_before_it_died_counts_for_nothing_and_all_is_forgotten(self, talk):
+    def test_response_from_before_the_restart_is_ignored(self, talk):
         talk.until(120)
         talk.send(0, say.GatheredAnswers(1, MANAGER, 4, 0, []), 121)
         assert len(talk.said) == 1

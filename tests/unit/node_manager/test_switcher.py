@@ -29,27 +29,27 @@ def fresh(count: int = 4, boot_s: int = 5, shutdown_s: int = 2, **rule) -> Switc
     return Switcher(platform, Switching(**rule), 0)
 
 
-def told(switcher: Switcher, now: int) -> list[tuple[bool, list[int], list[int]]]:
+def switch_orders(switcher: Switcher, now: int) -> list[tuple[bool, list[int], list[int]]]:
     return [(order.up, order.node.tolist(), order.ready.tolist()) for order in switcher.decide(now)]
 
 
 @pytest.mark.parametrize(("now", "ready"), [(10, 17), (11, 17), (12, 17), (13, 18)])
 def test_the_highest_idle_nodes_are_shut_down_and_the_lowest_booted_when_it_is_off(now, ready):
     switcher = fresh(spares=ONE, idle_s=10)
-    assert told(switcher, 0) == []
+    assert switch_orders(switcher, 0) == []
     assert switcher.wake() == 10
-    assert told(switcher, 10) == [(False, [1, 2, 3], [17, 17, 17])]
+    assert switch_orders(switcher, 10) == [(False, [1, 2, 3], [17, 17, 17])]
     switcher.record_reservation(1, now, np.array([0]))
-    assert told(switcher, now) == [(True, [1], [ready])]
+    assert switch_orders(switcher, now) == [(True, [1], [ready])]
 
 
 def test_a_reservation_is_booted_for_one_boot_before():
     switcher = fresh(spares=NONE, idle_s=0)
-    assert told(switcher, 0) == [(False, [0, 1, 2, 3], [7, 7, 7, 7])]
+    assert switch_orders(switcher, 0) == [(False, [0, 1, 2, 3], [7, 7, 7, 7])]
     switcher.record_reservation(1, 50, np.array([2, 3]))
-    assert told(switcher, 8) == []
+    assert switch_orders(switcher, 8) == []
     assert switcher.wake() == 45
-    assert told(switcher, 45) == [(True, [2, 3], [50, 50])]
+    assert switch_orders(switcher, 45) == [(True, [2, 3], [50, 50])]
 
 
 @pytest.mark.parametrize(("left", "wakes"), [(1, 53), (2, 33)])
@@ -58,7 +58,7 @@ def test_a_node_that_a_job_leaves_still_holds_the_others(left, wakes):
     for job, start in ((1, 40), (2, 60)):
         switcher.record_reservation(job, start, np.array([0]))
     assert switcher.drop_job(left).tolist() == [0]
-    assert told(switcher, 0) == [(False, [1, 2, 3], [7, 7, 7])]
+    assert switch_orders(switcher, 0) == [(False, [1, 2, 3], [7, 7, 7])]
     assert switcher.wake() == wakes
 
 
@@ -66,21 +66,21 @@ def test_a_node_that_a_job_leaves_still_holds_the_others(left, wakes):
 def test_a_days_switches_count_from_the_first_of_them(most):
     switcher = fresh(count=1, spares=NONE, idle_s=0, most_cycles_per_day=float(most))
     for turn in range(most):
-        assert told(switcher, 100 * turn) == [(False, [0], [100 * turn + 7])]
+        assert switch_orders(switcher, 100 * turn) == [(False, [0], [100 * turn + 7])]
         switcher.record_reservation(turn, 100 * turn + 50, np.array([0]))
-        assert told(switcher, 100 * turn + 45) == [(True, [0], [100 * turn + 50])]
+        assert switch_orders(switcher, 100 * turn + 45) == [(True, [0], [100 * turn + 50])]
         switcher.on_job_end(turn, 100 * turn + 60)
-    assert told(switcher, 100 * most) == []
+    assert switch_orders(switcher, 100 * most) == []
     assert switcher.wake() == 86_400
-    assert told(switcher, 86_400) == [(False, [0], [86_407])]
+    assert switch_orders(switcher, 86_400) == [(False, [0], [86_407])]
 
 
 def test_a_node_that_boots_for_a_reservation_is_on_for_a_floor():
     floors = StepFunction.from_steps(1, [(100, 3)])
     switcher = fresh(spares=NONE, floors={0: floors}, idle_s=0)
-    assert told(switcher, 0) == [(False, [1, 2, 3], [7, 7, 7])]
+    assert switch_orders(switcher, 0) == [(False, [1, 2, 3], [7, 7, 7])]
     switcher.record_reservation(1, 100, np.array([3]))
-    assert told(switcher, 95) == [(True, [1, 3], [100, 100])]
+    assert switch_orders(switcher, 95) == [(True, [1, 3], [100, 100])]
 
 
 @pytest.mark.parametrize(("start", "shut"), [(70, [1, 2, 3]), (71, [0, 1, 2, 3])])
@@ -88,14 +88,14 @@ def test_a_node_stays_on_for_a_reservation_that_comes_soon(start, shut):
     """It is off for 7 s at least, and 70 s are not worth it: reservations come forward."""
     switcher = fresh(spares=NONE, idle_s=0)
     switcher.record_reservation(1, start, np.array([0]))
-    assert told(switcher, 0) == [(False, shut, [7] * len(shut))]
+    assert switch_orders(switcher, 0) == [(False, shut, [7] * len(shut))]
 
 
 def test_always_on_nodes_and_groups_without_an_entry_stay_on():
     power = NodePower(boot_s=5, shutdown_s=2)
     groups = (NodeGroup("a", 2, {"cores": 1}, power, always_on=True), NodeGroup("b", 2, {"cores": 1}, power))
     switcher = Switcher(Platform("some", groups), Switching({0: StepFunction.from_steps(0, [])}, idle_s=0), 0)
-    assert told(switcher, 1000) == []
+    assert switch_orders(switcher, 1000) == []
     assert switcher.wake() == FOREVER
 
 
@@ -156,7 +156,7 @@ def test_a_node_that_is_down_offers_as_one_that_is_taken(state):
 
 @given(states())
 @examples(1)
-def test_as_if_all_were_up_it_offers_what_it_would_have(state):
+def test_hypothetical_offers_ignore_downtime(state):
     down, _, ask, now = state
     before = answer(down, replace(ask, as_if_up=True), now)
     down.handle(Switch(True, np.arange(len(down.state.member)), np.full(len(down.state.member), NO_TIME)), now)
@@ -172,7 +172,7 @@ def claim(start: int, *nodes: int) -> Confirm:
     return Confirm(7, 1, 0, start, 5, ints(1), ints(*nodes), np.ones(len(nodes), dtype=np.int64), False)
 
 
-def test_what_begins_before_the_node_can_be_up_is_refused():
+def test_start_before_the_end_of_the_boot_is_refused():
     pool = small()
     pool.handle(Switch(up=False, node=ints(1), ready=ints(115)), 100)
     assert isinstance(answer(pool, claim(114, 0, 1), 101), say.Refused)

@@ -28,7 +28,7 @@ def samples(seed, truth, count=3000, days=6, noise=3.0, wrong=0.0, gpus=4):
     wrong=st.floats(0, 0.08),
 )
 @examples(0.3)
-def test_what_made_the_watts_is_found(seed, truth, wrong):
+def test_true_figures_are_fitted(seed, truth, wrong):
     fit = fit_figures(samples(seed, truth, wrong=wrong), NONE, NONE)
     assert fit.unfitted == {}
     assert fit.figures == pytest.approx(truth, rel=0.03, abs=1.5)
@@ -60,7 +60,7 @@ def test_a_figure_below_its_least_stays_as_it_was():
     assert fit.figures[2] == 70.0
 
 
-def test_what_days_do_not_agree_on_stays_as_it_was():
+def test_figures_that_vary_between_days_are_unchanged():
     made = samples(4, (5.0, 0.0, 100.0), noise=0.5)
     made.busy[:, 1] = 0
     made.busy[:3, 1] = 1
@@ -73,7 +73,7 @@ def test_what_days_do_not_agree_on_stays_as_it_was():
     assert "the days do not agree" in fit.unfitted[1]
 
 
-def test_a_figure_of_next_to_nothing_is_told_where_days_agree_on_that():
+def test_figure_near_zero_is_reported_when_days_agree():
     fit = fit_figures(samples(8, (0.01, 50.0, 100.0), days=10), np.array([9.455, 0.0, 0.0]), NONE)
     assert fit.unfitted == {}
     assert fit.figures[0] == pytest.approx(0, abs=0.05)
@@ -86,7 +86,7 @@ def test_one_day_has_nothing_to_try_figures_on():
     assert fit.figures == pytest.approx([5, 50, 100], rel=0.02)
 
 
-def test_nothing_at_all_is_told_of_what_is_below_all_bounds():
+def test_figures_below_all_bounds_are_omitted():
     made = samples(7, (5.0, 0.0, 10.0))
     fit = fit_figures(made, np.array([1.0, 2.0, 3.0]), np.full(3, 1e6))
     assert sorted(fit.unfitted) == [0, 1, 2]

@@ -15,7 +15,7 @@ def machine(power, count=2, cores=32):
     return Platform("p", (NodeGroup("n", count, {"cores": cores}, power),))
 
 
-def test_a_group_without_figures_has_those_of_the_thesis_and_that_is_told():
+def test_group_without_figures_uses_thesis_values_with_a_note():
     platform = Platform("p", (NodeGroup("a", 1, {"cores": 8}, OURS), NodeGroup("b", 2, {"cores": 8})))
     power = MachinePower.of_platform(platform)
     assert power.idle_w.tolist() == [100, 0, 0]
@@ -73,7 +73,7 @@ def test_cooling_jumps_where_free_cooling_ends():
 
 
 @pytest.mark.parametrize("dry_cooler", [0.0377, 0.3, 3.0])
-def test_free_cooling_runs_where_it_is_cheaper_than_the_chiller_and_only_there(dry_cooler):
+def test_free_cooling_runs_only_where_cheaper_than_the_chiller(dry_cooler):
     plant, without = AirPlant(dry_cooler=dry_cooler), AirPlant(free_c=-100.0)
     load = LOADS[None, 1:]
     taken = plant.watts(TEMPS[:, None], load)

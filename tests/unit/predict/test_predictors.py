@@ -138,7 +138,7 @@ def test_a_job_of_an_unknown_user_shares_no_history(expecting):
     assert predictor.predict(replace(known, number=5), 80).duration == 20
 
 
-def test_a_forest_learns_who_uses_how_much():
+def test_forest_learns_walltime_use_by_user():
     """Two users whose jobs run a tenth and nine tenths of their walltimes: 300 have ended."""
     predictor, shares = new_predictor(Expecting.LEARNED, {}, 5), {"quick": 0.1, "slow": 0.9}
     chance = np.random.default_rng(5)
@@ -156,7 +156,7 @@ def test_a_forest_learns_who_uses_how_much():
 
 @given(histories(most=40), st.integers(0, 1 << 40))
 @examples(0.1)
-def test_the_forest_knows_nothing_of_the_future_and_says_the_same_again(history, seed):
+def test_forest_is_repeatable_and_uses_no_future_data(history, seed):
     jobs, events = history
     few, learned.FEWEST = learned.FEWEST, 5
     try:
@@ -174,7 +174,7 @@ def predictor(rows):
     return LastTwoRuntimes(np.array(finish), np.array(duration), list(user), np.array(walltime))
 
 
-def test_a_new_user_runs_as_everybody_does():
+def test_new_user_gets_the_overall_prediction():
     known = predictor([(100, 10, "a", 100), (200, 30, "a", 100)])
     assert known.runtime("new", 1000, now=200) == 200
     assert known.runtime("new", 1000, now=100) == 100

@@ -22,14 +22,14 @@ PACE = ClaimTimeouts(10, 4, 20)
 
 
 @pytest.mark.parametrize("name", [name for name in BUILT_IN_DISPATCHERS if BUILT_IN_DISPATCHERS[name].setup.asks_nodes])
-def test_nobody_switches_nodes_where_messages_take_time(name):
+def test_switching_is_refused_with_message_delays(name):
     assert find_dispatcher(name).turns_by_message(CLUSTER, PACE).managers
     with pytest.raises(InputError, match="a target without switching"):
         find_dispatcher(name).turns_by_message(SWITCHED, PACE)
 
 
 @pytest.mark.parametrize("name", BUILT_IN_DISPATCHERS)
-def test_who_has_rounds_can_overlap_them(name):
+def test_dispatchers_with_rounds_support_overlap(name):
     dispatcher = find_dispatcher(name)
     if dispatcher.setup.rounds:
         assert dispatcher.overlapped(CLUSTER, 8).oldest(3) == 3

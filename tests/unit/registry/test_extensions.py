@@ -110,7 +110,7 @@ def smallest(package: Path) -> str:
     return (written(package) / "my_dispatchers" / "smallest.py").read_text()
 
 
-def test_they_are_compared_with_ours_and_pass_the_audit(dardis, target, site):
+def test_extension_dispatchers_are_compared_and_pass_the_audit(dardis, target, site):
     names = "easy,dardis-throughput,smallest-first,rolling,rolling:update_s=1200"
     words = ["compare", site / "t.csv", "--platform", site / "p.toml", "--dispatchers", names, "--out", site / "o"]
     status, said, errors = dardis(target, *words)
@@ -223,7 +223,7 @@ HALF = Dispatcher("mine", AnySetUp(), Half())
         ("leaves:MINE", "can't be loaded (SystemExit: 3); expected "),
     ],
 )
-def test_what_is_no_dispatcher_is_one_line(tmp_path, simulated, which, found):
+def test_invalid_dispatcher_is_one_line(tmp_path, simulated, which, found):
     target = with_points(tmp_path / "target", f"mine = {which}", mine=PLAIN, leaves="import sys\nsys.exit(3)\n")
     status, _, errors = simulated(target, "mine")
     assert (status, len(errors)) == (2, 1)
@@ -231,7 +231,7 @@ def test_what_is_no_dispatcher_is_one_line(tmp_path, simulated, which, found):
     assert not (tmp_path / "o").exists()
 
 
-def test_ours_keep_their_names(tmp_path, simulated, dardis):
+def test_built_in_names_take_precedence(tmp_path, simulated, dardis):
     target = with_points(tmp_path / "target", "easy = nothing:HERE")
     line = "dispatcher 'easy' of other 2.1 (nothing:HERE): the name is taken by dardis; expected another name, or to "
     for name in ("easy", "conservative"):
@@ -277,7 +277,7 @@ DECIDES = "self.now, started = now, []"
     ],
     ids=["more than a node holds", "asked again at once", "a mistake", "a library's"],
 )  # fmt: skip
-def test_what_fails_in_another_package_is_one_line_with_its_place(tmp_path, simulated, right, wrong, line):
+def test_exception_in_an_extension_is_one_line_with_its_position(tmp_path, simulated, right, wrong, line):
     source = smallest(tmp_path / "page")
     broken = source.replace(right, wrong)
     target = with_points(tmp_path / "target", "mine = broken:SMALLEST_FIRST", broken=broken)
@@ -300,7 +300,7 @@ def test_what_fails_in_another_package_is_one_line_with_its_place(tmp_path, simu
         (MemoryError(), MemoryError),
     ],
 )
-def test_who_is_blamed_for_what(raised, told, capfd):
+def test_errors_name_the_responsible_package(raised, told, capfd):
     """Ours is told as it is; of another package what it has done, not what a disk or a user has."""
     for origin, kind in (("", type(raised)), ("other 2.1", told)):
         with pytest.raises(kind) as caught, attribute_errors(replace(BUILT_IN_DISPATCHERS["easy"], origin=origin)):

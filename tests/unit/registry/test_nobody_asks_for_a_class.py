@@ -49,12 +49,12 @@ def test_only_the_registry_takes_a_set_up_by_name(package):
 @pytest.mark.parametrize(
     "source", ["name in SETUPS", "name not in dispatch.CENTRAL_SETUPS", "LATE_SETUPS[name].search"]
 )
-def test_such_a_lookup_is_seen(source):
+def test_setup_lookup_by_name_is_detected(source):
     assert lookups(source) == [1]
 
 
 @pytest.mark.parametrize("package", ["dardis", "offline", "scripts"])
-def test_nobody_asks_for_the_class_of_a_set_up(package):
+def test_no_module_checks_the_class_of_a_setup(package):
     files = [*(ROOT / package).rglob("*.py"), *(path for path in (ROOT / package).iterdir() if path.suffix == "")]
     for path in files:
         if path.suffix == ".py" or (path.is_file() and path.read_text().startswith("#!/usr/bin/env python")):
@@ -64,5 +64,5 @@ def test_nobody_asks_for_the_class_of_a_set_up(package):
 @pytest.mark.parametrize(
     "source", ["isinstance(setup, LateSetUp)", "issubclass(kind, (A, CentralSetUp))", "type(setup) is SetUp"]
 )
-def test_such_a_question_is_seen(source):
+def test_class_check_of_a_setup_is_detected(source):
     assert questions(source) == [1]

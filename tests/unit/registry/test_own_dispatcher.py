@@ -98,21 +98,21 @@ OURS = 5
 '''
 
 
-def written_as_mine(here: Path, name: str) -> None:
+def written_as_mine(own_folder: Path, name: str) -> None:
     page = (Path(__file__).resolve().parents[3] / "docs" / "extend.md").read_text()
-    (here / "mine.py").write_text(page.partition(f"```python\n# {name}\n")[2].partition("```")[0])
+    (own_folder / "mine.py").write_text(page.partition(f"```python\n# {name}\n")[2].partition("```")[0])
 
 
-def test_the_example_of_the_docs_runs(here):
-    written_as_mine(here, "mine.py")
-    platform, jobs = small(here)
+def test_the_example_of_the_docs_runs(own_folder):
+    written_as_mine(own_folder, "mine.py")
+    platform, jobs = small(own_folder)
     schedule = play(platform, jobs, find_dispatcher("mine:WidestFirst", ["step=4"]), Target(), 1).schedule
     assert audit(schedule, platform) == []
 
 
-def test_the_selection_policy_of_the_docs_takes_the_fullest_start(here):
-    written_as_mine(here, "fullest.py")
-    platform, jobs = small(here)
+def test_the_selection_policy_of_the_docs_takes_the_fullest_start(own_folder):
+    written_as_mine(own_folder, "fullest.py")
+    platform, jobs = small(own_folder)
     fullest = find_dispatcher("mine:FULLEST", ["selection=fullest", "generator=first"])
     kind, seen = type(fullest.setup.selection), []
     right = kind.take
@@ -128,7 +128,7 @@ def test_the_selection_policy_of_the_docs_takes_the_fullest_start(here):
 
 
 @pytest.fixture
-def here(tmp_path, monkeypatch):
+def own_folder(tmp_path, monkeypatch):
     """The folder that we are in, with a module of own dispatchers that nobody has imported yet."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", [*sys.path])
@@ -175,12 +175,12 @@ def test_any_rule_makes_legal_schedules(seed):
     assert again.schedule.digest() == played.schedule.digest()
 
 
-def test_a_strict_rule_lets_nobody_pass(here):
-    (here / "t.csv").write_text("job_id,submit_s,runtime_s,units,req_cores\n1,0,50,1,4\n2,1,50,2,4\n3,2,50,1,4\n")
+def test_strict_rule_allows_no_backfilling(own_folder):
+    (own_folder / "t.csv").write_text("job_id,submit_s,runtime_s,units,req_cores\n1,0,50,1,4\n2,1,50,2,4\n3,2,50,1,4\n")
     starts = {}
     for strict in (False, True):
         kind = type("InTurn", (Rule,), {"strict": strict})
-        platform, jobs = small(here)
+        platform, jobs = small(own_folder)
         starts[strict] = play(platform, jobs, class_dispatcher(kind), Target(), 1).schedule.start.tolist()
     assert starts == {False: [0, 52, 2], True: [0, 50, 100]}
 
@@ -195,20 +195,20 @@ def small(folder):
     return platform, jobs_of(trace, platform, None, think_times=False).jobs
 
 
-def test_it_is_found_in_the_folder_we_are_in_and_runs(here, capsys):
+def test_dispatcher_module_is_imported_from_the_working_folder(own_folder, capsys):
     words = ["simulate", "t.csv", "--platform", "p.toml", "--dispatcher", "mine:WidestFirst", "--no-report"]
     assert run([*words, "--out", "o", "--set", "depth=3"]) == 0
-    record = json.loads((here / "o" / "run.json").read_text())
+    record = json.loads((own_folder / "o" / "run.json").read_text())
     assert (record["dispatcher"], record["settings"]["depth"]) == ("mine:WidestFirst", 3)
     assert record["request"]["dispatcher_of"] == origin_of("mine")
     assert run(["audit", "o"]) == 0
     assert capsys.readouterr().err == ""
 
 
-def test_another_version_of_its_file_is_another_run(here):
+def test_another_version_of_its_file_is_another_run(own_folder):
     before = find_dispatcher("mine:WidestFirst")
     assert before.origin.startswith("mine.py ")
-    (here / "mine.py").write_text(MINE.replace("depth: int = 2", "depth: int = 22"))
+    (own_folder / "mine.py").write_text(MINE.replace("depth: int = 2", "depth: int = 22"))
     assert origin_of("mine") == before.origin, "it is that which runs"
     again = find_dispatcher("mine:WidestFirst")
     assert (again.origin, again.setup.depth) == (origin_of("mine"), 22)
@@ -216,7 +216,7 @@ def test_another_version_of_its_file_is_another_run(here):
     assert before.setup.depth == 2
 
 
-def test_what_a_program_makes_is_its_own():
+def test_dispatcher_built_by_a_program_has_its_own_origin():
     made = Dispatcher("easy", BUILT_IN_DISPATCHERS["easy"].setup, Central(Rule))
     assert resolve_dispatcher(made).origin == "a program"
     ours = BUILT_IN_DISPATCHERS["easy"].with_settings(["order=sjbf"])
@@ -233,12 +233,12 @@ def test_names_that_mean_something_are_no_settings(name):
         class_dispatcher(kind)
 
 
-def test_the_folder_we_are_in_hides_no_module(here, monkeypatch):
+def test_the_folder_we_are_in_hides_no_module(own_folder, monkeypatch):
     monkeypatch.setattr(sys, "path", [one for one in sys.path if one])
     before = [*sys.path]
     find_dispatcher("mine:WidestFirst")
-    assert sys.path == [*before, str(here)]
-    gone = here / "gone"
+    assert sys.path == [*before, str(own_folder)]
+    gone = own_folder / "gone"
     gone.mkdir()
     monkeypatch.chdir(gone)
     gone.rmdir()
@@ -247,14 +247,14 @@ def test_the_folder_we_are_in_hides_no_module(here, monkeypatch):
 
 
 @pytest.mark.parametrize("key", [None, float("nan"), (1, None), (float("nan"), 2)])
-def test_a_key_that_orders_nothing_is_told(here, key):
+def test_invalid_sort_key_is_reported(own_folder, key):
     kind = type("Mine", (Rule,), {"key": lambda _self, _job, _now: key})
-    platform, jobs = small(here)
+    platform, jobs = small(own_folder)
     with pytest.raises(ProtocolError, match=r"key.job 1. gives .*, before and behind nothing"):
         play(platform, jobs, class_dispatcher(kind), Target(), 1)
 
 
-def test_a_file_is_no_module(here):  # the folder we are in
+def test_a_file_is_no_module(own_folder):  # the folder we are in
     with pytest.raises(InputError, match=r"mine.py is a file; expected a module of the folder we are in: mine:Wide"):
         find_dispatcher("mine.py:Wide")
 
@@ -269,9 +269,9 @@ def test_a_file_is_no_module(here):  # the folder we are in
         (lambda _: [2, -1], "gives more than the room"),
     ],
 )
-def test_what_is_chosen_is_checked(here, units, found):
+def test_chosen_jobs_are_checked(own_folder, units, found):
     kind = type("Mine", (Rule,), {"choose": lambda _self, _job, room: units(room)})
-    platform, jobs = small(here)
+    platform, jobs = small(own_folder)
     with pytest.raises(ProtocolError, match=f"choose.job 1. {found}"):
         play(platform, jobs, class_dispatcher(kind), Target(), 1)
 
@@ -279,7 +279,7 @@ def test_what_is_chosen_is_checked(here, units, found):
 @pytest.mark.parametrize("ordering", ["strict", "relaxed"])
 @examples(0.3)
 @given(st.data())
-def test_what_is_kept_now_and_then_is_as_for_other_rules(ordering, data):
+def test_schedule_equals_built_in_rules_with_repeated_reservations(ordering, data):
     """One job at a time on a machine of which something is reserved again and again, and some of it is closed."""
     numbers = partial(st.integers, 1)
     machine = Platform("m", (NodeGroup("n", 2, {"cores": 4}), NodeGroup("g", 1, {"cores": 4, "gpu": 2})))
@@ -304,7 +304,7 @@ def test_what_is_kept_now_and_then_is_as_for_other_rules(ordering, data):
     assert starts[0] == starts[1]
 
 
-def test_settings_are_the_annotated_attributes(here):
+def test_settings_are_the_annotated_attributes(own_folder):
     found = find_dispatcher("mine:WidestFirst", ["depth=7"])
     assert plain_settings(found.setup)["depth"] == 7
     assert found.setup.about == "Most units first, beside whoever fits"
@@ -314,7 +314,7 @@ def test_settings_are_the_annotated_attributes(here):
     asked = ["depth=4", "share=0.25", "text=b", "choice=first-fit"]
     setup = class_dispatcher(kind).with_settings(asked).setup
     assert [getattr(setup, name) for name in kinds] == [4, 0.25, "b", NodeChoice.FIRST_FIT]
-    made = class_dispatcher(kind).with_setup(setup).builder._make(setup, small(here)[0], None, 1)
+    made = class_dispatcher(kind).with_setup(setup).builder._make(setup, small(own_folder)[0], None, 1)
     assert [getattr(made, name) for name in kinds] == [4, 0.25, "b", NodeChoice.FIRST_FIT]
 
 
@@ -339,20 +339,20 @@ def test_settings_are_the_annotated_attributes(here):
         ("easy:order=sjbf", "--dispatcher easy:order=sjbf: a name with a setting; expected easy, and --set order=sjbf"),
     ],
 )  # fmt: skip
-def test_mistakes_are_one_line(here, name, line):
+def test_mistakes_are_one_line(own_folder, name, line):
     assert line_of(find_dispatcher, name).startswith(line)
     with pytest.raises(InputError, match="unknown setting"):
         find_dispatcher("mine:WidestFirst", ["nothing=3"])
 
 
-def test_a_comparison_takes_it_in_its_file(here):
-    (here / "spec.toml").write_text(
+def test_a_comparison_takes_it_in_its_file(own_folder):
+    (own_folder / "spec.toml").write_text(
         '[[traces]]\ntrace = "t.csv"\nplatform = "p.toml"\ntask_managers = 2\n'
         '[[dispatchers]]\nname = "mine:WidestFirst"\nsettings = { depth = 3 }\n'
         '[[dispatchers]]\nname = "nowhere:X"\n'
     )
-    comparison = load_comparison(here / "spec.toml")
-    mine, _ = plan(comparison, here / "out")
+    comparison = load_comparison(own_folder / "spec.toml")
+    mine, _ = plan(comparison, own_folder / "out")
     asked = mine.request()
     assert (asked.dispatcher, asked.settings, asked.task_managers) == ("mine:WidestFirst", ("depth=3",), 1)
     assert record_of(asked, InputFiles())["dispatcher_of"] == origin_of("mine")

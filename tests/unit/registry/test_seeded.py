@@ -42,7 +42,7 @@ def digests(dispatcher, platform, jobs, target=NOTHING_WISHED, **more):
 
 
 @pytest.mark.parametrize("name", [name for name, one in BUILT_IN_DISPATCHERS.items() if not one.setup.seeded])
-def test_who_says_that_nothing_is_drawn_makes_one_schedule(name):
+def test_unseeded_dispatchers_ignore_the_seed(name):
     assert len(digests(find_dispatcher(name), MACHINE, crowd())) == 1
 
 
@@ -53,7 +53,7 @@ def test_on_the_same_jobs_others_make_several(name, settings):
     assert len(digests(dispatcher, MACHINE, crowd())) > 1
 
 
-def test_those_that_ask_a_solver_or_a_forest_are_seeded():
+def test_solver_and_forest_dispatchers_are_seeded():
     assert all(
         BUILT_IN_DISPATCHERS[name].setup.seeded
         for name in ("aucsched", "pcp14", "pcp19", "hcp19", "pcp20", "cp-eurora")
@@ -64,7 +64,7 @@ def test_those_that_ask_a_solver_or_a_forest_are_seeded():
     assert AnySetUp().seeded
 
 
-def test_so_it_is_with_any_settings_on_any_machine():
+def test_seed_dependence_holds_for_any_settings_and_machine():
     """Of drawn instances, those whose set-ups say so; enough of them that the test could fail."""
     counted = 0
     for seed in range(1, 400):

@@ -25,7 +25,7 @@ def rows(path):
         return [*csv.DictReader(file)]
 
 
-def test_both_files(folder, capsys):
+def test_batsim_files_are_written(folder, capsys):
     assert command(["report", str(folder / "out"), "--batsim", str(folder / "b")]) == 0
     assert f"batsim: {folder / 'b_jobs.csv'}" in capsys.readouterr().out
     jobs, (figures,) = rows(folder / "b_jobs.csv"), rows(folder / "b_schedule.csv")

@@ -44,7 +44,7 @@ def test_every_chart_of_a_run_is_a_file_the_same_bytes_each_time(tmp_path, capsy
         ("9000,9001", "no job ran"), ("0,2012-02-03", "does not say when"),
     ],
 )  # fmt: skip
-def test_a_span_that_is_none_is_told(said, found, tmp_path, capsys):
+def test_invalid_span_is_reported(said, found, tmp_path, capsys):
     write_run(tmp_path, one_node_jobs(9, SMALL), SMALL)
     assert run(["report", str(tmp_path), "--gantt", said]) == 2
     assert re.match(rf"dardis: --gantt.*: .*{found}.*expected", capsys.readouterr().err)

@@ -27,7 +27,7 @@ def test_units_stand_in_the_headings_and_are_the_same_for_all_waits():
     assert [cell.best for cell in found.rows[0][3]] == [True, False, False, True, True]
 
 
-def test_the_short_table_is_aligned_and_says_who_rejected():
+def test_short_table_is_aligned_and_lists_rejections():
     figures = {"mean_bounded_slowdown": 1.5, "utilisation": 0.5, "mean_wait_s": 7200, "max_wait_s": 36_000}
     counts = (("a", 1, 0), ("a", 2, 3), ("longer", 1, 5))
     runs = [run(label, seed, **figures, rejected=count) for label, seed, count in counts]

@@ -60,7 +60,7 @@ def plan_page(day, trees=()):
 
 
 @pytest.fixture
-def kept(monkeypatch):
+def kept_drawings(monkeypatch):
     """The drawings that would have been finished."""
     drawings = []
     monkeypatch.setattr(chart, "finish", lambda drawing, *_: drawings.append(drawing))
@@ -89,16 +89,16 @@ def test_a_plan_of_any_day(tmp_path, name):
 
 
 @pytest.mark.parametrize(("profits", "bound"), PROFITS.values(), ids=PROFITS)
-def test_every_profit_and_its_bound_are_within_the_picture(kept, profits, bound):
+def test_every_profit_and_its_bound_are_within_the_picture(kept_drawings, profits, bound):
     with chart.style():
         plan_charts.searches(profits, bound, "EUR")
-        (axes,) = kept[0].axes
+        (axes,) = kept_drawings[0].axes
         low, high = axes.get_xlim()
         for value in [value for _, value in profits] + ([] if bound is None else [bound]):
             assert low < value < high
         drawn = [text.get_text() for text in axes.texts]
         assert drawn == [f"{value:,.2f}" for _, value in profits]
-        kept[0].canvas.draw()
+        kept_drawings[0].canvas.draw()
         frame = axes.get_window_extent()
         assert all(text.get_window_extent().x0 >= frame.x0 - 1 for text in axes.texts)
 
@@ -177,7 +177,7 @@ def test_a_page_is_drawn_again_from_its_picture(tmp_path, draw, page, table, cou
         ({"money": {"income": [1e300]}}, "income"),
     ],
 )  # fmt: skip
-def test_a_picture_that_is_damaged_is_told(tmp_path, capsys, change, said):
+def test_damaged_chart_data_is_reported(tmp_path, capsys, change, said):
     (tmp_path / "onoff.csv").touch()
     (tmp_path / "run.json").touch()
     assert run(["report", str(tmp_path)]) == 2

@@ -96,7 +96,7 @@ def page(folder: Path) -> tuple[str, Page]:
     return drawn(folder)
 
 
-def test_the_command_draws_the_same_bytes_and_says_where(
+def test_report_command_is_repeatable_and_prints_its_path(
     folder: Path, page: tuple[str, Page], capsys: pytest.CaptureFixture[str]
 ) -> None:
     report(folder)
@@ -139,7 +139,7 @@ def test_a_damaged_or_missing_file_is_named(name: str, content: str | None, tmp_
     assert not (tmp_path / "report.html").exists()
 
 
-def test_files_of_different_runs_are_told_apart(tmp_path: Path) -> None:
+def test_mixed_files_of_different_runs_are_refused(tmp_path: Path) -> None:
     write_run(tmp_path, one_node_jobs(5, LARGE), SMALL)
     with pytest.raises(InputError, match="names a node"):
         draw_report(tmp_path)

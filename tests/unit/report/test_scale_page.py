@@ -91,7 +91,7 @@ def test_many_lines_and_all_charts(folder):
     assert "latency 1.5 µs" in page
 
 
-def test_predictions_are_drawn_and_told_in_figures(folder):
+def test_predictions_are_drawn_and_listed(folder):
     predicted = [
         (scaling, 1000 if scaling == "strong" else 500 * ranks, ranks, 1, arity, 100, 4, 0.25 / ranks, 1000, 2, 2)
         for scaling in ("strong", "weak") for ranks in (5, 10, 100) for arity in ("flat", 16, 2)
@@ -155,7 +155,7 @@ def test_lines_are_alike_but_for_the_axis(folder):
         ("scale.json", json.dumps(RECORD | {"cores": "2"}), "cores: '2'; expected a valid integer"),
     ],
 )
-def test_damaged_files_are_told(folder, name, text, message):
+def test_damaged_files_are_reported(folder, name, text, message):
     path = folder({})
     (path / name).write_text(text)
     with pytest.raises(InputError, match=message):

@@ -74,7 +74,7 @@ def test_a_run_is_counted_and_ok(made, capsys, options) -> None:
 
 @pytest.mark.parametrize("place", [0, 3, -1])
 @pytest.mark.parametrize("options", [(), ("--trim", "0,0")])
-def test_a_missing_row_is_told(made, capsys, place, options) -> None:
+def test_missing_row_is_reported(made, capsys, place, options) -> None:
     base, audit = made(*options)
     number = []
 
@@ -106,7 +106,7 @@ def test_a_missing_row_is_told(made, capsys, place, options) -> None:
         (1, {"status": "completed", "success": "1"}, "metrics.json counts 1 killed, jobs.csv has 0"),
     ],
 )
-def test_a_changed_row_is_told(made, capsys, row, cells, told) -> None:
+def test_changed_row_is_reported(made, capsys, row, cells, told) -> None:
     base, audit = made()
 
     def edit(header: list[str], rows: Table) -> None:

@@ -41,7 +41,7 @@ def simulate(tmp_path, capsys):
     return simulate
 
 
-def test_a_run_tells_which_rule_answered_and_how_far_jobs_were_off(simulate):
+def test_run_reports_prediction_sources_and_errors(simulate):
     status, said, out = simulate("expected=data-driven")
     assert status == 0
     metrics = json.loads((out / "metrics.json").read_text())
@@ -71,7 +71,7 @@ def test_every_predictor_works_and_is_audited(simulate, dispatcher, expected):
     assert json.loads((out / "run.json").read_text())["settings"]["expected"] == expected
 
 
-def test_the_curve_is_drawn_and_a_damaged_file_is_told(simulate):
+def test_prediction_curve_is_drawn_and_a_damaged_file_reported(simulate):
     _, _, out = simulate("expected=last-two")
     assert "Right of 1: ran longer than expected" in draw_report(out).read_text()
     schedule = read_jobs(out / "jobs.csv")
@@ -97,7 +97,7 @@ def test_the_curve_is_drawn_and_a_damaged_file_is_told(simulate):
         assert command(["report", str(out)]) == 2
 
 
-def test_a_trace_without_walltimes_is_told_where_something_is_predicted(simulate, tmp_path):
+def test_missing_walltimes_are_reported_with_predictors(simulate, tmp_path):
     header = HEADER.replace("walltime_s,", "")
     (tmp_path / "t.csv").write_text(header + "1,0,100,1,4,ann,x\n2,5,70,1,4,ann,x\n")
     _, said, out = simulate("expected=last-two", write=False)

@@ -58,7 +58,7 @@ def test_every_decision_is_kept_and_decided_alike_again(call, tmp_path, name, se
         assert one == other
 
 
-def test_any_model_decides_what_another_was_asked(call, tmp_path):
+def test_any_model_solves_stored_instances(call, tmp_path):
     assert simulate(call, "hcp19", "--deadlines", "window:60")[0] == 0
     for name in (*MODELS, "pcp14"):
         assert call("solve", "kept", "--dispatcher", name, "--out", f"{name}.csv") == (0, "")
@@ -100,7 +100,7 @@ def test_a_folder_is_not_written_over(call, tmp_path):
         (("solve", "kept", "--dispatcher", "hcp19", "--set", "version=2"), "has no latest start"),
     ],
 )  # fmt: skip
-def test_mistakes(call, words, said):
+def test_instance_errors_are_reported(call, words, said):
     assert simulate(call, "hcp19")[0] == 0
     status, error = call(*words)
     assert status == 2
@@ -109,7 +109,7 @@ def test_mistakes(call, words, said):
 
 
 @pytest.mark.parametrize("name", ["pcp19", "cp-eurora"])
-def test_what_was_decided_within_a_reservation_is_decided_alike_again(call, tmp_path, name):
+def test_stored_decisions_within_a_reservation_repeat(call, tmp_path, name):
     """The third would end after it: within, that costs more than all waits (thesis 4.4)."""
     site = (
         '[[queues]]\nname = "r"\n[[reservations]]\nname = "c"\nqueue = "r"\nnodes = "0-1"\nstart_s = 50\nend_s = 90\n'

@@ -48,7 +48,7 @@ class Crowds:
         return FOREVER
 
 
-def test_whatever_another_package_decides_is_audited_before_anybody_has_it():
+def test_schedules_of_extensions_are_audited_before_use():
     platform = Platform("one", (NodeGroup("n", 1, {"cores": 4}),))
     jobs = [actual(n, 0, 0, None, 10, 1, (3,), 1, runtime=10) for n in (1, 2)]
     ours = Dispatcher("crowds", AnySetUp(), Central(Crowds))
@@ -65,7 +65,7 @@ class Foretold(AnySetUp):
         return "stars"
 
 
-def test_who_expects_what_nobody_tells_is_told_so():
+def test_unknown_predictor_of_an_extension_is_reported():
     platform = Platform("one", (NodeGroup("n", 1, {"cores": 1}),))
     easy = Central(lambda _, *machine: CentralDispatcher(find_dispatcher("easy").setup, *machine))
     theirs = Dispatcher("theirs", Foretold(), easy, origin="theirs 1.0", module="theirs")

@@ -50,7 +50,7 @@ def other(folder):
     }  # fmt: skip
 
 
-def asked(arguments, monkeypatch):
+def run_spec_of(arguments, monkeypatch):
     """The request that `dardis simulate` makes of arguments."""
     made = []
 
@@ -86,14 +86,14 @@ REQUESTS = st.builds(
 @given(REQUESTS)
 def test_any_request_comes_back(request_):
     with pytest.MonkeyPatch.context() as patch:
-        assert asked(arguments_of(request_), patch) == request_
+        assert run_spec_of(arguments_of(request_), patch) == request_
 
 
 CALLED_IN_FILE = {"from_": "from_s", "to": "to_s"}
 
 
 @pytest.mark.parametrize("field", sorted(set(FIELDS) - WITHOUT_EFFECT))
-def test_what_the_file_says_reaches_the_run(folder, other, field):
+def test_comparison_file_values_reach_the_run(folder, other, field):
     spec = {"trace": "t.swf", "platform": "p.toml"}
     dispatcher = {"name": "dardis-throughput"}
     seeds, value = [1], other[field]
@@ -118,7 +118,7 @@ def test_what_the_file_says_reaches_the_run(folder, other, field):
 
 
 @pytest.mark.parametrize("field", sorted(set(FIELDS) - WITHOUT_EFFECT - {"trace", "dispatcher"}))
-def test_what_the_command_line_says_reaches_the_run(folder, other, field, monkeypatch):
+def test_command_line_values_reach_the_run(folder, other, field, monkeypatch):
     made = []
 
     def instead(comparison, out, *_args, **_options):

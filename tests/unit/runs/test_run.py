@@ -235,7 +235,7 @@ def test_a_run_loads_nothing_that_only_others_need(request_for, dispatcher, of_o
     assert loaded == "[]"
 
 
-def test_what_a_run_writes_of_its_progress_is_what_is_read(tmp_path):
+def test_progress_file_round_trips(tmp_path):
     path = tmp_path / "p"
     assert progress_file.read_progress(path) is None
     tell = progress_file.progress_writer(path)

@@ -107,7 +107,7 @@ def test_the_versions_that_weigh_by_expected_waits_have_them_by_deadlines(simula
         ("replan", "delta=20", "at most that"),
     ],
 )
-def test_a_setting_that_makes_no_sense_is_one_line(simulate, name, setting, told):
+def test_invalid_setting_is_one_line(simulate, name, setting, told):
     status, said, out = simulate(name, setting)
     assert (status, len(said.splitlines())) == (2, 1)
     assert told in said
@@ -115,7 +115,7 @@ def test_a_setting_that_makes_no_sense_is_one_line(simulate, name, setting, told
 
 
 @pytest.mark.slow
-def test_a_guard_that_fires_is_told(simulate, tmp_path):
+def test_solver_time_guard_is_reported(simulate, tmp_path):
     rows = [
         f"{number},{number // 9},{7 + number % 13},{7 + number % 13},{1 + number % 5},{1 + number % 3}"
         for number in range(1, 60)

@@ -44,7 +44,7 @@ def request_of(tmp_path):
 
 
 @pytest.mark.parametrize("dispatcher", ["dardis-throughput", "easy"])
-def test_the_folder_says_who_was_down_and_who_waited(request_of, dispatcher):
+def test_run_folder_lists_downtime_and_boot_waits(request_of, dispatcher):
     outcome = run(request_of(dispatcher))
     downtime = read_downtime(outcome.out / "switching.csv")
     assert outcome.metrics["node_switches"] == len(downtime.node) > 20

@@ -22,7 +22,7 @@ BAD = FaultyNetwork(drop=0.1, duplicate=0.1, delay=3)
 @pytest.mark.parametrize(("dispatcher", "arity", "sample"), [
     ("dardis-throughput", 0, 0), ("dardis-balance", 2, 0), ("dardis-profile", 0, 2), ("dardis-late", 2, 0),
 ])  # fmt: skip
-def test_all_jobs_come_to_an_end_whatever_the_network_does(dispatcher, arity, sample, crashes):
+def test_all_jobs_end_on_faulty_networks(dispatcher, arity, sample, crashes):
     what = replace(SMALL, dispatcher=BUILT_IN_DISPATCHERS[dispatcher], arity=arity, sample=sample)
     row, good = (measure_faults(what, network) for network in (replace(BAD, crashes=crashes), FaultyNetwork(delay=3)))
     for one in (row, good):
@@ -40,7 +40,7 @@ class Broken(Planned):
 
 
 @pytest.mark.parametrize(("pool", "figure"), [(NoFitTest, "violations"), (NoKill, "run_twice")])
-def test_a_broken_node_manager_is_found_out(pool, figure):
+def test_faulty_node_manager_is_detected(pool, figure):
     what = replace(SMALL, jobs=60, seed=2, dispatcher=replace(SMALL.dispatcher, builder=Broken(pool)))
     assert getattr(measure_faults(what, replace(BAD, drop=0.3)), figure) > 0
 

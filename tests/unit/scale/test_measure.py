@@ -142,7 +142,7 @@ def filled(first, last, window=86_400, reservations=4, seed=1):
 
 
 @given(st.integers(0, 400), st.integers(1, 200), st.integers(1, 6), st.integers(0, 3))
-def test_any_part_of_the_machine_has_the_load_of_the_whole(low, count, reservations, seed):
+def test_parts_of_the_machine_have_the_load_of_the_machine(low, count, reservations, seed):
     whole = load.background(0, 640, 9_000, reservations, seed)
     part = load.background(low, low + count, 9_000, reservations, seed)
     for of_whole, of_part in zip(whole, part, strict=True):
@@ -150,7 +150,7 @@ def test_any_part_of_the_machine_has_the_load_of_the_whole(low, count, reservati
 
 
 @pytest.mark.parametrize(("window", "reservations"), [(86_400, 4), (10, 5), (3_000, 1), (86_400, 40)])
-def test_it_is_what_reserving_job_by_job_leaves(window, reservations):
+def test_filled_state_equals_reservations_job_by_job(window, reservations):
     start, end, cores, number = load.background(0, NODES, window, reservations, 3)
     reference = PoolState(load.machine(NODES), 0, NODES, None)
     for job in np.unique(number):
@@ -222,7 +222,7 @@ def measured(nodes: int, ranks: int, arity: int | str = "flat", reservations: in
 ROWS = [measured(nodes, ranks, arity) for arity in ("flat", 8) for nodes, ranks in SIZES]
 
 
-def test_lines_through_the_experiments_give_back_what_they_were_made_of():
+def test_fitted_lines_recover_their_parameters():
     found = predictions(ROWS, GROUNDS)
     assert {one.arity for one in found} == {"flat", 8}
     assert {one.ranks for one in found if one.scaling is Scaling.STRONG} == {r for r in RANKS if r <= 20_000}
@@ -253,6 +253,6 @@ def test_experiments_of_one_size_are_taken_as_proportional_but_for_messages():
 
 
 @given(st.lists(st.floats(1.0, 1e6), min_size=3, max_size=3))
-def test_whatever_was_measured_nothing_is_predicted_to_cost_less_than_nothing(figures):
+def test_predicted_costs_are_never_negative(figures):
     rows = [replace(row, node_ns=figure) for row, figure in zip(ROWS[:3], figures, strict=True)]
     assert all(one.predicted_s_per_job > 0 for one in predictions(rows, GROUNDS))

@@ -27,7 +27,7 @@ def row(scale):
     return figures.measured([metrics(scale)])
 
 
-def test_typed_in_utilisations_are_theoretical_over_real_runtimes_but_where_the_paper_says_otherwise():
+def test_transcribed_utilisations_are_theoretical_over_real_runtimes():
     """Within the roundings of all three; a mean of ratios is no ratio of means, so a point more is allowed."""
     odd = {
         (number, name, who)
@@ -112,7 +112,7 @@ def test_changes_are_of_means_over_cases(found):
     assert changes.split(" | ")[8] == f"{100 * (sums[0] / sums[1] - 1):+.1f}"
 
 
-def test_what_is_kept_comes_of_a_run_as_it_is_today(tmp_path):
+def test_stored_results_equal_a_current_run(tmp_path):
     (one,) = (run for case, label, seed, run in cases.requested_runs({"5": [1]}, 4, tmp_path)
               if (case.name, label) == ("I.1", cases.EASY))  # fmt: skip
     kept = figures.read_kept()[one.name]

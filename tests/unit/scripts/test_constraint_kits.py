@@ -35,7 +35,7 @@ def test_less_by_a_share(own, verdict):
     assert claims.Judge({"one": {CPU: own}})(claim) == claims.UNKNOWN
 
 
-def test_the_papers_tables_say_what_their_texts_say():
+def test_tables_of_the_papers_agree_with_their_text():
     paper = read_spec(kit_2019.__file__, "claims")
     rows = {label: row for label, row in paper["printed"].items() if row}
     figures = {label: {CPU: row["total_s"], VARIABLES: row["intervals"]} for label, row in rows.items()}
@@ -61,7 +61,7 @@ def test_all_contenders_are_dispatchers_with_such_settings():
     assert kit_2020.shown("replan-L2", of_2020["shown"]) == "replan-L2"
 
 
-def told(objective, variables, **more):
+def solver(objective, variables, **more):
     """A model that always answers the same."""
     answer = Decision({}, objective, variables=variables, **more)
     return SimpleNamespace(answer=lambda _problem, _seed: answer)
@@ -95,7 +95,7 @@ def test_the_page_of_2019_has_theirs_beside_ours():
 
 
 def test_the_page_of_2020_has_systems_and_instances():
-    both = {"D": some_instances((told(10.0, 100), told(15.0, 25)), (told(10.0, 100), told(10.0, 25)))}
+    both = {"D": some_instances((solver(10.0, 100), solver(15.0, 25)), (solver(10.0, 100), solver(10.0, 25)))}
     kit = {"HCP'19-R": outcome(mean_ms=1.0), "PCP'20-R": outcome(mean_ms=4.0), "PCP'19-R": outcome()}
     text = kit_2020.page("Lead.", kit, {"replan-D": outcome()}, {"all": outcome().service["all"]}, both)
     assert "| PCP'19-R | did not end | did not end | 7 |" in text

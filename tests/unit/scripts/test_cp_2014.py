@@ -40,14 +40,14 @@ def done_of(starts, batch):
     return figures.BatchResult(start, start + batch.trace.runtime, {})
 
 
-def test_a_batch_has_who_ran_who_waited_and_who_came(batch):
+def test_batch_contains_running_waiting_and_submitted_jobs(batch):
     assert batch.trace.number.tolist() == [1, 2, 3, 4]
     assert batch.running.tolist() == [True, False, False, False]
     assert batch.trace.submit.tolist() == [35999, 36000, 37000, 38000]
     assert batch.recorded.tolist() == [35999, 37000, 40000, 38000]
 
 
-def test_who_ran_keeps_what_is_left_and_nobody_outruns_his_walltime(batch):
+def test_running_job_keeps_its_remaining_time_within_its_walltime(batch):
     assert batch.trace.runtime.tolist() == [4001, 600, 7200, 60]
     assert batch.trace.walltime.tolist() == [4601, 600, 7200, 60]
 
@@ -57,7 +57,7 @@ def test_deadlines_are_the_mean_waits_of_queues_in_the_whole_trace(batch):
     assert (batch.trace.lst - batch.trace.submit).tolist() == [1000, 2000, 3000, 1]
 
 
-def test_what_batches_are_made_of_is_of_those_who_wait_or_come(batch):
+def test_batch_statistics_cover_waiting_and_submitted_jobs(batch):
     counts = dict(zip(paper.MADE_OF, batches.made_of(batch.counted), strict=True))
     assert {name for name, count in counts.items() if count == 0} == {
         "parallel", "with GPUs", "2 cores", "5 cores", "6 cores", "8 cores",

@@ -41,7 +41,7 @@ def test_links_lead_to_pages_of_the_site_or_stay(page, written, at_site):
         ("<img alt=a src='http://example.org/a.png'>", ["http://example.org/a.png"]),
     ],
 )
-def test_what_a_page_loads_from_another_host_is_found(html, foreign):
+def test_external_resources_of_a_page_are_detected(html, foreign):
     assert external_resources(html) == foreign
 
 
@@ -77,5 +77,5 @@ def test_the_page_of_commands_has_every_option(monkeypatch):
             assert not {word for word in long if not re.search(rf"{word}\b", help_text)}, name
 
 
-def test_docs_over_a_limit_are_told():
+def test_docs_over_a_word_limit_are_reported():
     assert len([*limit_excesses("docs", "They see those that it was. " * 5_000, DOCS)]) == 2  # words and vague pronouns

@@ -12,7 +12,7 @@ import pytest
 from scripts.lab.kit import cache
 
 
-def test_what_is_there_is_not_made_again(tmp_path):
+def test_existing_results_are_reused(tmp_path):
     path = tmp_path / "runs" / "one.npz"
     made = {"start": np.arange(3), "queue": np.array(["", "a"])}
     assert cache.cached_arrays(path, lambda: made) == path
@@ -34,7 +34,7 @@ def test_a_run_that_was_interrupted_is_not_there(tmp_path):
     assert cache.read_arrays(path)["start"].tolist() == [1.0]
 
 
-def test_a_name_hangs_on_everything_it_is_told():
+def test_fingerprint_depends_on_every_argument():
     column = np.arange(3)
     names = {
         cache.fingerprint("a", column), cache.fingerprint("b", column), cache.fingerprint("a", column + 1),

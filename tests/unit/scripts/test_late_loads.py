@@ -36,7 +36,7 @@ FOUND = {
 }
 
 
-def test_what_is_said_of_ratios():
+def test_ratio_summaries_by_hand():
     every = [one for (one,) in FOUND.values()]
     assert geometric(every[:2]) == pytest.approx((1.0, 0.5))
     assert excess(every) == pytest.approx(2.0)
@@ -47,7 +47,7 @@ def test_what_is_said_of_ratios():
     assert "| KTH, 10k, 1.3 | 1.30 | 2.00 | 0.50 | 3.00 | – | 2.00 | chosen on |" in table(FOUND)
 
 
-def test_who_pays_and_the_frontier_are_drawn(tmp_path):
+def test_breakdown_by_class_and_frontier_are_drawn(tmp_path):
     draw_who_pays(tmp_path / "who_pays", FOUND)
     draw_frontier(tmp_path / "frontier", {Ages(3600, 86_400): FOUND, Ages(7200, 0): FOUND})
     for name in ("who_pays", "frontier"):

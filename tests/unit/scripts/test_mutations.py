@@ -46,7 +46,7 @@ MISSED = fault("the end counts", "time < end", "time <= end")
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
-def test_a_fault_that_tests_notice_is_told_from_one_that_they_do_not(tree, tmp_path, jobs):
+def test_detected_and_undetected_mutations_are_distinguished(tree, tmp_path, jobs):
     told, before = [], (tree / "span.py").read_text()
     found, missed = try_all(tree, [FOUND, MISSED], tmp_path, jobs, told.append)
     assert (found.verdict, found.by) == (Verdict.NOTICED, "test_span.py::test_holds")
@@ -56,7 +56,7 @@ def test_a_fault_that_tests_notice_is_told_from_one_that_they_do_not(tree, tmp_p
     assert (tmp_path / "copy0" / "span.py").read_text() == before
 
 
-def test_fault_that_only_slow_tests_notice_is_told_apart(tree, tmp_path):
+def test_mutation_detected_only_by_slow_tests_is_listed_separately(tree, tmp_path):
     """A mutation whose tests are all slow is no mutation without tests; one that nobody notices survives both."""
     (tree / "test_edge.py").write_text(
         "import pytest\nimport span\n\n\n@pytest.mark.slow\ndef test_end():\n    assert not span.holds(3, 1, 3)\n"
@@ -85,7 +85,7 @@ NO_PROGRAM = fault("no program", "return", "retrun")
 NO_TEST = fault("no test", "time < end", "time <= end", only="nothing")
 
 
-def test_a_fault_that_never_comes_to_an_end_is_told_by_its_cpu_time(tree, tmp_path, monkeypatch):
+def test_endless_mutation_is_detected_by_its_cpu_time(tree, tmp_path, monkeypatch):
     monkeypatch.setattr("scripts.lab.mutate.trial.LEAST_S", 2)
     monkeypatch.setattr("scripts.lab.mutate.trial.LIMIT", 0)
     (outcome,) = try_all(tree, [ENDLESS], tmp_path, 1, lambda _: None)
@@ -100,14 +100,14 @@ def test_a_fault_that_never_comes_to_an_end_is_told_by_its_cpu_time(tree, tmp_pa
         (NO_TEST, "pytest's status 5", "1 deselected"),
     ],
 )
-def test_a_trial_that_says_nothing_takes_no_other_with_it(tree, tmp_path, wrong, why, output):
+def test_trial_without_output_does_not_stop_others(tree, tmp_path, wrong, why, output):
     unknown, found = try_all(tree, [wrong, FOUND], tmp_path, 1, lambda _: None)
     assert (unknown.verdict, unknown.by) == (Verdict.UNKNOWN, f"its tests did not run: {why}")
     assert output in unknown.output
     assert found.verdict is Verdict.NOTICED
 
 
-def test_tests_that_fail_by_themselves_say_nothing(tree, tmp_path):
+def test_tests_that_fail_without_mutation_are_an_error(tree, tmp_path):
     (tree / "span.py").write_text("def holds(time, start, end):\n    return start <= time and not end <= time - 3\n")
     broken = fault("anything", "time - 3", "time - 2")
     with pytest.raises(MutationError, match="fail without any mutation"):
@@ -118,7 +118,7 @@ def test_tests_that_fail_by_themselves_say_nothing(tree, tmp_path):
     ("chosen", "status"),
     [(["always"], 0), (["end counts"], 1), (["span.py: the end", "always"], 1), (["span.py"], 2), (["other"], 2)],
 )
-def test_the_command_tells_what_survived_and_of_what_nothing_is_known(tree, monkeypatch, capsys, chosen, status):
+def test_command_lists_survivors_and_unknown_results(tree, monkeypatch, capsys, chosen, status):
     monkeypatch.setattr(command, "ROOT", tree)
     monkeypatch.setattr(command, "GATE", ())
     monkeypatch.setattr(command, "SLOW", ())

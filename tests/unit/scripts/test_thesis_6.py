@@ -30,7 +30,7 @@ def rolled(case, name):
 
 
 @pytest.mark.parametrize("search", ["multi-search", "delay search", "ours"])
-def test_what_runs_over_midnight_stays(case, search):
+def test_runs_over_midnight_keep_their_nodes_and_times(case, search):
     found = rolled(case, search)
     # The second job begins on the first day and runs into the second, whose own job waits for it.
     assert found.start.tolist()[:2] == [0, 18 * 3600]
@@ -57,7 +57,7 @@ def test_figures_of_a_schedule_worked_out_by_hand(case):
     assert records.hybrid.tolist() == [False, False, True, True]
 
 
-def test_table_6_2_says_what_the_text_does():
+def test_table_6_2_agrees_with_the_text():
     delay = page.COLUMNS.index(searches.DELAY)
     higher = {
         (plant, workload) for (plant, _, workload, _), row in page.TABLE_6_2.items() if row[delay] > row[page.BEST_RULE]

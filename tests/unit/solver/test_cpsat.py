@@ -49,7 +49,7 @@ def test_the_same_inputs_give_the_same_answer(workers):
     assert answers[0] == answers[1]
 
 
-def test_the_guard_ends_a_run():
+def test_time_guard_ends_a_solver_run():
     model, _ = packing(80)
     assert solve(model, Budget(1e4, guard_s=0.3)).result.ended is EndReason.GUARD
 

@@ -56,7 +56,7 @@ def programmes(draw):
 
 
 @given(programmes())
-def test_the_best_is_that_of_trying_everything(program):
+def test_optimum_equals_exhaustive_search(program):
     count = len(program.upper)
     matrix = np.zeros((len(program.row_lower), count))
     matrix[program.row, program.column] = program.value
@@ -92,7 +92,7 @@ def test_the_tree_has_no_more_nodes_than_are_allowed(nodes, monkeypatch):
     assert result.bound is None or result.objective is None or result.bound >= result.objective
 
 
-def test_the_same_again_whatever_has_been_solved_before():
+def test_result_is_independent_of_earlier_solves():
     one = maximise(*market_split(), MilpBudget(100, seed=3))
     maximise(*market_split(seed=2), MilpBudget(50))
     two = maximise(*market_split(), MilpBudget(100, seed=3))

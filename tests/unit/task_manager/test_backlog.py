@@ -23,7 +23,7 @@ def job(number: int, walltime: int, cores: int):
     return actual(number, 0, 0, None, walltime, cores, (1, 1), 3, runtime=walltime).asked
 
 
-def test_what_waits_runs_and_has_ended():
+def test_backlog_counts_waiting_and_running_work():
     mine = backlog()
     mine.add_waiting(job(1, 100, 2))
     mine.add_waiting(job(2, 30, 14))
@@ -44,7 +44,7 @@ def test_what_waits_runs_and_has_ended():
 
 
 @given(st.lists(st.tuples(st.integers(0, 2), st.integers(1, 50), st.integers(1, 9), st.integers(0, 99)), max_size=12))
-def test_all_know_the_same_when_all_have_told(rows):
+def test_task_managers_agree_after_all_reports(rows):
     alone, split = backlog(), [backlog(manager) for manager in range(3)]
     for number, (manager, walltime, cores, fate) in enumerate(rows):
         for one in (alone, split[manager]):
@@ -62,17 +62,17 @@ def test_all_know_the_same_when_all_have_told(rows):
         assert {one.seconds(now) for one in split} == {alone.seconds(now)}
 
 
-def heard(told: list[Backlog], by: Backlog, now: int) -> None:
+def exchange_reports(told: list[Backlog], by: Backlog, now: int) -> None:
     said = [one.make_report().message for one in told]
     by.store_reports(np.array([[one.manager, one.number, *one.totals.tolist()] for one in said]), now)
 
 
 @given(st.integers(0, 400))
-def test_who_is_silent_takes_nothing_off_what_others_run(now):
+def test_missing_report_does_not_reduce_the_work_of_others(now):
     mine, other = backlog(), backlog(1)
     mine.add_waiting(job(1, 400, 5))
     mine.record_start(1, 0)
     other.add_waiting(job(2, 100, 9))
     other.record_start(2, 0)
-    heard([other], mine, 0)
+    exchange_reports([other], mine, 0)
     assert mine.seconds(now) == (5 * (400 - now) + 9 * max(100 - now, 0)) // 14

@@ -38,7 +38,7 @@ def watched(*jobs: ActualJob, setup: LateSetUp = LATE) -> list[tuple[int, dict[i
     return seen
 
 
-def test_the_key():
+def test_order_key_by_hand():
     assert [key_of(*job) for job in ((0, 100, 4), (3600, 100, 4), (0, 100, 0))] == [432.0, 450.0, 864.0]
 
 
@@ -75,7 +75,7 @@ def stream(until: int) -> list[ActualJob]:
 
 
 @pytest.mark.parametrize("managers", [1, 3])
-def test_nobody_starves(managers):
+def test_old_jobs_do_not_starve(managers):
     """It starts when what runs as it grows old has ended; without an age, or a head's place, when all is over."""
     until, aged_after, work = 2000, 400, 500 + 20
     setup = replace(LATE, aged_after_s=aged_after)
@@ -108,7 +108,7 @@ def test_a_soft_profile_binds_until_the_deadline():
     )
 
 
-def test_who_finds_no_start_any_more_is_given_up_and_its_followers_go_on():
+def test_job_without_possible_start_is_rejected_and_its_dependents_continue():
     hard = replace(LATE, profile=ProfileRule.HARD)
     jobs = job_of(1, 0, 10, 4), job_of(2, 5, 30, 2), job_of(3, 6, 5, 1, after=2), job_of(4, 7, 40, 3, after=3)
     for managers in (1, 3):

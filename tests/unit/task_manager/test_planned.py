@@ -55,7 +55,7 @@ def units_of(effect: Effect) -> dict[int, int]:
     return dict(zip(effect.nodes.tolist(), effect.units.tolist(), strict=True))
 
 
-def test_a_round_is_ask_offers_confirm():
+def test_round_consists_of_request_offers_and_claim():
     machine = Machine()
     effect = machine.submit(job_of(units=3))
     assert units_of(effect) == {2: 2, 3: 1}  # the nodes with the least room that hold it
@@ -80,7 +80,7 @@ def test_the_order_in_which_hosts_answer_decides_nothing(order):
     assert [(claim.to, claim.message.nodes.tolist()) for claim in claims] == [(0, [0]), (1, [1]), (2, [2, 3])]
 
 
-def test_what_no_machine_holds_is_rejected_with_the_reason():
+def test_job_larger_than_the_machine_is_rejected_with_the_reason():
     effect = Machine().submit(job_of(units=3, request=(1, 0, 1)))
     assert isinstance(effect, Rejected)
     assert "3 units of (1 cores, 1 gpu)" in effect.reason
@@ -90,7 +90,7 @@ def test_what_no_machine_holds_is_rejected_with_the_reason():
 
 
 @pytest.mark.parametrize("name", sorted(SETUPS))
-def test_a_job_of_any_size_takes_no_room_for_its_size(name):
+def test_huge_job_is_rejected_without_large_allocation(name):
     """What a trace states wrongly must not break a run: a job of 10^15 units is rejected like any other."""
     assert isinstance(Machine(SETUPS[name]).submit(job_of(units=10**15, latest=86_400)), Rejected)
 

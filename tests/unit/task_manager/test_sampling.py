@@ -59,7 +59,7 @@ class Machine:
         return self.manager._negotiation.sampling.hints
 
 
-def test_a_sample_is_asked_at_its_hosts_alone():
+def test_sample_request_goes_only_to_hosts_of_the_sample():
     machine = Machine(sample=3)
     assert machine.submit(job_of(units=4)).start == 0
     assert machine.sizes == [12]
@@ -75,7 +75,7 @@ def test_a_sample_is_asked_at_its_hosts_alone():
     assert machine.manager.messages == 2 * 12 + len(machine.manager._negotiation.states[1].nodes)
 
 
-def test_a_sample_that_does_not_hold_it_is_widened_then_all_are_asked():
+def test_insufficient_sample_is_doubled_then_all_nodes_are_queried():
     machine = Machine(sample=4)
     assert machine.submit(job_of(1, units=300, cores=4, walltime=500)).start == 0  # everything
     machine.asked.clear()
@@ -108,7 +108,7 @@ def test_hints_are_what_its_jobs_have_reserved():
     assert not machine.hints.any()
 
 
-def test_who_moves_asks_a_sample_and_his_own_nodes():
+def test_moving_job_queries_a_sample_and_its_own_nodes():
     machine = Machine(replace(THROUGHPUT, backfill_scope=BackfillScope.ALL_NODES), sample=2)
     machine.submit(job_of(1, units=300, cores=4, walltime=500))
     assert machine.submit(job_of(2, units=2, cores=4, walltime=300)).start == 500

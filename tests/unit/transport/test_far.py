@@ -34,7 +34,7 @@ def connected():
         board.close()
 
 
-def test_hosts_in_other_processes_start_whom_local_ones_start_and_fall_silent(connected):
+def test_remote_processes_start_the_same_jobs_as_local_hosts_and_become_unreachable(connected):
     site, board, processes = connected
     hosts = site.far(board, here=[0], patience_s=120)
     chance, local, far = Chance(site, 1), site.decider(site.local()), site.decider(hosts)

@@ -23,7 +23,7 @@ class Silent:
     tell = send
 
 
-def test_what_is_no_effect_is_refused():
+def test_unknown_effect_is_refused():
     with pytest.raises(ProtocolError, match="Timer is no effect"):
         Interpreter(Silent()).perform(0, [Timer(1, 1, 0)], 5)
 
@@ -37,7 +37,7 @@ def test_without_timers_and_executor_hosts_only_run_jobs():
         interpreter.perform(0, [Placed(1, 5, NONE, NONE)], 5)
 
 
-def test_what_nobody_answers_is_taken_once_and_in_order_or_travels_with_a_question_to_all_hosts():
+def test_one_way_messages_are_delivered_once_in_order_or_with_a_broadcast():
     outbox = Outbox(3)
     for host, note, at in ((2, FinishedAck(1, 1), 5), (1, FinishedAck(2, 1), 5), (2, FinishedAck(3, 1), 7)):
         outbox.put(host, note, at)

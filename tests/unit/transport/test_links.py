@@ -62,7 +62,7 @@ def running(places, server, keys, answer=bytes.upper, heard=lambda _: None):
         thread.join()
 
 
-def test_hosts_are_asked_side_by_side_and_each_answers_what_it_was_asked(server):
+def test_hosts_are_queried_concurrently_and_answer_their_own_requests(server):
     both = [new_keys(), new_keys()]
     met = Event(), Event()
 
@@ -82,21 +82,21 @@ def test_hosts_are_asked_side_by_side_and_each_answers_what_it_was_asked(server)
         assert board.ask({1: b"one", 0: b"none"}, PATIENT_S) == {0: b"none by 0", 1: b"one by 1"}
 
 
-def nobody_comes(board):
+def no_peer_connects(board):
     with pytest.raises(HostDownError) as down:
         board.ask({0: b"hallo"}, IMPATIENT_S)
     return down.value.hosts == (0,)
 
 
 @pytest.mark.parametrize("wrong", ["the host's key", "the server's key", "nobody at the door"])
-def test_who_has_another_key_or_nobody_at_the_door_is_not_let_in(server, wrong, monkeypatch):
+def test_unauthenticated_peers_are_refused(server, wrong, monkeypatch):
     asked, keys = [], new_keys()
     if wrong == "nobody at the door":
         monkeypatch.setattr(links, "_authenticate_peers", lambda door, _allowed: door.close())
     shown = new_keys() if wrong == "the host's key" else keys
     expected = new_keys() if wrong == "the server's key" else server
     with switchboard(server, keys) as board, running(board.places, expected, shown, asked.append):
-        assert nobody_comes(board)
+        assert no_peer_connects(board)
     assert not asked
 
 
@@ -111,7 +111,7 @@ MIB = 1 << 20
     GREETING + b"\x04\xc8" + b"\x05HELLO" + bytes(194) + b"\x06",  # after the handshake's first word, with no key
     b"\xff",  # what ZMTP 1.0 began with
 ], ids=["command", "message", "hello", "old"])  # fmt: skip
-def test_strangers_who_say_much_are_cut_off_and_nothing_is_set_aside_for_them(server, begins):
+def test_unauthenticated_senders_are_disconnected_without_buffering(server, begins):
     keys = new_keys()
     with switchboard(server, keys) as board, running(board.places, server, keys):
         assert board.ask({0: b"a"}, PATIENT_S) == {0: b"A"}
@@ -133,7 +133,7 @@ def test_strangers_who_say_much_are_cut_off_and_nothing_is_set_aside_for_them(se
 
 
 @contextmanager
-def a_forger(place, server, keys, identity):
+def forged_client(place, server, keys, identity):
     """A client that proves `keys` and says to be somebody else."""
     with zmq.Context() as context, context.socket(zmq.DEALER) as socket:
         socket.setsockopt(zmq.LINGER, 0)
@@ -143,12 +143,12 @@ def a_forger(place, server, keys, identity):
         yield socket
 
 
-def test_a_host_is_who_its_key_says(server):
+def test_host_identity_is_its_key(server):
     honest, other = new_keys(), new_keys()
     with switchboard(server, honest, other) as board, running(board.places, server, honest, lambda _: b"honest"):
         assert board.ask({0: b""}, PATIENT_S) == {0: b"honest"}
         route = board._turns.routes[0]
-        with a_forger(board.places[0], server, other, b"0") as socket:
+        with forged_client(board.places[0], server, other, b"0") as socket:
             socket.send(b"")
             while 1 not in board._turns.routes:
                 with suppress(HostDownError):
@@ -158,7 +158,7 @@ def test_a_host_is_who_its_key_says(server):
             assert board._turns.routes[0] == route
 
 
-def test_a_late_answer_is_no_answer_to_what_is_asked_later(server):
+def test_late_response_does_not_answer_a_later_request(server):
     keys, go_on = new_keys(), Event()
 
     def answer(payload):
@@ -174,7 +174,7 @@ def test_a_late_answer_is_no_answer_to_what_is_asked_later(server):
         assert board.ask({0: b"second"}, PATIENT_S) == {0: b"second"}
 
 
-def test_a_host_that_comes_back_while_it_is_asked_answers(server):
+def test_host_that_returns_during_a_request_answers(server):
     keys, died = new_keys(), Event()
 
     def dies(payload):
@@ -265,7 +265,7 @@ def wires(places):
             wire.close()
 
 
-def test_what_is_asked_again_on_a_new_connection_is_answered_once(server):
+def test_request_repeated_on_a_new_connection_is_answered_once(server):
     keys, asked = new_keys(), []
 
     def answer(payload):
@@ -332,7 +332,7 @@ def test_nothing_waits_for_a_host_that_is_away(server):
     talking(server, work)
 
 
-def test_a_talk_of_which_something_is_lost_is_broken(server):
+def test_lost_message_breaks_the_session(server):
     async def work(talk):
         assert await talk.next(talk.here) == 0
         talk.link.say(b"a")
@@ -346,7 +346,7 @@ def test_a_talk_of_which_something_is_lost_is_broken(server):
 
 
 @pytest.mark.parametrize("speaks", ["link", "board"])
-def test_saying_more_than_can_wait_never_waits_and_breaks_the_talk(server, monkeypatch, speaks):
+def test_full_send_queue_breaks_the_session_without_blocking(server, monkeypatch, speaks):
     monkeypatch.setitem(links._OPTIONS, zmq.SNDHWM, 2)
     monkeypatch.setitem(links._OPTIONS, zmq.RCVHWM, 2)
 
@@ -364,6 +364,6 @@ def test_saying_more_than_can_wait_never_waits_and_breaks_the_talk(server, monke
 
 
 @pytest.mark.parametrize("address", ["nowhere.invalid", "192.0.2.1", ""])
-def test_an_address_that_is_not_ours_is_refused(server, address):
+def test_foreign_address_is_refused(server, address):
     with pytest.raises(InputError, match="expected a numeric address of this host"):
         Switchboard(address, server, {})

@@ -83,7 +83,7 @@ MISTAKE = RAISING.replace("{error}", "InputError('file.toml', 'is odd', 'an even
         *(pytest.param(REFUSING, rank, 1, ["answered by", "Refused(job=7"], marks=SLOW) for rank in (0, 1)),
     ],
 )
-def test_what_goes_wrong_on_a_rank_is_told_by_it_and_ends_all(tmp_path, program, rank, status, said):
+def test_failing_rank_prints_its_error_and_ends_all_ranks(tmp_path, program, rank, status, said):
     """Such as an answer to what nobody answers, though it came with a question."""
     (tmp_path / "program.py").write_text(HEAD + program + TAIL)
     done = subprocess.run(

@@ -84,7 +84,7 @@ def test_late_jobs_wait_until_the_instant_is_over_and_start_by_their_keys():
     assert told.turns.wake() == FOREVER
 
 
-def test_a_central_dispatcher_is_asked_when_the_instant_is_over_or_after_each_event():
+def test_central_dispatcher_decides_per_instant_or_per_event():
     told = Told(set_to("easy"))
     assert told.submitted(job(1, 0, 100), job(2, 0, 100), job(9, 0, 10, units=9)) == [
         (9, "asks for 9 units of (4 cores); the machine holds 2")

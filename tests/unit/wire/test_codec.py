@@ -82,7 +82,7 @@ def test_every_message_comes_back_as_it_was(kind, seed, count):
     assert same(batch, sent)
 
 
-def test_what_is_carried_is_handed_on_as_it_was_written():
+def test_enclosed_message_is_forwarded_unchanged():
     asked = codec.encode_nested(messages.FinishedAck(5, 6))
     sent = messages.Relay(1, -1, 0, 3, 4, 2, 0, 0, 0, np.array([2]), [], asked)
     payload = bytearray(codec.encode([(5, sent)]))
@@ -97,7 +97,7 @@ def test_what_is_carried_is_handed_on_as_it_was_written():
 
 
 @pytest.mark.parametrize("block", [[], [5], [*codec.encode_nested(messages.FinishedAck(5, 6)).block, 7]])
-def test_what_is_carried_and_is_shorter_or_longer_than_said_is_refused(block):
+def test_enclosed_message_of_wrong_length_is_refused(block):
     with pytest.raises(ProtocolError, match="longer or shorter than what carried it"):
         codec.decode_nested(messages.EncodedMessage(np.array(block, dtype=np.int64)))
 
@@ -111,7 +111,7 @@ def test_another_version_is_refused_by_name():
 @pytest.mark.parametrize(
     "value", [np.zeros(2), np.zeros(2, dtype=np.int32), {1, 2}, object(), messages.CapacityFreed(0, np.zeros(1), 0)]
 )
-def test_what_is_no_part_of_a_message_is_refused(value):
+def test_unsupported_value_is_refused(value):
     with pytest.raises(TypeError, match="no part of a message"):
         codec.pack(value)
     with pytest.raises(TypeError, match="no part of a message"):
@@ -220,13 +220,13 @@ def check(seed: int, count: int) -> None:
     assert 0.02 * count < good < 0.5 * count  # some changes do no harm: another number is a number
 
 
-def test_what_is_no_message_is_refused():
+def test_invalid_message_is_refused():
     check(1, FEW)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("first", range(0, MANY, BLOCK))
-def test_what_is_no_message_is_refused_of_many(first):
+def test_invalid_message_among_many_is_refused(first):
     check(2 + first, BLOCK)
 
 
@@ -304,7 +304,7 @@ def test_many_small_messages_take_bounded_memory(payload):
     assert read(codec.encode([pair] * 600), measured=True)
 
 
-def test_messages_are_read_as_deep_as_is_said():
+def test_nesting_depth_is_limited():
     assert read(codec.encode([(5, nested(codec.DEEPEST))]))
 
 

@@ -48,9 +48,7 @@ def plain(trace: Trace) -> list[tuple[str, int, int, int, int, bool]]:
     seed=st.integers(0, 1 << 32),
 )
 @examples(0.5)
-def test_jobs_are_what_table_4_says_and_stop_when_there_is_enough_work(
-    workload, machine, contiguous, hours, max_share, seed
-):
+def test_jobs_match_table_4_and_end_at_the_stated_load(workload, machine, contiguous, hours, max_share, seed):
     trace = generate_auction(AuctionParameters(workload, machine, contiguous, hours, max_share), seed)
     nodes = MACHINES[machine]
     told = plain(trace)
@@ -103,7 +101,7 @@ def test_shares_are_the_printed_ones_but_for_chance(workload, contiguous):
 @pytest.mark.parametrize(
     ("workload", "contiguous", "machine"), [("I", 100, "S"), ("II", 0, "M"), ("III", 50, "L"), ("V", 100, "S")]
 )
-def test_they_are_played_and_audited(workload, contiguous, machine, tmp_path):
+def test_auction_workloads_are_simulated_and_audited(workload, contiguous, machine, tmp_path):
     trace, out = str(tmp_path / "t.csv"), tmp_path / "out"
     wanted = ("--workload", workload, "--contiguous", str(contiguous), "--machine", machine, "--hours", "0.3")
     assert command(["trace", "generate", "auction", trace, *wanted]) == 0

@@ -44,7 +44,7 @@ LINES = st.lists(
 
 @given(lines=LINES)
 @examples(3)
-def test_what_is_written_is_read_back(lines, tmp_path_factory):
+def test_batsim_workload_round_trips(lines, tmp_path_factory):
     folder = tmp_path_factory.mktemp("batsim")
     rows = [f"{n} {s} -1 {r} {p} -1 -1 {p} {w} -1 1 {q} -1 -1 {q} 3 -1 -1" for n, (s, r, p, w, q) in enumerate(lines)]
     (folder / "t.swf").write_text("\n".join(rows))
@@ -133,7 +133,7 @@ def within(depth):
         ({"p": {"type": "composed", "seq": ["p0"]}} | within(150), "more than 100 sequences"),
     ],
 )
-def test_a_profile_that_makes_no_sense_makes_the_job_malformed(read, profiles, why):
+def test_invalid_profile_makes_the_job_malformed(read, profiles, why):
     asked = [job("1"), job("2", "p")], {"d": DELAY} | profiles
     (skipped,) = read(*asked, flop_per_s=1e9).skipped
     assert (skipped.line, skipped.malformed) == (2, True)
@@ -152,7 +152,7 @@ def test_a_profile_that_makes_no_sense_makes_the_job_malformed(read, profiles, w
         ([], "no object"),
     ],
 )
-def test_a_wrong_job_is_told(read, wrong, why):
+def test_malformed_job_is_reported(read, wrong, why):
     (skipped,) = read([job("1"), wrong]).skipped
     assert skipped.line == 2
     assert why in skipped.reason
@@ -169,12 +169,12 @@ def test_a_wrong_job_is_told(read, wrong, why):
         ('{"jobs": [], "profiles": {}}', "no valid job"),
     ],
 )
-def test_what_is_no_workload_is_one_line(tmp_path, text, said):
+def test_invalid_workload_is_one_line(tmp_path, text, said):
     (tmp_path / "w.json").write_text(text)
     assert said in line_of(read_trace, tmp_path / "w.json")
 
 
-def test_public_traces_go_there_and_back(shared, tmp_path):
+def test_public_traces_round_trip(shared, tmp_path):
     trace = of_width(read_trace(shared / "traces/KTH-SP2-1996.swf.gz"), 50, None)
     write_batsim(trace, tmp_path / "t.json")
     write_swf(read_trace(tmp_path / "t.json"), tmp_path / "t.swf")

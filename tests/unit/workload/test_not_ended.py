@@ -51,7 +51,7 @@ def read(tmp_path: Path) -> Read:
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_every_form_can_say_what_runs_and_what_waits(read: Read, form: str, tmp_path: Path) -> None:
+def test_every_format_supports_running_and_waiting_jobs(read: Read, form: str, tmp_path: Path) -> None:
     """Written, too, with their times as far as they are known; who does not ask for them has only what has ended."""
     trace = read(FORMS[form], form, not_ended=True)
     columns = (trace.submit, trace.wait, trace.runtime, trace.procs)

@@ -39,7 +39,7 @@ def by_sessions(trace):
 
 @given(LONG, st.integers(1, 50))
 @settings(deadline=None)
-def test_weeks_are_drawn_with_their_sessions_whole(rows, draw):
+def test_drawn_weeks_keep_sessions_together(rows, draw):
     trace = trace_of(rows)
     whole = by_sessions(trace)
     drawn = resampled(trace, WEEKS, 1, "t", draw)
@@ -61,7 +61,7 @@ def test_weeks_are_drawn_with_their_sessions_whole(rows, draw):
 
 @given(ROWS, st.integers(1, 50))
 @settings(deadline=None)
-def test_shaken_sessions_move_as_one_and_no_farther_than_is_said(rows, draw):
+def test_shaken_sessions_move_together_within_the_stated_width(rows, draw):
     trace = trace_of(rows)
     shaken = resampled(trace, SHAKE, 1, "t", draw)
     before = dict(zip(trace.number.tolist(), trace.submit.tolist(), strict=True))
@@ -75,7 +75,7 @@ def test_shaken_sessions_move_as_one_and_no_farther_than_is_said(rows, draw):
     assert {*(along.est - along.submit).tolist(), *(along.lst - along.submit).tolist()} == {5, 50}
 
 
-def test_ways_of_drawing_are_read_as_they_are_said():
+def test_resampling_options_are_parsed():
     assert [str(resampling_of(text)) for text in ("weeks", "shake", "shake:60")] == ["weeks", "shake:86400", "shake:60"]
     for text in ("", "week", "shake:", "shake:0", "shake:x", "weeks:3", "shake:99999999999"):
         with pytest.raises(ValueError, match="expected weeks, shake, or shake:WIDTH_S"):

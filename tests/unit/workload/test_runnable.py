@@ -39,15 +39,15 @@ def folder(tmp_path):
     return tmp_path
 
 
-def judged(folder, rows):
+def trace_and_runnable_jobs(folder, rows):
     (folder / "t.swf").write_text(swf(rows))
     trace = read_trace(folder / "t.swf")
     return trace, runnable(trace, load_platform(folder / "p.toml"))
 
 
-def test_reasons(folder):
+def test_reasons_of_jobs_that_cannot_run(folder):
     rows = [(4, 100, -1, 1, 1), (29, 100, -1, 1, 1), (17, 100, -1, 1, 2), (5, 200, -1, 2, 1), (1, 100, 1 << 23, 1, 1)]
-    _, found = judged(folder, [*rows, rows[1]])
+    _, found = trace_and_runnable_jobs(folder, [*rows, rows[1]])
     assert found.can.tolist() == [True, False, False, False, False, False]
     assert found.reasons == {
         "too wide, for more than the 28 cores": 2,
@@ -57,9 +57,9 @@ def test_reasons(folder):
     }
 
 
-def test_info_says_what_fits(folder):
+def test_info_reports_runnable_jobs(folder):
     rows = [*[(8, 100, -1, 1, 1)] * 20, *[(2, 100, -1, 1, 2)] * 20, (64, 100, -1, 1, 1)]
-    trace, _ = judged(folder, rows)
+    trace, _ = trace_and_runnable_jobs(folder, rows)
     told = dict(summarise(trace, load_platform(folder / "p.toml")))
     assert told["load on p"] == "1.179 of 28 cores"
     assert told["can't be run there"] == "1 jobs: too wide, for more than the 28 cores"

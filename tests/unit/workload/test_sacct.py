@@ -33,7 +33,7 @@ def refused(read: Read, *jobs: str | dict[str, str]) -> str:
         (sacct(JOB).splitlines()[0], ": no valid job; expected"),
     ],
 )
-def test_other_forms_of_it_are_told_from_this_one(read: Read, text: str, told: str) -> None:
+def test_unsupported_sacct_formats_are_detected(read: Read, text: str, told: str) -> None:
     assert refused(read, text).startswith(told)
 
 
@@ -85,14 +85,14 @@ class TestTimes:
     ISO = JOB | {name: f"2023-07-03T10:{m}:00" for name, m in (("Submit", "00"), ("Start", "05"), ("End", "09"))}
     AT = int(datetime(2023, 7, 3, 10, tzinfo=UTC).timestamp())
 
-    def test_without_a_zone_they_are_utc_and_that_is_told(self, read: Read) -> None:
+    def test_times_without_zone_are_utc_with_a_note(self, read: Read) -> None:
         trace = read(self.ISO | {"Eligible": "Unknown", "ElapsedRaw": ""})
         assert (trace.submit.tolist(), trace.wait.tolist(), trace.runtime.tolist()) == ([self.AT], [300], [240])
         assert trace.notes == ("times have no zone and are taken as UTC (SLURM_TIME_FORMAT=%s makes them clear)",)
         assert ("note", trace.notes[0]) in summarise(trace, None)
 
     @pytest.mark.parametrize(("zone", "ahead"), [("Z", 0), ("+0200", 7200), ("-05:30", -19800)])
-    def test_an_offset_is_heeded(self, read: Read, zone: str, ahead: int) -> None:
+    def test_utc_offset_is_applied(self, read: Read, zone: str, ahead: int) -> None:
         times = {name: self.ISO[name] + zone for name in ("Submit", "Start", "End")}
         trace = read(self.ISO | times | {"Eligible": ""})
         assert (trace.submit.tolist(), trace.notes) == ([self.AT - ahead], ())
@@ -153,11 +153,11 @@ class TestStates:
         "state",
         ["COMPLETED", "FAILED", "TIMEOUT", "OUT_OF_MEMORY", "NODE_FAIL", "PREEMPTED", "BOOT_FAIL", "CANCELLED by 1"],
     )  # fmt: skip
-    def test_ended(self, read: Read, state: str) -> None:
+    def test_ended_jobs_are_read(self, read: Read, state: str) -> None:
         assert read(JOB | {"State": state}).runtime.tolist() == [100]
 
     @pytest.mark.parametrize("state", ["RUNNING", "SUSPENDED", "COMPLETING", "CONFIGURING", "STAGE_OUT", "RESIZING"])
-    def test_running(self, read: Read, state: str) -> None:
+    def test_running_jobs_are_read(self, read: Read, state: str) -> None:
         trace = read(JOB, NEXT | {"State": state, "End": "Unknown"}, not_ended=True)
         assert (trace.runtime.tolist(), trace.wait.tolist()) == ([100, -1], [10, 10])
         assert not_ended(trace) == "1 run and 0 wait"
@@ -165,12 +165,12 @@ class TestStates:
 
     @pytest.mark.parametrize("state", ["PENDING", "REQUEUED", "REQUEUE_HOLD", "SPECIAL_EXIT", "REQUEUE_FED"])
     @pytest.mark.parametrize("start", ["Unknown", "", "None", "1500"])
-    def test_waiting(self, read: Read, state: str, start: str) -> None:
+    def test_waiting_jobs_are_read(self, read: Read, state: str, start: str) -> None:
         trace = read(JOB, NEXT | UNBEGUN | {"State": state, "Start": start}, not_ended=True)
         assert (trace.runtime.tolist(), trace.wait.tolist()) == ([100, -1], [10, -1])
         assert trace.request["memory"].tolist() == [65536, 51200], "who waits has what it asks for"
 
-    def test_who_is_not_eligible_is_told(self, read: Read) -> None:
+    def test_ineligible_jobs_are_reported(self, read: Read) -> None:
         waits = UNBEGUN | {"State": "PENDING", "JobID": "8_[1-3]", "Eligible": "Unknown"}
         trace = read({"JobID": "7"} | JOB, NEXT | waits, not_ended=True)
         assert trace.est.tolist() == [1000] * 4
@@ -186,7 +186,7 @@ class TestStates:
             ({"AllocTRES": "cpu=4", "ReqTRES": "", "NNodes": "0"}, "no units"),
         ],
     )
-    def test_what_never_ran_is_skipped_with_a_reason(self, read: Read, change: dict[str, str], reason: str) -> None:
+    def test_jobs_that_never_ran_are_skipped_with_reason(self, read: Read, change: dict[str, str], reason: str) -> None:
         trace = read(JOB, NEXT | change, strict=True, not_ended=True)
         assert [tuple(skip) for skip in trace.skipped] == [(3, reason, False)]
 

@@ -63,7 +63,7 @@ class TestNumbers:
             "3 members of arrays are numbered from 21 on: the file does not say their own",
         )
 
-    def test_of_a_job_that_was_requeued_the_last_run_counts(self, read: Read) -> None:
+    def test_requeued_job_counts_its_last_run(self, read: Read) -> None:
         first = JOB | {"State": "NODE_FAIL", "ElapsedRaw": "50"}
         again = JOB | {"Submit": "1060", "Start": "1100", "ElapsedRaw": "90"}
         reason = "an earlier run of job 7, which was queued again: line {} counts"
@@ -77,7 +77,7 @@ class TestNumbers:
         gone = waits | {"State": "CANCELLED by 7"}
         assert read(first, gone, NEXT).number.tolist() == [8], "as sacct says without -D"
 
-    def test_of_a_job_that_changed_its_size_the_last_counts(self, read: Read) -> None:
+    def test_resized_job_counts_its_last_size(self, read: Read) -> None:
         """Slurm writes both lines, in any order, as submitted at once."""
         wide = JOB | {"State": "RESIZING", "End": "1050", "ElapsedRaw": "40", "AllocTRES": "cpu=64,node=4"}
         small = JOB | {"Start": "1050", "ElapsedRaw": "60", "AllocTRES": "cpu=16,node=1"}
@@ -113,7 +113,7 @@ class TestResources:
         }
         assert trace.units.tolist() == [units]
 
-    def test_a_type_is_a_kind_of_its_own_where_a_job_asked_for_it(self, read: Read) -> None:
+    def test_resource_type_is_its_own_kind_where_requested(self, read: Read) -> None:
         allocated = "cpu=4,gres/gpu:A-100=4,gres/gpu=4,node=2"
         asked = read(JOB | {"AllocTRES": allocated, "ReqTRES": "cpu=4,gres/gpu:A-100=4,gres/gpu=4,node=2"})
         assert {kind: one.tolist() for kind, one in asked.request.items()} == {
@@ -181,7 +181,7 @@ def test_the_same_jobs_as_a_job_table_are_the_same_trace(tmp_path: Path, seed: i
     assert found == wanted
 
 
-def test_the_commands_say_what_should_be_known(tmp_path: Path) -> None:
+def test_trace_commands_print_notes_about_sacct_jobs(tmp_path: Path) -> None:
     source, table = tmp_path / "jobs.txt", tmp_path / "jobs.csv"
     het = [NEXT | {"JobID": f"8+{n}", "JobIDRaw": f"{8 + n}"} for n in range(2)]
     source.write_text(sacct({"JobID": "7"} | JOB, *het, {"JobID": "7.batch"} | JOB | {"JobIDRaw": "7.batch"}))

@@ -54,7 +54,7 @@ def test_a_mistake_is_named_with_its_line(read: Read, lines: tuple[str, ...], li
     assert words in told
 
 
-def test_a_part_that_asks_for_what_nobody_has(read: Read) -> None:
+def test_part_with_unknown_resources_is_refused(read: Read) -> None:
     trace = read("1,,,0,5,9,1,,,1,0,", "1,2,,,,,1,,,0,1,")
     told = line_of(to_jobs, trace, Platform("m", (NodeGroup("a", 2, {"cores": 4}),)))
     assert told.startswith("job 1: has a part that asks for nothing that the platform declares")

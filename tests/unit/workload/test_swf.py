@@ -88,7 +88,7 @@ def test_damaged_missing_and_empty_files_are_errors(read, tmp_path):
 
 
 @pytest.mark.parametrize("name", ["out.swf", "out.swf.gz"])
-def test_what_is_written_reads_back_the_same(read, tmp_path, name):
+def test_swf_round_trips(read, tmp_path, name):
     trace = read(
         "; Version: 2.2",
         "; Queue: 3 fast",

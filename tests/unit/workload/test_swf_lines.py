@@ -46,14 +46,14 @@ def test_lines_and_header_are_kept(source):
     assert convert(source, "--partition", "4") == b"\n".join(kept) + b"\n"
 
 
-def test_times_move_in_their_column_alone(source):
+def test_changed_times_keep_other_columns(source):
     moved = convert(source, "--load", "0.5").split(b"\n")
     assert moved[3] == b"; Note: dardis trace convert --load=0.5: 4 of 5 lines\r"
     assert moved[4:6] == [LINES[3], LINES[4].replace(b"\t60 ", b"\t120 ")]
     assert moved[-2] == LINES[9].replace(b" 63.5 ", b" 126 ")
 
 
-def test_a_file_that_has_changed_is_told(source):
+def test_changed_file_is_reported(source):
     trace = read_trace(source)
     source.write_text("; Version: 2.2\n")
     with pytest.raises(InputError, match="has changed since it was read"):
@@ -77,7 +77,7 @@ ROWS = st.lists(
 
 @given(rows=ROWS, partition=st.integers(1, 3), most=st.integers(1, 9), factor=st.sampled_from([1.0, 0.7, 3.0]))
 @examples(2)
-def test_it_reads_as_the_source_does_filtered(rows, partition, most, factor, tmp_path_factory):
+def test_filtered_file_equals_the_filtered_source(rows, partition, most, factor, tmp_path_factory):
     folder = tmp_path_factory.mktemp("lines")
     text = "".join(
         f"{before}{form.format(n=n % 9)} {submit} 1 {runtime} {procs} -1 -1 {procs} 20 -1 1 1 1 1 1 {part} -1 -1\n"

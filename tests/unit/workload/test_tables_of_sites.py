@@ -80,7 +80,7 @@ def test_a_header_of_another_form_is_an_error(rows: Read, header: str, told: str
     assert told in line_of(rows, header)
 
 
-def test_philly_s_table_says_what_its_swf_says(shared: Path) -> None:
+def test_philly_table_equals_its_swf(shared: Path) -> None:
     table, swf = (read_trace(shared / f"traces/Philly-GPU-2017.{form}.gz") for form in ("csv", "swf"))
     jobs = [np.sort(np.stack([t.submit - t.submit[0], t.runtime, t.procs]), axis=1) for t in (table, swf)]
     assert np.array_equal(*jobs)

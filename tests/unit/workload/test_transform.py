@@ -48,7 +48,7 @@ def test_scaling_keeps_the_first_submit_the_runtimes_and_the_windows(trace):
 
 
 @pytest.mark.parametrize("target", [0.3, 1.0, 1.4])
-def test_a_trace_gets_the_load_that_is_asked_for(target):
+def test_trace_is_scaled_to_the_requested_load(target):
     rng = np.random.default_rng(1)
     rows = zip(range(1, 101), np.cumsum(rng.integers(1, 1000, 100)), rng.integers(1, 2000, 100), strict=True)
     text = "job_id,submit_s,runtime_s,walltime_s,units,req_cores\n"

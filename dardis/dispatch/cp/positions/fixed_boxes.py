@@ -14,7 +14,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from dardis.dispatch.cp.decision_problem import BlockedCapacity, DecisionProblem, RunningJob
+from dardis.dispatch.cp.decision_problem import BlockedCapacity, DecisionProblem, RunningJobPart
 from dardis.model.arrays import Bools, Ints
 from dardis.model.platform import Platform
 
@@ -79,7 +79,7 @@ def first_positions(platform: Platform) -> Ints:
     return np.cumsum(platform.capacity, axis=0) - platform.capacity
 
 
-def _running_boxes(running: RunningJob, now: int, base: Ints) -> Ints:
+def _running_boxes(running: RunningJobPart, now: int, base: Ints) -> Ints:
     assert running.positions is not None
     node = np.repeat(running.nodes, running.units)
     parts = []
@@ -108,7 +108,7 @@ class _FreePositions:
         rows = [(*where, *piece) for where, pieces in sorted(self._pieces.items()) for piece in pieces]
         return np.array(rows, dtype=np.int64).reshape(-1, _FIELDS)
 
-    def add_running(self, running: RunningJob) -> None:
+    def add_running(self, running: RunningJobPart) -> None:
         for node in np.repeat(running.nodes, running.units).tolist():
             for kind, request in enumerate(running.job.request):
                 gaps = _gaps(self._pieces[node, kind], int(self._capacity[node, kind]))

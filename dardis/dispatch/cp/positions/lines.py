@@ -117,7 +117,7 @@ class PositionedJob:
     """(units, kinds), ascending within the node; −1 without demand."""
 
 
-PositionPlan = dict[int, PositionedJob]
+PositionedPlan = dict[int, PositionedJob]
 """By place in `waiting`, in order of priority."""
 
 
@@ -126,7 +126,7 @@ def by_priority(problem: DecisionProblem) -> list[int]:
     return sorted(range(len(problem.waiting)), key=lambda place: problem.waiting[place].priority(problem.now))
 
 
-def first_plan(problem: DecisionProblem, taken: FixedBoxes) -> PositionPlan:
+def first_plan(problem: DecisionProblem, taken: FixedBoxes) -> PositionedPlan:
     """The kernel's plan of jobs that each fit now."""
     places = by_priority(problem)
     platform, jobs = problem.platform, [problem.waiting[place] for place in places]

@@ -95,7 +95,7 @@ def test_nodes_alike_are_a_group(tmp_path):
         (["r1-n01", "+0"], ["r1-n-0-", "node-1-"]),
     ],
 )
-def test_prefixes(tmp_path, names, prefixes):
+def test_group_names_are_prefixes_of_node_names(tmp_path, names, prefixes):
     """Nodes with a + are of the second group."""
     made = imported(tmp_path, "".join(node(name.lstrip("+"), 8 if "+" in name else 4) for name in names))
     assert [prefix for prefix, *_ in groups(made)] == prefixes
@@ -148,7 +148,7 @@ def test_every_node_is_found_by_name_and_place(tmp_path_factory, found):
         (SLURM_SHOWN, [1, 1, 1], "not used: AvailableFeatures, Weight, types of Gres (a100)"),
     ],
 )
-def test_what_is_left_out_is_told(tmp_path, text, groups_of, said):
+def test_ignored_fields_are_reported(tmp_path, text, groups_of, said):
     made = imported(tmp_path, text)
     assert [group.count for group in made.platform.groups] == groups_of
     assert any(said in note for note in made.notes), made.notes
@@ -164,6 +164,6 @@ def test_what_is_left_out_is_told(tmp_path, text, groups_of, said):
         ("".join(node(f"n{n}", memory=n) for n in range(63)), "site.txt: 63 kinds of node; expected at most 62"),
     ],
 )
-def test_what_cannot_be_is_one_line(tmp_path, monkeypatch, text, said):
+def test_invalid_slurm_site_is_one_line(tmp_path, monkeypatch, text, said):
     monkeypatch.setattr("dardis.config.slurm.slurm_platform.MAX_GROUPS", 62)
     assert said in line_of(imported, tmp_path, text)

@@ -23,7 +23,7 @@ def read(tmp_path):
     return of
 
 
-def shown(*names):
+def node_texts(*names):
     return "".join(NODE.format(name=name) for name in names)
 
 
@@ -88,14 +88,14 @@ def test_limits_of_time(read, text, seconds):
         ("", r"site: is empty; expected what scontrol show node -o prints, or a slurm\.conf"),
         ("[[nodes]]\ncount = 3\n", r"site: neither form of a Slurm site; expected what scontrol"),
         ("PartitionName=p Nodes=\ninclude more.conf\n", r"site: no node \(it includes more\.conf, which is not read\)"),
-        (shown("n1") + "CPUTot=4 RealMemory=100\n", r"site:2: no NodeName= at its beginning \(CPUTot=4"),
-        (shown("n1", "n2", "n1"), r"site:3: node n1 again, after line 1; expected each node once"),
-        (shown("n1", "n2").replace("CPUTot=4", "CPUTot=x", 1), "site:1: n1: CPUTot 'x'; expected a whole number"),
-        (shown("n1").replace("Sockets=1", "Sockets=1048576").replace("CPUTot=4", "CPUAlloc=0"), "4194304 CPUs"),
-        (shown("n[1-2]"), r"site:1: 'n\[1-2\]' is no name of a node"),
-        (shown("n1").replace("State", "Gres=gpu:a:b:4 State"), "Gres 'gpu:a:b:4'; expected name:type:count"),
-        (shown("n1").replace("State", "Gres=bw:8191P,bw:1P State"), r"Gres 'bw:1P'; expected at most 922\d+"),
-        (shown("n1").replace("batch", "ba\x07tch"), r"site: partition 'ba\\x07tch'"),
+        (node_texts("n1") + "CPUTot=4 RealMemory=100\n", r"site:2: no NodeName= at its beginning \(CPUTot=4"),
+        (node_texts("n1", "n2", "n1"), r"site:3: node n1 again, after line 1; expected each node once"),
+        (node_texts("n1", "n2").replace("CPUTot=4", "CPUTot=x", 1), "site:1: n1: CPUTot 'x'; expected a whole number"),
+        (node_texts("n1").replace("Sockets=1", "Sockets=1048576").replace("CPUTot=4", "CPUAlloc=0"), "4194304 CPUs"),
+        (node_texts("n[1-2]"), r"site:1: 'n\[1-2\]' is no name of a node"),
+        (node_texts("n1").replace("State", "Gres=gpu:a:b:4 State"), "Gres 'gpu:a:b:4'; expected name:type:count"),
+        (node_texts("n1").replace("State", "Gres=bw:8191P,bw:1P State"), r"Gres 'bw:1P'; expected at most 922\d+"),
+        (node_texts("n1").replace("batch", "ba\x07tch"), r"site: partition 'ba\\x07tch'"),
         ("NodeName=n[4-1]\n", "runs backwards; expected a host list"),
         ("NodeName=n[1-99999999]\n", "more than 65536 names"),
         ("NodeName=n1 \\\n CPUs=many \\\n", "site:1: n1: CPUs 'many'"),
@@ -109,5 +109,5 @@ def test_limits_of_time(read, text, seconds):
         ("NodeName=n1\nPartitionName=p Nodes=n1 MaxTime=soon\n", "site:2: MaxTime 'soon'; expected minutes"),
     ],
 )  # fmt: skip
-def test_what_can_not_be(read, text, message):
+def test_invalid_slurm_values_are_refused(read, text, message):
     assert re.search(message, line_of(read, text))

@@ -54,7 +54,7 @@ LEFT, RIGHT = range(64), range(80, 144)
 """Nodes 1 to 64, and 81 to 144."""
 
 
-def asks(number, units, request, nodes):
+def job_of_one_part(number, units, request, nodes):
     """A job of one part that comes at second 5."""
     part = Part(units, request, EVERYWHERE, nodes)
     job = actual(number, 5, 5, None, ROUND_S, units, request, EVERYWHERE, runtime=ROUND_S)
@@ -63,10 +63,10 @@ def asks(number, units, request, nodes):
 
 JOBS = [
     actual(1, 0, 0, None, 10_000, 16, (8, 2), 2, runtime=10_000),  # on nodes 65 to 80
-    asks(2, 512, (1, 0), 0),
-    asks(3, 64, (2, 1), 64),
-    asks(4, 64, (4, 2), 64),
-    asks(5, 128, (1, 0), 128),
+    job_of_one_part(2, 512, (1, 0), 0),
+    job_of_one_part(3, 64, (2, 1), 64),
+    job_of_one_part(4, 64, (4, 2), 64),
+    job_of_one_part(5, 128, (1, 0), 128),
 ]
 
 
@@ -82,7 +82,7 @@ def test_all_four_start_at_once(slurm_bids, alpha):
     assert {frozenset(nodes[2]), frozenset(nodes[3])} == {frozenset(LEFT), frozenset(RIGHT)}
 
 
-def test_by_best_fit_they_take_two_rounds():
+def test_best_fit_needs_two_rounds():
     schedule = dispatch(PLATFORM, JOBS, setup_of("easy", "node_choice=best-fit")).schedule
     assert sorted(set(schedule.start[1:].tolist())) == [5, 5 + ROUND_S]
 
@@ -154,7 +154,7 @@ def test_by_equation_4_as_printed_a_shared_node_counts_twice():
     assert solved(APART, 4)[0] == 7
 
 
-def asked(most, units, nodes=0, *, contiguous=False):
+def job_of_cores(most, units, nodes=0, *, contiguous=False):
     """A job of single cores, where each node has so many."""
     return SinglePartRequest(0, 0, Part(units, (1,), 1, nodes), 0, contiguous, nodes, units == nodes, np.array(most))
 
@@ -175,20 +175,20 @@ def bids(one, count=5):
     ],
 )
 def test_six_cores_on_exactly_two_nodes_where_only_two_neighbours_have_them(most, expected):
-    assert bids(asked(most, 6, 2)) == [expected]
+    assert bids(job_of_cores(most, 6, 2)) == [expected]
 
 
 def test_as_few_nodes_as_can_be_at_both_ends_of_each_run_and_in_the_middle():
     """Runs of 6 and 3 nodes of 2 cores each."""
-    found = bids(asked([2, 2, 2, 2, 2, 2, 0, 2, 2, 2], 4), 6)
+    found = bids(job_of_cores([2, 2, 2, 2, 2, 2, 0, 2, 2, 2], 4), 6)
     assert sorted(nodes for of, nodes in found if of == "A") == [[0, 1], [4, 5], [7, 8], [8, 9]]
     assert {tuple(nodes) for of, nodes in found if of == "B"} <= {(1, 2), (2, 3), (3, 4)}
 
 
 def test_neighbours_only_where_a_job_asks_for_them():
     most = [2, 0, 2, 2, 0, 2]
-    assert {of for of, _ in bids(asked(most, 6))} == {"C"}
-    assert bids(asked(most, 6, contiguous=True)) == []
+    assert {of for of, _ in bids(job_of_cores(most, 6))} == {"C"}
+    assert bids(job_of_cores(most, 6, contiguous=True)) == []
 
 
 @pytest.mark.parametrize(
@@ -205,5 +205,5 @@ def test_neighbours_only_where_a_job_asks_for_them():
 )
 def test_best_fit_as_slurm_has_it(units, nodes, contiguous, expected):
     most = np.array([2, 2, 2, 0, 2, 0, 2, 2])
-    found = slurm_nodes(asked(most, units, nodes, contiguous=contiguous), most)
+    found = slurm_nodes(job_of_cores(most, units, nodes, contiguous=contiguous), most)
     assert (None if found is None else found.tolist()) == expected

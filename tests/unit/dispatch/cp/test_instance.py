@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from kit.position_problems import NOW, machine, random_problem, running, waiting
 
-from dardis.dispatch.cp.decision_problem import DecisionProblem, RunningJob, WaitingJob
+from dardis.dispatch.cp.decision_problem import DecisionProblem, RunningJobPart, WaitingJob
 from dardis.dispatch.cp.eurora_scheduler import Eurora, EuroraLimits
 from dardis.dispatch.cp.instance import read_instance
 from dardis.dispatch.cp.pcp_nodes import Pcp14, Pcp19
@@ -43,7 +43,7 @@ SHAPED = DecisionProblem(
     NOW,
     (
         running(7, 5, 0, (1, 0), None),
-        RunningJob(Job(7, 0, 0, None, 9, 1, (0, 1), 3), NOW + 5, NOW + 5, np.array([2]), np.array([1]), part=1),
+        RunningJobPart(Job(7, 0, 0, None, 9, 1, (0, 1), 3), NOW + 5, NOW + 5, np.array([2]), np.array([1]), part=1),
     ),
     (
         WaitingJob(
@@ -57,7 +57,7 @@ SHAPED = DecisionProblem(
 """A job of two parts runs, and one of two parts, or else on two nodes side by side, waits."""
 
 
-def test_jobs_of_parts_and_with_alternatives_come_back(tmp_path):
+def test_shaped_jobs_round_trip_through_an_instance_file(tmp_path):
     again = read_instance(written(tmp_path / "i.json", SHAPED))
     assert again.plain() == SHAPED.plain()
     assert [dict(one.orders) for one in again.waiting] == [{0: [1, 0], 1: [0]}, {}]
@@ -81,7 +81,7 @@ def test_jobs_of_parts_and_with_alternatives_come_back(tmp_path):
         (["running", 1, "part"], 0, "job 7 is there twice"),
     ],
 )
-def test_mistakes_in_parts_are_told_by_their_place(tmp_path, path, value, said):
+def test_errors_in_parts_are_reported_with_position(tmp_path, path, value, said):
     wrong = tmp_path / "i.json"
     wrong.write_text(json.dumps(changed(SHAPED, path, value)))
     with pytest.raises(InputError, match=re.escape(said)):
@@ -145,7 +145,7 @@ def test_a_damaged_one_is_refused_with_its_place(tmp_path, path, value, said):
     assert "\n" not in str(mistake.value)
 
 
-def test_nobody_shares_positions(tmp_path):
+def test_shared_positions_are_refused(tmp_path):
     held = (running(7, 5, 0, (1, 1), (0, 0)), running(8, 5, 0, (1, 1), (1, 0)))
     problem = DecisionProblem(machine((1, 4, 2)), NOW, held, (waiting(1, 3, 1, 0),))
     with pytest.raises(InputError, match=r"running\[1\].positions\[1\]"):
@@ -153,7 +153,7 @@ def test_nobody_shares_positions(tmp_path):
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "nothing", '{"format": "dardis-instance"}'])
-def test_what_is_none_is_refused(tmp_path, text):
+def test_invalid_instance_file_is_refused(tmp_path, text):
     file = tmp_path / "i.json"
     file.write_text(text)
     with pytest.raises(InputError):

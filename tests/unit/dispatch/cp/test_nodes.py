@@ -8,7 +8,7 @@ from math import inf
 import numpy as np
 import pytest
 
-from dardis.dispatch.cp.decision_problem import DecisionProblem, RunningJob, WaitingJob
+from dardis.dispatch.cp.decision_problem import DecisionProblem, RunningJobPart, WaitingJob
 from dardis.dispatch.cp.node_model import Subproblem
 from dardis.dispatch.cp.pcp_nodes import Aim, NodeModelLimits, Pcp14, Pcp19
 from dardis.model.errors import InputError
@@ -29,19 +29,19 @@ def wait(
     return WaitingJob(Job(number, submit, submit, latest, duration, units, request, 3), duration)
 
 
-def run(number: int, end: int, node: int, cores: int, foreseen: int | None = None) -> RunningJob:
+def run(number: int, end: int, node: int, cores: int, foreseen: int | None = None) -> RunningJobPart:
     job = Job(number, 0, 0, None, 9999, 1, (cores,), 1)
-    return RunningJob(job, end, end if foreseen is None else foreseen, np.array([node]), np.array([1]))
+    return RunningJobPart(job, end, end if foreseen is None else foreseen, np.array([node]), np.array([1]))
 
 
-def test_those_who_do_not_fit_now_stay_out_of_the_model_from_version_1_on():
+def test_jobs_that_do_not_fit_now_are_excluded_from_version_1_on():
     problem = DecisionProblem(TWO, NOW, (run(9, NOW + 7, 0, 2),), (wait(0, 10, 2, 3), wait(1, 5, 1, 3)))
     assert sorted(Pcp19(0).decide(problem, 1).starts) == [0, 1]
     for version in (1, 2, 3):
         assert list(Pcp19(version).decide(problem, 1).starts) == [1]
 
 
-def test_a_job_that_outran_what_was_foreseen_postpones_all_in_version_1_only():
+def test_overrunning_job_postpones_all_starts_only_in_version_1():
     """The horizon is 30 s shorter than all jobs: nobody's start is left to choose (002, section 4)."""
     problem = DecisionProblem(
         TWO, NOW, (run(9, NOW + 1, 0, 2, foreseen=NOW - 30),), (wait(0, 10, 2, 2), wait(1, 5, 1, 2))
@@ -56,7 +56,7 @@ def test_a_job_that_outran_what_was_foreseen_postpones_all_in_version_1_only():
         assert set(Pcp19(version).decide(problem, 1).starts.values()) == {NOW}
 
 
-def test_nobody_is_put_where_a_forgotten_job_still_is():
+def test_no_job_starts_on_nodes_of_an_overrunning_job():
     """Version 1 takes the first node for empty; best fit would fill the second, 3 of whose cores are in use."""
     running = (run(9, NOW + 1, 0, 4, foreseen=NOW - 1), run(8, NOW + 50, 1, 3))
     problem = DecisionProblem(TWO, NOW, running, (wait(0, 10, 1, 1), wait(1, 10, 1, 1)))

@@ -22,7 +22,7 @@ PACING = Pacing(k1=2.0, k2=3.0, m=3)
         (SearchPace(200.0, 1), None, SearchPace(300.0, 2)),
     ],
 )
-def test_the_next_cycle_goes_by_the_last_one(pace, first_s, expected):
+def test_next_cycle_depends_on_the_last_one(pace, first_s, expected):
     assert PACING.after(pace, first_s) == expected
 
 
@@ -45,7 +45,7 @@ def hard_model(jobs=40):
     return model
 
 
-def test_a_search_ends_with_its_time_and_tells_when_it_found_something():
+def test_search_stops_at_its_limit_and_reports_the_first_solution_time():
     searched = search(hard_model(), Pacing(k1=0.5), SearchPace(0.5), seed=1)
     assert searched.answer.result.status is SolverStatus.FEASIBLE
     assert searched.first_s is not None

@@ -56,13 +56,13 @@ def starts(setup, jobs=None):
         (Method.BACKFILLING, CENTRAL_SETUPS["pbs-walltime"]),
     ],
 )
-def test_whoever_decides_all_the_time_does_as_he_does_alone(method, alone):
+def test_portfolio_with_one_active_method_equals_that_method(method, alone):
     light, heavy = ALWAYS[method]
     assert starts(replace(PORTFOLIO, light=light, heavy=heavy)) == starts(alone)
 
 
 @pytest.mark.parametrize("cost", DecisionCost)
-def test_nobody_is_lost_where_methods_take_turns(cost):
+def test_no_job_is_lost_when_methods_alternate(cost):
     """Three bursts with a day between: each goes through all ranges, and the audit of every run finds nothing."""
     jobs = []
     for burst in range(3):
@@ -78,7 +78,7 @@ def test_nobody_is_lost_where_methods_take_turns(cost):
     assert run.schedule.digest() == dispatch(PLATFORM, jobs, setup).schedule.digest()
 
 
-def test_a_reservation_is_given_back_when_the_method_changes():
+def test_reservation_is_released_when_the_method_changes():
     """Under backfilling all of the machine is kept for the second from 100 on; a day later the rule lets all start.
 
     Had it kept its room, the third, which is submitted then, would not start at once.

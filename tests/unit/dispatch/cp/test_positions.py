@@ -26,7 +26,7 @@ def by_amounts(problem: DecisionProblem) -> float:
     return reference.best(problem, list(range(len(problem.waiting))), by_amounts=True)
 
 
-def test_who_is_kept_out_by_a_core_in_the_middle():
+def test_fragmentation_blocks_a_job_by_one_core():
     """The smallest machine where free room in pieces keeps a job waiting that amounts would let start."""
     problem = fragmented(3, 1, 2)
     assert by_amounts(problem) == 1.0

@@ -21,7 +21,7 @@ ASKED = {
 }  # fmt: skip
 
 
-def test_what_had_begun_is_read_as_it_was_written():
+def test_begin_file_round_trips():
     text = start_record_text(7, 99, "b", 5, 3)
     assert parse_start_record(text) == BEGUN
     assert parse_start_record(text + failure_text("no\nsuch file")).failed == "no\nsuch file"
@@ -43,7 +43,7 @@ def test_what_had_begun_is_read_as_it_was_written():
         ("older", BEGUN, True, RecoveredState.HOST_RESTARTED),
     ],
 )
-def test_fate(intent_boot, begun, lives, expected):
+def test_exit_record_after_a_keeper_restart(intent_boot, begun, lives, expected):
     assert recovered_state(intent_boot, "b", begun, lives=lives) is expected
 
 
@@ -58,7 +58,7 @@ def test_fate(intent_boot, begun, lives, expected):
         {"user": {"uid": 1, "gid": 1, "groups": None}},
     ],
 )  # fmt: skip
-def test_a_start_that_makes_no_sense_is_refused(amiss):
+def test_invalid_start_request_is_refused(amiss):
     with pytest.raises(InvalidRequestError):
         read_start(ASKED | amiss)
 
@@ -70,7 +70,7 @@ def test_a_start_is_an_object(said):
 
 
 @pytest.mark.parametrize("name", ["1.", ".1", "1.1.1.1", "1.1/", "\u0661.1", 3, None])
-def test_what_is_no_name_of_a_run(name):
+def test_invalid_run_name_is_refused(name):
     with pytest.raises(InvalidRequestError):
         run_name(name)
 
@@ -79,7 +79,7 @@ def seen(pid, parent, *, session=1, start=50, run=None):
     return pid, ProcessInfo(pid, parent, session, start, dead=False, run=run)
 
 
-def test_a_run_is_its_tree_its_session_and_who_bears_its_mark():
+def test_run_includes_its_process_tree_session_and_marked_processes():
     processes = dict(
         [
             seen(1, 0),
@@ -96,7 +96,7 @@ def test_a_run_is_its_tree_its_session_and_who_bears_its_mark():
     assert members(Root("1.1", 10, 50), processes) == {10, 11, 12, 20, 30, 31}
 
 
-def test_whoever_has_the_number_of_a_first_process_that_is_over_is_another_one():
+def test_reused_process_number_is_not_part_of_the_run():
     taken = dict([seen(10, 1, session=10, start=70), seen(11, 10, session=10, start=71), seen(12, 1, run="1.1")])
     assert members(Root("1.1", 10, 50, over=True), taken) == {12}
     free = dict([seen(11, 1, session=10, start=60)])

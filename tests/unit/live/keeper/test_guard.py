@@ -34,13 +34,13 @@ def lease(asker, runs, ms):
     return given["lease_from"] + ms
 
 
-def guard_of(keeper):
+def watchdog_of(keeper):
     """The guard that the keeper's file names, if it lives."""
     _, pid, _ = struct.unpack_from("3Q", (keeper.folder / "lease").read_bytes())
     return pid if pid and lives(pid) else None
 
 
-def guards_of(keeper):
+def watchdogs_of(keeper):
     """All that live."""
     found = []
     for place in Path("/proc").glob("[0-9]*"):
@@ -98,10 +98,10 @@ def test_a_run_lives_as_long_as_its_lease_is_renewed(keeper, tmp_path):
     record = asker.over("1.1")
     assert (record["state"], record["why"], record["signal"]) == ("over", "lease", signal.SIGKILL)
     assert all(map(lives, other))
-    until(lambda: guards_of(keeper) == [])  # nothing is left that needs one
+    until(lambda: watchdogs_of(keeper) == [])  # nothing is left that needs one
 
 
-def test_the_guard_kills_what_a_stopped_keeper_does_not(keeper, tmp_path):
+def test_watchdog_kills_leased_runs_of_a_stopped_keeper(keeper, tmp_path):
     mine, other, end_ms, asker = begin(keeper, tmp_path, LEASE_MS)
     keeper.process.send_signal(signal.SIGSTOP)
     assert_killed_in_time(mine, end_ms)
@@ -112,12 +112,12 @@ def test_the_guard_kills_what_a_stopped_keeper_does_not(keeper, tmp_path):
     assert (record["state"], record["why"], record["signal"]) == ("over", "lease", signal.SIGKILL)
 
 
-def test_the_guard_kills_what_a_dead_keeper_does_not(keeper, tmp_path):
+def test_watchdog_kills_leased_runs_of_a_dead_keeper(keeper, tmp_path):
     mine, other, end_ms, _ = begin(keeper, tmp_path, LEASE_MS)
     keeper.kill()
     assert_killed_in_time(mine, end_ms)
     assert all(map(lives, other))
-    until(lambda: guards_of(keeper) == [])  # nobody would end it
+    until(lambda: watchdogs_of(keeper) == [])  # nobody would end it
     keeper.begin()
     asker = keeper.connect()
     records = asker.hello(epoch=2)
@@ -127,7 +127,7 @@ def test_the_guard_kills_what_a_dead_keeper_does_not(keeper, tmp_path):
 
 
 @pytest.mark.parametrize("mode", ["auto", pytest.param("v1", marks=pytest.mark.slow)])
-def test_what_hides_from_a_dead_keeper_is_in_its_cgroup_yet(tmp_path, mode):
+def test_detached_process_is_found_by_cgroup_after_keeper_death(tmp_path, mode):
     keeper = Keeper(tmp_path / "keeper", f"--cgroups={mode}")
     try:
         asker = keeper.connect()
@@ -143,7 +143,7 @@ def test_what_hides_from_a_dead_keeper_is_in_its_cgroup_yet(tmp_path, mode):
         finish(keeper)
 
 
-def test_what_hides_from_a_stopped_keeper_is_its_child(plain, tmp_path):
+def test_detached_process_is_found_as_child_of_a_stopped_keeper(plain, tmp_path):
     """Without cgroups: an orphan that shows nothing of its run is known by its parent, the keeper."""
     asker = plain.connect()
     asker.hello()
@@ -160,61 +160,61 @@ def test_what_hides_from_a_stopped_keeper_is_its_child(plain, tmp_path):
     plain.process.send_signal(signal.SIGCONT)
 
 
-def test_a_guard_that_dies_is_followed_by_another(keeper, tmp_path):
+def test_dead_watchdog_is_replaced(keeper, tmp_path):
     mine, _, end_ms, _ = begin(keeper, tmp_path, LEASE_MS)
-    first = guard_of(keeper)
-    assert guards_of(keeper) == [first]
+    first = watchdog_of(keeper)
+    assert watchdogs_of(keeper) == [first]
     os.kill(first, signal.SIGKILL)
-    until(lambda: guard_of(keeper) not in {None, first})
+    until(lambda: watchdog_of(keeper) not in {None, first})
     keeper.process.send_signal(signal.SIGSTOP)
     assert_killed_in_time(mine, end_ms)
     keeper.process.send_signal(signal.SIGCONT)
 
 
-def test_the_guard_is_not_taken_for_what_a_run_has_left_behind(plain, tmp_path):
+def test_watchdog_is_not_killed_as_a_leftover_process(plain, tmp_path):
     asker = plain.connect()
     asker.hello()
     lease(asker, [start("1.1", tmp_path, "true")], 60_000)
     asker.over("1.1")
-    first = guard_of(plain)
+    first = watchdog_of(plain)
     asker.hello()
     lease(asker, [start("2.1", tmp_path, "sleep", "100")], 60_000)
     asker.start([start("3.1", tmp_path, "true")])
     asker.over("3.1")
     asker.hello()
-    assert guards_of(plain) == [first] == [guard_of(plain)]
+    assert watchdogs_of(plain) == [first] == [watchdog_of(plain)]
 
 
-def test_the_keeper_kills_what_a_stopped_guard_does_not(keeper, tmp_path):
+def test_keeper_kills_leased_runs_of_a_stopped_watchdog(keeper, tmp_path):
     mine, other, end_ms, asker = begin(keeper, tmp_path, LEASE_MS)
-    os.kill(guard_of(keeper), signal.SIGTERM)  # it takes no notice
-    os.kill(guard_of(keeper), signal.SIGSTOP)
+    os.kill(watchdog_of(keeper), signal.SIGTERM)  # it takes no notice
+    os.kill(watchdog_of(keeper), signal.SIGSTOP)
     assert_killed_in_time(mine, end_ms)
     assert asker.over("1.1")["why"] == "lease"
     assert all(map(lives, other))
 
 
 @pytest.mark.slow
-def test_the_next_keeper_has_a_guard_of_its_own_and_the_lease_goes_on(plain, tmp_path):
+def test_next_keeper_starts_its_own_watchdog_and_leases_continue(plain, tmp_path):
     keeper = plain
     mine, _, _, asker = begin(keeper, tmp_path, 5000)
     seen = set()
     for epoch in range(2, 4):
-        seen.add(guard_of(keeper))
+        seen.add(watchdog_of(keeper))
         keeper.kill()
         keeper.begin()
         asker = keeper.connect()
         assert asker.hello(epoch)["1.1"]["state"] == "running"
-        until(lambda: len(guards_of(keeper)) == 1)
-        assert guard_of(keeper) in set(guards_of(keeper)) - seen
+        until(lambda: len(watchdogs_of(keeper)) == 1)
+        assert watchdog_of(keeper) in set(watchdogs_of(keeper)) - seen
         end_ms = asker.now_ms + 4000
         asker.ask("lease", **{"from": asker.now_ms, "ms": 4000})
-    os.kill(guard_of(keeper), signal.SIGSTOP)
+    os.kill(watchdog_of(keeper), signal.SIGSTOP)
     assert_killed_in_time(mine, end_ms)
     assert asker.over("1.1")["why"] == "lease"
 
 
-def test_what_is_told_to_go_when_its_lease_is_over_does_not_become_its_program(keeper, tmp_path):
+def test_run_with_expired_lease_does_not_execute_its_program(keeper, tmp_path):
     asker = keeper.connect()
     asker.hello()
     out = tmp_path / "1.1.out"
@@ -260,7 +260,7 @@ def small_disk(tmp_path):
 
 
 @pytest.mark.parametrize("mode", ["auto", pytest.param("none", marks=pytest.mark.slow)])
-def test_the_guard_kills_though_the_disk_hangs(tmp_path, small_disk, mode):
+def test_watchdog_kills_while_the_disk_hangs(tmp_path, small_disk, mode):
     keeper = Keeper(small_disk / "keeper", f"--cgroups={mode}")
     try:
         mine, other, end_ms, asker = begin(keeper, tmp_path, LEASE_MS)

@@ -36,7 +36,7 @@ def lines(path):
     return path.read_text().splitlines() if path.exists() else []
 
 
-def test_a_run_with_all_that_it_is_given(keeper, tmp_path):
+def test_run_receives_input_environment_folder_and_output_files(keeper, tmp_path):
     begun_ms, asker = int(time.time() * 1000), keeper.connect()
     assert asker.hello() == {}
     script = "pwd; echo $A $DARDIS_RUN; cat; echo err >&2; exit 3"
@@ -115,7 +115,7 @@ def test_output_is_cut_or_added_to(plain, tmp_path):
     assert lines(tmp_path / "out") == lines(tmp_path / "err") == ["1.2", "1.3"]
 
 
-def test_what_is_asked_twice_begins_once(keeper, tmp_path):
+def test_repeated_request_starts_one_run(keeper, tmp_path):
     asker = keeper.connect()
     asker.hello()
     run = start("1.1", tmp_path, "sh", "-c", f"echo ran >> {tmp_path}/ran")
@@ -157,7 +157,7 @@ def test_the_walltime_is_followed_by_sigterm_and_the_grace_by_sigkill(keeper, tm
 
 
 @pytest.mark.parametrize("keeper", ["auto", "v1", "none"], indirect=True)
-def test_nothing_of_a_run_is_left_when_it_is_over(keeper, tmp_path):
+def test_no_process_of_a_run_survives_its_end(keeper, tmp_path):
     asker = keeper.connect()
     asker.hello()
     # A child, one in a session of its own, a daemon forked twice, one that hides its environment, one that is deaf.
@@ -169,10 +169,10 @@ def test_nothing_of_a_run_is_left_when_it_is_over(keeper, tmp_path):
     asker.start([start("1.1", tmp_path, "sh", "-c", script)])
     until(lambda: lines(tmp_path / "1.1.out"))
     assert asker.over("1.1")["code"] == 5
-    assert left(tmp_path) == []
+    assert leftover_processes(tmp_path) == []
 
 
-def left(tmp_path):
+def leftover_processes(tmp_path):
     """Processes that have a file of this test in their command line."""
     found = []
     for place in Path("/proc").glob("[0-9]*"):
@@ -273,7 +273,7 @@ def ran_of(tmp_path, run, word):
 
 
 @pytest.mark.parametrize("epoch", [1, 2])
-def test_who_leads_next_forgets_what_was_only_intended_and_may_give_its_name_again(plain, tmp_path, epoch):
+def test_next_leader_drops_intended_runs_and_may_reuse_their_names(plain, tmp_path, epoch):
     first = plain.connect()
     first.hello()
     first.ask("intend", runs=[ran_of(tmp_path, "1.1", "old")])
@@ -356,7 +356,7 @@ def test_lower_epochs_are_refused_for_ever(plain, tmp_path):
     assert plain.connect().ask("hello", epoch=5) == {"id": 1, "error": "epoch", "highest": 6}
 
 
-def test_the_marks_that_it_is_led_under_are_kept_unless_its_folder_is_gone_or_put_back(plain):
+def test_incarnations_of_leaders_are_kept_unless_the_folder_is_lost_or_restored(plain):
     def marks(epoch, mark):
         return plain.connect().ask("hello", epoch=epoch, mark=mark)["marks"]
 
@@ -381,7 +381,7 @@ def test_the_marks_that_it_is_led_under_are_kept_unless_its_folder_is_gone_or_pu
 
 
 @AS_ROOT
-def test_a_run_is_its_users_alone(keeper, tmp_path):
+def test_files_of_a_run_belong_to_its_user_only(keeper, tmp_path):
     tmp_path.chmod(0o711)
     for place in tmp_path.parents:
         if place.stat().st_mode & 0o001 == 0:
@@ -418,7 +418,7 @@ def test_a_run_is_its_users_alone(keeper, tmp_path):
 
 
 @AS_ROOT
-def test_nobody_else_is_answered(plain, tmp_path):
+def test_other_users_get_no_response(plain, tmp_path):
     plain.connect()
     code = (
         "import os, socket, sys; os.setgid(65534); os.setuid(65534);socket.socket(socket.AF_UNIX).connect(sys.argv[1])"
@@ -494,7 +494,7 @@ def call(*words):
     )
 
 
-def test_mistakes_are_told_in_a_line(plain, tmp_path):
+def test_keeper_errors_are_one_line(plain, tmp_path):
     plain.connect()
     deep = tmp_path / ("x" * 120)
     for words, said in (
@@ -508,7 +508,7 @@ def test_mistakes_are_told_in_a_line(plain, tmp_path):
         assert told.stderr.count("\n") == 1
 
 
-def test_a_step_that_is_told_to_end_ends_its_runs_and_the_next_keeper_knows(tmp_path):
+def test_ended_step_ends_its_runs_and_the_next_keeper_records_it(tmp_path):
     """Those that are told to end by somebody else, before it is; those that end well then; and those that don't."""
     keeper = Keeper(tmp_path / "keeper", "--step", "--cgroups=none")
     try:
@@ -547,7 +547,7 @@ def test_a_step_that_is_told_to_end_ends_its_runs_and_the_next_keeper_knows(tmp_
 
 
 @pytest.mark.parametrize("words", [("sleep", "100"), ("sh", "-c", "sleep 100; exit $?")])
-def test_what_is_killed_just_before_its_step_is_ends_by_that(tmp_path, words, monkeypatch):
+def test_run_killed_just_before_its_step_ends_with_the_step(tmp_path, words, monkeypatch):
     """Nobody tells the step that it is to end, or too late; what is killed alone is over."""
     code = "import dardis.live.keeper.server as server; server.HOLD_MS = 4000"  # what is 0.2 s here may be a second
     (tmp_path / "sitecustomize.py").write_text(code)
@@ -592,7 +592,7 @@ def child_of(pid):
     return int(place.read_text())
 
 
-def test_it_imports_nothing_but_the_standard_library():
+def test_keeper_imports_only_the_standard_library():
     code = (
         "import sys; import dardis.live.keeper.__main__;"
         "print(*{name.partition('.')[0] for name in sys.modules} - set(sys.stdlib_module_names) - {'__main__'});"
@@ -604,7 +604,7 @@ def test_it_imports_nothing_but_the_standard_library():
     assert said.splitlines() == ["dardis", "dardis dardis.live"]
 
 
-def test_what_makes_no_sense_is_answered(plain, tmp_path):
+def test_invalid_request_gets_an_error_response(plain, tmp_path):
     asker = plain.connect()
     assert "hello" in asker.start([start("1.1", tmp_path, "true")])["error"]
     asker.hello()

@@ -70,7 +70,7 @@ child._begin = lambda *more: (time.sleep(float(os.environ.pop("SLOW", 0))), begi
 """
 
 
-def test_what_a_dead_keeper_has_forked_begins_before_the_next_one_looks_or_never(tmp_path, monkeypatch):
+def test_child_of_a_dead_keeper_begins_before_the_next_keeper_checks_or_never(tmp_path, monkeypatch):
     monkeypatch.setenv("SLOW", "1")
     keeper = led(tmp_path, monkeypatch, SLOW_TO_BEGIN)
     try:

@@ -13,7 +13,7 @@ def over(run):
 
 
 @pytest.mark.parametrize("failing", ["write", "fdatasync"])
-def test_what_could_not_be_committed_does_not_hold_and_leaves_nothing(tmp_path, monkeypatch, failing):
+def test_failed_commit_has_no_effect(tmp_path, monkeypatch, failing):
     log = Log(tmp_path)
     log.commit([["intent", "1.1", {}]])
     before = (tmp_path / "log").read_bytes()
@@ -37,7 +37,7 @@ def test_what_could_not_be_committed_does_not_hold_and_leaves_nothing(tmp_path, 
     assert list(Log(tmp_path).state.runs) == ["1.1", "3.1"]
 
 
-def test_a_torn_line_is_cut_and_the_next_one_is_whole(tmp_path):
+def test_torn_line_is_removed_and_the_next_commit_is_complete(tmp_path):
     Log(tmp_path).commit([["intent", "1.1", {}]])
     with (tmp_path / "log").open("ab") as file:
         file.write(b'0123abcd [["int')
@@ -57,7 +57,7 @@ def test_damage_names_the_file_and_the_line(tmp_path):
         Log(tmp_path)
 
 
-def test_it_is_written_anew_when_most_of_it_says_nothing(tmp_path, monkeypatch):
+def test_log_is_compacted_when_most_entries_are_obsolete(tmp_path, monkeypatch):
     monkeypatch.setattr(module, "SLACK", 20)
     log = Log(tmp_path)
     for number in range(100):
@@ -73,7 +73,7 @@ class KilledError(BaseException):
 
 
 @pytest.mark.parametrize("call", ["open", "write", "fsync", "rename", "fsync of the folder"])
-def test_killed_while_it_is_written_anew_it_says_the_same(tmp_path, monkeypatch, call):
+def test_kill_during_compaction_keeps_the_log(tmp_path, monkeypatch, call):
     log = Log(tmp_path)
     for number in range(30):
         log.commit([["intent", f"{number}.1", {}], over(f"{number}.1")])
@@ -96,7 +96,7 @@ def test_killed_while_it_is_written_anew_it_says_the_same(tmp_path, monkeypatch,
     assert Log(tmp_path).state.runs == expected
 
 
-def test_a_disk_that_is_full_while_it_is_written_anew_is_no_matter(tmp_path, monkeypatch):
+def test_full_disk_during_compaction_is_harmless(tmp_path, monkeypatch):
     monkeypatch.setattr(module, "SLACK", 5)
     log = Log(tmp_path)
 

@@ -31,7 +31,7 @@ def known(commits):
 
 
 @given(COMMITS)
-def test_what_was_written_is_read(commits):
+def test_log_records_round_trip(commits):
     data = b"".join(written(commits))
     read = read_log(data)
     assert read.state == known(commits)
@@ -40,12 +40,12 @@ def test_what_was_written_is_read(commits):
 
 
 @given(COMMITS)
-def test_fewer_entries_say_the_same(commits):
+def test_compacted_entries_give_the_same_state(commits):
     assert known([list(known(commits).entries())]) == known(commits)
 
 
 @given(COMMITS.filter(bool), st.data())
-def test_of_a_torn_commit_nothing_holds_and_all_before_it(commits, data):
+def test_torn_commit_is_dropped_and_earlier_commits_hold(commits, data):
     lines = written(commits)
     kept = data.draw(st.integers(0, len(lines[-1]) - 1))
     read = read_log(b"".join(lines[:-1]) + lines[-1][:kept])
@@ -63,7 +63,7 @@ def test_damage_of_what_was_on_the_disk_is_found(before, waited, after, data):
 
 
 @given(COMMITS, st.lists(st.lists(ENTRY.filter(lambda entry: not waits_for_disk([entry])), min_size=1)), st.data())
-def test_what_a_power_failure_leaves_of_what_did_not_wait_is_cut_where_it_is_torn(commits, ends, data):
+def test_unsynced_data_is_cut_at_the_first_torn_record_after_power_loss(commits, ends, data):
     commits = [*commits, [["epoch", 9]]]
     lines, behind = written(commits), [line_of(entries) for entries in ends if entries]
     torn = bytearray(b"".join(behind))
@@ -82,6 +82,6 @@ def test_another_version_is_refused():
         read_log(line_of([["log", 2]]))
 
 
-def test_what_nobody_knows_is_refused():
+def test_unknown_record_is_refused():
     with pytest.raises(DamagedLogError, match="nobody knows"):
         read_log(line_of([["log", 1]]) + line_of([["more", "1.1"]]) + line_of([["epoch", 1]]))

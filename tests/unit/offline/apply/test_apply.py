@@ -111,7 +111,7 @@ def test_limits_at_their_times_and_back_as_they_were(case, resource):
     assert PASSWORD not in case.log
 
 
-def test_a_dry_run_tells_when_and_whom(case, capsys):
+def test_dry_run_prints_times_and_addresses(case, capsys):
     case.reached("https://{node}-bmc.example.org", '[nodes."n[2-3]"]\nurl = "https://rack7:4430"\n')
     case.write(
         [(0, "n1", 250), (3_600, "n2", 0, "GracefulShutdown"), (7_200, "n2", 0, "On"), (9_000, "n1", None)], 9_000
@@ -159,7 +159,7 @@ TROUBLES = {
 }
 
 
-def test_controllers_that_fail_are_named_and_keep_nobody_else_waiting(case, capsys):
+def test_failed_controllers_are_named_and_do_not_delay_others(case, capsys):
     case.names = ["n0", *TROUBLES, "n9"]
     some = {name: Node() for name in case.names}
     some["n0"].trouble = {"PATCH": "changes"}  # somebody else changes it meanwhile
@@ -234,7 +234,7 @@ def test_one_copy_at_a_time_and_a_signal_ends_it(case, capsys):
         assert service.nodes["n0"].limit_w is None
 
 
-def test_an_emulator_is_switched_and_its_lack_of_limits_is_told(case, monkeypatch):
+def test_emulator_without_power_limits_is_switched_and_reported(case, monkeypatch):
     """Switching by another's implementation, which has no power limits."""
     app = emulator(dict.fromkeys(NAMES, "On"), case.folder, monkeypatch)
     serve = pytest.importorskip("werkzeug.serving")
@@ -292,7 +292,7 @@ def test_an_emulator_is_switched_and_its_lack_of_limits_is_told(case, monkeypatc
         (lambda _: ["--idle-check", "a 'b {node}"], "No closing quotation"),
     ],
 )  # fmt: skip
-def test_mistakes_are_one_line_and_nobody_is_asked(case, capsys, change, said):
+def test_errors_are_one_line_and_send_nothing(case, capsys, change, said):
     case.reached("https://127.0.0.1:1")
     case.write([(0, "n0", 300)], 9)
     assert case.apply(*(change(case) or ())) == 2
@@ -303,7 +303,7 @@ def test_mistakes_are_one_line_and_nobody_is_asked(case, capsys, change, said):
     assert not (case.folder / "requests.json.state").exists()
 
 
-def test_a_damaged_state_is_told(case, capsys):
+def test_damaged_state_file_is_reported(case, capsys):
     case.reached("https://127.0.0.1:1")
     case.write([(0, "n0", 300)], 9)
     (case.folder / "requests.json.state").mkdir()

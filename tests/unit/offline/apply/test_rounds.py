@@ -72,7 +72,7 @@ class Machine:
 
 
 @st.composite
-def wishes(draw, *, switches: bool = True) -> DesiredStates:
+def power_schedules(draw, *, switches: bool = True) -> DesiredStates:
     """Limits by hour that end with the plan, and nodes that go off and come back."""
     limits, switched = {}, {}
     for node in draw(st.sets(st.sampled_from(NODES), min_size=1)):
@@ -95,9 +95,9 @@ def as_wished(machine: Machine, asked: DesiredStates) -> bool:
     return all(machine.state[node].fulfils(wish) for node, wish in asked.at(END).items())
 
 
-@given(wishes(), st.integers(0, 25 * 3_600), st.data())
+@given(power_schedules(), st.integers(0, 25 * 3_600), st.data())
 @examples(2)
-def test_all_comes_about_also_begun_late_and_nothing_is_asked_twice(asked, late, data):
+def test_all_requests_apply_once_also_after_a_late_start(asked, late, data):
     machine = Machine(machines(data.draw))
     before, later = dict(machine.state), Machine(dict(machine.state), now=BEGIN + late)
     applier = machine.applier()
@@ -120,10 +120,11 @@ def test_all_comes_about_also_begun_late_and_nothing_is_asked_twice(asked, late,
         assert machine.state[node].on or not before[node].on
 
 
-@given(wishes(), st.dictionaries(st.tuples(st.sampled_from(NODES), st.sampled_from(["see", "limit", *RequestKind])),
+@given(power_schedules(), st.dictionaries(st.tuples(st.sampled_from(NODES), st.sampled_from(["see", "limit",
+*RequestKind])),
                                  st.integers(1, 6), max_size=6), st.booleans(), st.data())  # fmt: skip
 @examples(2)
-def test_what_may_be_drawn_never_rises_above_what_is_wished(asked, failures, all_the_same, data):
+def test_total_power_limit_never_exceeds_the_requested_limit(asked, failures, all_the_same, data):
     """Once all have come below it; whoever fails, and whether he did it all the same."""
     machine = Machine(machines(data.draw), dict(failures), all_the_same)
     start = machine.drawn()
@@ -137,9 +138,9 @@ def test_what_may_be_drawn_never_rises_above_what_is_wished(asked, failures, all
         drawn = watts
 
 
-@given(wishes(switches=False), st.sampled_from(NODES))
+@given(power_schedules(switches=False), st.sampled_from(NODES))
 @examples(0.5)
-def test_one_that_never_answers_is_named_and_hinders_nobody_below(asked, dead):
+def test_unresponsive_controller_is_named_and_does_not_block_others(asked, dead):
     machine = Machine(dict.fromkeys(NODES, NodeState(NO_LIMIT, on=True)), {(dead, "see"): 10**6})
     left = machine.applier().run(asked, 600)
     assert left == ([dead] if dead in asked.nodes else [])
@@ -161,7 +162,7 @@ def test_a_busy_node_is_shut_down_once_it_is_idle_or_never():
     assert machine.state["n1"].on
 
 
-def test_a_limit_that_does_not_fall_keeps_others_from_rising_as_far_as_it_must():
+def test_limit_that_does_not_fall_restricts_increases_of_others():
     """Two of 300 W: one is to fall to 200, the others to rise by 60 and 100; what did not fall leaves room for none."""
     start = {"n0": NodeState(300.0, on=True), "n1": NodeState(200.0, on=True), "n2": NodeState(200.0, on=True)}
     most = dict.fromkeys(start, 400.0)
@@ -193,7 +194,7 @@ class Answering(httpx.BaseTransport):
         return httpx.Response(self.status, content=self.content)
 
 
-def asking(transport: Answering, limits: str | None = None) -> Controllers:
+def client_with(transport: Answering, limits: str | None = None) -> Controllers:
     one = Controller("https://bmc", "1", "2", limits, None, "admin", "hidden")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(redfish_client, "_client", lambda *_: httpx.Client(transport=transport))
@@ -202,8 +203,8 @@ def asking(transport: Answering, limits: str | None = None) -> Controllers:
 
 @given(BODIES, st.sampled_from([200, 200, 200, 204, 400, 404, 500]), st.sampled_from([POWER, METRICS, None]))
 @examples(2)
-def test_any_answer_is_a_limit_or_told(body, status, resource):
-    asked = asking(Answering(status, json.dumps(body).encode()), resource)
+def test_controller_response_is_a_limit_or_an_error(body, status, resource):
+    asked = client_with(Answering(status, json.dumps(body).encode()), resource)
     for call in (
         lambda: asked.read_state("n0"),
         lambda: asked.set_limit("n0", 300.0),

@@ -34,7 +34,7 @@ def close_to(found, truth, rel=0.05):
 )
 @given(seed=st.integers(0, 10**6))
 @examples(0.06)
-def test_meters_of_nodes_and_means_of_jobs_tell(tmp_path_factory, power, places, days, rel, seed):
+def test_node_meters_and_job_means_give_the_figures(tmp_path_factory, power, places, days, rel, seed):
     site = measured_site(seed, days=days)
     found = calibrated(tmp_path_factory.mktemp("s"), site, getattr(site, power)(), site.sacct(places=places))
     for group in found.groups:
@@ -46,7 +46,7 @@ def test_meters_of_nodes_and_means_of_jobs_tell(tmp_path_factory, power, places,
     assert power != "long" or not any("NodeList" in note for note in found.notes)
 
 
-def test_jobs_that_may_be_anywhere_tell_nothing_of_either_group(tmp_path):
+def test_jobs_without_placement_or_partition_do_not_calibrate_groups(tmp_path):
     site = measured_site(1, most_gpus=0)
     anywhere = site.sacct(places=False, partitions=False)
     found = calibrated(tmp_path, site, history=anywhere)

@@ -93,7 +93,7 @@ def test_no_node_is_down_while_a_job_is_on_it_and_what_is_to_stay_on_does(data, 
 
 
 @given(st.lists(st.integers(1, 50), min_size=1, max_size=4), st.integers(0, 300))
-def test_spares_of_a_reactive_rule_are_shared_by_size(counts, spares):
+def test_idle_reserve_of_a_reactive_rule_is_split_by_group_size(counts, spares):
     groups = [NodeGroup(f"g{i}-", count, {"cores": 8}, POWER) for i, count in enumerate(counts)]
     platform = Platform("p", (*groups, NodeGroup("on", 5, {"cores": 8}, POWER, always_on=True)))
     found = reactive_switching(Reactive(500, spares), platform, 1_000)
@@ -120,7 +120,7 @@ def days(draw, most):
 
 @examples(0.6)
 @given(st.data())
-def test_a_target_says_what_the_days_aim_at_and_all_cores_around_them(tmp_path_factory, data):
+def test_target_holds_planned_cores_of_its_days_and_all_cores_outside(tmp_path_factory, data):
     platform = data.draw(platforms())
     told = data.draw(days(platform.cores))
     desired = desired_profile_of(platform, told)
@@ -172,7 +172,7 @@ def limited_day(seed, load, most_kw):
 
 @examples(0.25)
 @given(st.integers(0, 60), st.sampled_from((0.5, 0.9)), st.floats(1.3, 2.2))
-def test_what_is_made_of_room_keeps_the_limit_and_brings_no_less(seed, load, most_kw):
+def test_use_of_power_headroom_keeps_the_limit_and_the_profit(seed, load, most_kw):
     problem = limited_day(seed, load, most_kw)
     settle = Settling(problem)
     first = settle(problem.tariff)

@@ -114,7 +114,7 @@ def test_a_history_as_the_site_has_it_gives_the_plan_of_hindsight_and_of_the_loo
     assert summary["mean_nodes_on"] == pytest.approx(mean_on, rel=0.05)
 
 
-def test_days_of_which_nothing_could_be_foretold_teach_nothing(tmp_path, monkeypatch):
+def test_days_without_forecast_are_excluded_from_learning(tmp_path, monkeypatch):
     """A job alone, two days before all others: nobody was there on the day before the third."""
     monkeypatch.setattr(hindsight, "GROUPS", 20)
     folder = write_site(tmp_path)

@@ -111,7 +111,7 @@ def test_nothing_is_on_nodes_that_are_off_or_closed(data, seed, load, nodes, swi
     OnOffTable.of(down, np.full(nodes, 240))  # a table that somebody can carry out
 
 
-def test_what_is_said_a_while_before_holds_until_the_day_begins():
+def test_earlier_node_states_hold_until_the_day_begins():
     nodes = PLATFORM.node_count
     off, booting, closed = (np.isin(np.arange(nodes), some) for some in ((0, 1), (2,), (9,)))
     states = NodeStates(np.zeros(nodes, dtype=bool), closed, off, np.zeros(nodes, dtype=bool), booting, 0)
@@ -132,7 +132,7 @@ def test_what_is_said_a_while_before_holds_until_the_day_begins():
     assert [*InitialNodes.all_on(nodes).notes(held=9)] == []
 
 
-def test_a_plan_leaves_nodes_off_as_its_actions_say(tmp_path: Path):
+def test_initial_node_states_follow_the_actions_of_the_previous_plan(tmp_path: Path):
     made = plan()
     end = made.profile.end
     late = onoff((*ACTIONS[:-1], (end - 200, 0, False), (end - 100, 7, True), (end + 50, 1, False)))
@@ -169,7 +169,7 @@ def energy_j(downtime):
 
 
 @given(st.integers(0, 100_000), st.integers(0, 4), st.none() | st.integers(0, 5), st.integers(5, 20))
-def test_times_down_cost_what_the_replay_says(seed, spares, floor, idle_s):
+def test_downtime_costs_equal_those_of_the_replay(seed, spares, floor, idle_s):
     jobs = node_schedules.schedule_of(random_jobs(np.random.default_rng(seed), 25, COUNT, 120))
     demands = demands_of(jobs, machine(COUNT))
     floors = {} if floor is None else {0: StepFunction.from_steps(floor, [])}

@@ -163,7 +163,7 @@ def test_mistakes_are_one_line_and_exit_2(folder, tmp_path, capsys):
     told(capsys, str(folder))
 
 
-def test_power_limits_alone(folder, capsys):
+def test_limits_only_export_has_no_switching(folder, capsys):
     assert run(["export", "--format", "redfish", "--limits-only", str(folder)]) == 0
     assert {request["method"] for request in json.loads(capsys.readouterr().out)["requests"]} == {"PATCH"}
     assert run(["export", "--format", "slurm", "--limits-only", str(folder)]) == 2

@@ -39,7 +39,7 @@ def test_limits_keep_the_cap_and_leave_what_is_needed(on, cap_w, need_w):
 
 @given(st.just(()) | actions(), st.lists(st.none() | st.integers(1_300, 4_000), min_size=4, max_size=4))
 @examples(2)
-def test_what_is_on_and_off_stays_under_the_cap_whatever_is_switched(found, caps):
+def test_total_power_stays_under_the_cap_with_any_switching(found, caps):
     """After the requests of any time: limits of nodes that are on, and what the others draw."""
     start = 5_000
     example = plan(actions=tuple((start + 14 * time, node, on) for time, node, on in found))
@@ -82,7 +82,7 @@ def test_nodes_go_off_before_limits_and_on_after_them():
     assert {r["or"]["body"]["PowerLimitWatts"]["ControlMode"] for r in freed} == {"Disabled"}
 
 
-def test_a_cap_that_cannot_be_held_is_told():
+def test_unreachable_cap_is_reported():
     example = plan()
     low = replace(example.profile, power_cap_w=np.array([2_000.0, 500.0, 2_000.0, 2_000.0]))
     made = export_redfish(replace(example, profile=low), NAMES)

@@ -48,7 +48,7 @@ def fake_scontrol(tmp_path):
 
 
 @pytest.mark.parametrize("zone", ["UTC", "Europe/Berlin", "Pacific/Auckland"])
-def test_a_dry_run_tells_all_in_utc_and_asks_nobody(tmp_path, zone):
+def test_dry_run_prints_utc_times_and_calls_nothing(tmp_path, zone):
     done = run(script(tmp_path), "--dry-run", TZ=zone, **fake_scontrol(tmp_path))
     assert done.returncode == 0
     assert not (tmp_path / "asked").exists()
@@ -71,7 +71,7 @@ def test_a_dry_run_tells_all_in_utc_and_asks_nobody(tmp_path, zone):
     ]
 
 
-def test_what_is_missing_is_said_before_anything_is_done(tmp_path):
+def test_missing_tools_are_reported_before_any_change(tmp_path):
     empty = tmp_path / "empty"
     empty.mkdir()
     for tool in ("date", "cat"):
@@ -114,7 +114,7 @@ COMMON = files("offline.export").joinpath("slurm_common.sh").read_text()
         ("IDLE+POWERED_DOWN+POWER_UP", 1), ("ALLOCATED", 2), ("IDLE+POWERING_DOWN", 2),
     ],
 )  # fmt: skip
-def test_spares_count_what_is_idle_and_on_or_comes(state: str, powers_up: int) -> None:
+def test_idle_reserve_counts_idle_and_booting_nodes(state: str, powers_up: int) -> None:
     spares = files("offline.export").joinpath("slurm_spares.sh").read_text()
     start = spares.index("replace() {")
     function = spares[start : spares.index("\n}\n", start) + 3]

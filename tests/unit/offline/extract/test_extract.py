@@ -33,7 +33,7 @@ HOURLY = st.integers(0, 1000).flatmap(lambda most: st.lists(st.integers(0, most)
 @given(HOURLY, HOURLY, st.floats(0, 1))
 @example([840] * 24, [0] * 24, 0.7)
 @example([841] * 24, [0] * 24, 0.5)
-def test_a_share_of_the_unused_is_wished_for_and_above_84_percent_all(by_hour, planned, offset) -> None:
+def test_target_includes_a_share_of_unused_cores_and_all_above_84_percent(by_hour, planned, offset) -> None:
     """Hours that have passed count as planned; a full day before fills the whole day, whatever is planned."""
 
     def steps(first: int, numbers: list[int]) -> StepFunction:
@@ -80,7 +80,7 @@ def holds(rule: str, row: np.ndarray) -> bool:
 
 
 @given(st.integers(0, 10_000), st.integers(2, 8))
-def test_each_row_meets_the_one_rule_that_says_what_the_tree_says(seed: int, leaves: int) -> None:
+def test_each_row_matches_exactly_one_rule_with_the_class_of_the_tree(seed: int, leaves: int) -> None:
     values = rows(seed)
     labels = np.random.default_rng(seed + 1).integers(0, 4, 200)
     tree = Shape(leaves, 5).classifier(values, labels)
@@ -137,7 +137,7 @@ def learn(days: int, jobs=None, platform=None):
     return learn_reserve(demands_of(schedule_of(jobs or bursts(days)), platform), known(days), platform)
 
 
-def test_spares_are_kept_in_the_hour_that_needs_them() -> None:
+def test_idle_reserve_is_kept_in_the_hours_that_need_it() -> None:
     rule = learn(10)
     spares = rule.predict(known(10).rows(0, 24))[0].at(HOUR * np.arange(24))
     assert spares[9] >= 10
@@ -148,7 +148,7 @@ def test_spares_are_kept_in_the_hour_that_needs_them() -> None:
     assert not rule.notes
 
 
-def test_the_same_past_gives_the_same_rule_whatever_comes_after_it() -> None:
+def test_rules_are_repeatable_and_independent_of_later_jobs() -> None:
     later = bursts(8) + [(8 * DAY + k, 9 * DAY, (k,)) for k in range(COUNT)]
     assert learn(8).rules() == learn(8).rules() == learn(8, later).rules()
 

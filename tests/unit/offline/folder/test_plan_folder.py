@@ -29,7 +29,7 @@ def test_a_plan_comes_back(tmp_path):
     assert same(read_plan(tmp_path), written), "columns that others add do no harm"
 
 
-def test_actions_that_nobody_can_carry_out_and_profiles_without_room_are_none():
+def test_impossible_actions_and_empty_profiles_are_refused():
     for second in ((4, 1, False), (6, 0, False), (5, 0, True)):
         with pytest.raises(ValueError, match="action"):
             onoff(((5, 0, False), second))

@@ -72,7 +72,7 @@ def test_the_future_changes_nothing(trace, day, method, hours, stated):
 
 @examples(0.6)
 @given(traces(), st.integers(1, 8))
-def test_what_has_ended_is_known_and_what_has_not_is_expected_to_run_on(trace, day):
+def test_ended_runtimes_are_known_and_running_jobs_are_extrapolated(trace, day):
     origin = day * DAY
     before = trace.take(trace.submit < origin)
     known = known_jobs(before, origin)

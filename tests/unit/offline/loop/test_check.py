@@ -103,7 +103,7 @@ def test_the_price_of_waits_decides_between_modes():
     assert "waits cost" in check.table[1]
 
 
-def test_waits_cost_what_the_plan_or_the_command_says(found, small_plan):
+def test_price_of_waits_comes_from_plan_or_option(found, small_plan):
     plan = load_plan(small_plan)
     priced = check_export(plan, None, wait_price=0.6)
     for free, paid in zip(found.outcomes, priced.outcomes, strict=True):

@@ -33,7 +33,7 @@ def functions(draw, day):
 
 
 @given(st.data(), st.integers(1, 4), st.sampled_from(("spares", "floors")))
-def test_each_day_is_as_its_own_switching_says(data, count, name):
+def test_each_day_follows_its_own_switching(data, count, name):
     days = [
         Switching(**{name: {group: functions(data.draw, day) for group in (0, 2)}}, idle_s=600) for day in range(count)
     ]
@@ -182,7 +182,7 @@ def test_a_walltime_that_reaches_a_window_is_no_hindrance():
     assert moments(day.past) == {number: (DAY_S, length) for number, length in lengths.items()}
 
 
-def test_jobs_are_held_for_as_long_as_they_are_expected_to_run_whatever_walltime_is_stated(site, past):
+def test_held_jobs_use_expected_runtimes_instead_of_walltimes(site, past):
     predictor = predictor_of(past)
     longer = [asking(job, walltime=4 * job.walltime) for job in site.jobs]
     one, two = (shift_jobs(site, jobs, past, DAYS, 12) for jobs in (site.jobs, longer))

@@ -37,7 +37,7 @@ def by_second(node: np.ndarray, start: np.ndarray, end: np.ndarray) -> np.ndarra
 
 
 @given(JOBS)
-def test_busy_spans_and_gaps_are_what_every_second_says(drawn) -> None:
+def test_busy_spans_and_gaps_equal_a_count_second_by_second(drawn) -> None:
     jobs = [(start, start + length, tuple(nodes)) for start, length, nodes in drawn]  # nodes may be shared
     schedule = schedule_of(jobs)
     busy = busy_spans_of(schedule)

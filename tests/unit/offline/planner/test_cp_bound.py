@@ -120,7 +120,7 @@ def measured_days(draw):
 
 @given(measured_days())
 @examples(0.15)
-def test_hours_that_are_alike_stay_apart_in_the_bound(problem):
+def test_equal_hours_stay_separate_in_the_bound(problem):
     # Where cooling is not convex in the load, two hours alike cost less apart than what their mean costs.
     proven = exact_bound(problem, Budget(2.0))
     edges = problem.conditions.edges
@@ -200,7 +200,7 @@ def test_a_plan_gets_better_and_stays_legal(load, prices):
         assert penalised_profit(problem, after) > penalised_profit(problem, before)
 
 
-def test_what_real_nodes_make_of_it_is_judged_and_it_stops_when_told():
+def test_polish_evaluates_placements_on_nodes_and_stops_on_request():
     # A judge that likes nothing better than the plan as it is has the last word.
     problem = day_problem(60, 6, 0.6, 7, prices="tou")
     before = one_by_one(problem)

@@ -54,7 +54,7 @@ def test_every_job_of_the_past_has_ended_or_runs_or_waits_and_the_future_does_no
 
 @examples(0.6)
 @given(days(), st.booleans(), st.data())
-def test_what_runs_draws_what_the_account_says(day, stated, data):
+def test_running_jobs_draw_the_power_of_the_account(day, stated, data):
     # Groups draw unlike amounts, and with a kind `power` jobs state watts: it is counted as the exact account does.
     platform, many, now = day
     assume(all(job.request[platform.kinds.index("cores")] for job in many))  # watts a core say nothing of who has none

@@ -24,7 +24,7 @@ from offline.planner.searches import heuristic, multi_search, order_of, place_in
 
 @given(plan_problems())
 @examples(0.4)
-def test_ours_is_no_worse_than_multi_search_and_that_no_worse_than_the_heuristic(problem):
+def test_improve_is_no_worse_than_multi_search_and_that_no_worse_than_the_heuristic(problem):
     first = heuristic(problem)
     multi, _ = multi_search(problem, Watch())
     ours = improve(problem, multi, SearchBudget(20), Watch())
@@ -37,7 +37,7 @@ def test_ours_is_no_worse_than_multi_search_and_that_no_worse_than_the_heuristic
 
 
 @pytest.mark.parametrize(("load", "prices"), [(0.2, "tou"), (0.7, "flat"), (1.1, "tou")])
-def test_ours_beats_multi_search_on_made_up_days(load, prices):
+def test_improve_beats_multi_search_on_synthetic_days(load, prices):
     problem = day_problem(300, 30, load, seed=4, prices=prices)
     multi, _ = multi_search(problem, Watch())
     ours = improve(problem, multi, SearchBudget(200), Watch())
@@ -52,7 +52,7 @@ def test_a_demand_charge_lowers_no_profit():
     assert improve(problem, first, SearchBudget(50), Watch()).profit > first.profit
 
 
-def test_whoever_ends_a_search_has_the_best_so_far():
+def test_interrupted_search_returns_the_best_plan_so_far():
     problem = day_problem(50, 4, 0.5, seed=1, cores=8, prices="tou")
     asked = itertools.count()
 
@@ -142,7 +142,7 @@ def test_every_job_starts_as_soon_as_the_nodes_allow_after_those_before_it(probl
             nodes[node].take(start, start + length, units * request)
 
 
-def test_what_no_node_holds_is_refused():
+def test_job_larger_than_a_node_is_refused():
     problem = day_problem(3, 2, 0.1, seed=1, cores=4)
     problem.jobs.request[1] = 5
     with pytest.raises(ValueError, match="job 2 is too large"):

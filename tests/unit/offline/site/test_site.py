@@ -45,7 +45,7 @@ def request_of(folder):
     return SiteSpec(**files_of(folder), calendar_start=START)
 
 
-def test_the_platform_says_what_the_command_does_not(folder, request_of):
+def test_platform_provides_defaults_of_options(folder, request_of):
     around = f'weather = 12.5\nprices = "prices.csv"\ncarbon = 400\ncalendar_start = "{START}"\n'
     (folder / "small.toml").write_text(around + PLATFORM + POWER)
     site = load_site(SiteSpec(history=folder / "trace.swf", platform=folder / "small.toml"))
@@ -59,7 +59,7 @@ def test_the_platform_says_what_the_command_does_not(folder, request_of):
     assert load_site(request_of.model_copy(update={"platform": folder / "small.toml"})).conditions(8).temp_c.std() > 1
 
 
-def test_what_is_known_ahead_covers_the_days_on_the_trace_s_clock(request_of):
+def test_forecast_inputs_cover_the_days_on_the_trace_clock(request_of):
     site = load_site(request_of)
     found, notes = site.series_ahead(2, 8)
     assert notes == ()
@@ -93,7 +93,7 @@ def test_the_clock_of_a_trace_in_unix_seconds(folder, request_of):
         ("2023-07-03T06:00Z", []),
     ],
 )
-def test_a_calendar_that_is_not_plainly_utc_is_told(request_of, stated, told):
+def test_ambiguous_calendar_start_is_reported(request_of, stated, told):
     notes = load_site(request_of.model_copy(update={"calendar_start": stated})).notes
     assert [note for note in notes if "calendar" in note] == [f"--calendar-start {stated} {one}" for one in told]
 
@@ -117,14 +117,14 @@ TOO_LONG = "shutting one down and booting it takes 86400 s, a day or more"
         (PLATFORM + "power = { idle_w = 100, off_w = 5, boot_s = 60 }\n", "boot at once", None),
     ],
 )  # fmt: skip
-def test_what_is_assumed_of_a_platform_is_told(folder, request_of, platform, about, told):
+def test_assumptions_about_a_platform_are_reported(folder, request_of, platform, about, told):
     (folder / "small.toml").write_text(platform)
     site = load_site(request_of)
     assert [note for note in site.notes if about in note] == ([] if told is None else [told])
     assert site.cooling.watts(20.0, 1000.0) > 0
 
 
-def test_jobs_of_more_than_a_node_has_are_left_out_and_told(folder, request_of):
+def test_jobs_larger_than_a_node_are_skipped_and_reported(folder, request_of):
     """As where Slurm counts hardware threads, and the platform whole cores."""
     jobs = [f"{number},{60 * number},60,1,{cores}\n" for number, cores in ((1, 4), (2, 16), (3, 9), (4, 8))]
     (folder / "jobs.csv").write_text("job_id,submit_s,runtime_s,units,req_cores\n" + "".join(jobs))
@@ -149,7 +149,7 @@ JULY_3 = START_UNIX
 calendars = st.builds(Calendar, st.integers(0, 2**33), st.integers(0, 2**33))
 
 
-def test_a_moment_is_read_as_utc_or_told():
+def test_moment_is_read_as_utc_or_refused():
     for text in ("2023-07-03T00:00Z", "2023-07-03", "2023-07-03 00:00:00", "2023-07-03T02:00:00+02:00"):
         assert parse_utc(text) == JULY_3
     for text in (
@@ -182,7 +182,7 @@ def test_a_trace_knows_its_start_by_its_header_or_its_unix_times_or_not_at_all()
     assert calendar_of(replace(plain, comments=("UnixStartTime: 0",)))[1] is not None
 
 
-def test_jobs_wider_than_the_machine_are_left_out_and_told():
+def test_jobs_larger_than_the_machine_are_skipped_and_reported():
     machine = Platform("m", (NodeGroup("n", 2, {"cores": 8}),))
     trace = trace_of([0, 1, 2], [60] * 3, [16, 17, 1])
     kept, note = trace_that_fits(trace, machine)
@@ -215,7 +215,7 @@ def daily(*counts: int) -> np.ndarray:
         ([100] * 13 + [0] + [10, 0] * 3 + [9], "39 jobs were submitted in the last week, and at least 600 in each of"),
     ],
 )
-def test_silence_is_stale_where_it_is_rare(counts: list[int], why: str) -> None:
+def test_long_gap_without_jobs_makes_a_history_stale(counts: list[int], why: str) -> None:
     found = freshness(daily(*counts), DAY_S * len(counts))
     assert found.note == "" or not found.stale
     assert found.stale.startswith(why)
@@ -223,7 +223,7 @@ def test_silence_is_stale_where_it_is_rare(counts: list[int], why: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_real_machines_are_hardly_ever_refused_and_dead_dumps_are(shared: Path, name: str) -> None:
+def test_real_traces_are_fresh_and_truncated_ones_stale(shared: Path, name: str) -> None:
     submits = read_trace(shared / "traces" / name).submit
     days = range(int(submits.min()) // DAY_S + 1, int(submits.max()) // DAY_S + 1)
     fresh = [day for day in days if not freshness(submits, DAY_S * day).stale]
@@ -237,7 +237,7 @@ def test_real_machines_are_hardly_ever_refused_and_dead_dumps_are(shared: Path, 
             assert freshness(early, DAY_S * day).stale, day
 
 
-def test_a_plan_of_a_stale_history_has_to_be_asked_for_twice(
+def test_plan_and_export_of_a_stale_history_require_force(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """And its export once more, also if --force planned it."""
