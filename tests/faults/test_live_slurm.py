@@ -7,12 +7,12 @@ import time
 from pathlib import Path
 
 import pytest
+from kit.host_environments import Worlds
 from kit.keeper import lives
 from kit.live_ranks import ROOT
 from kit.live_slurm import Hosts, InSlurm, tracks_by_cgroup
 from kit.slurm_cluster import missing_programs
 from kit.waiting import until
-from kit.worlds import Worlds
 
 pytestmark = [
     pytest.mark.slow,

@@ -8,10 +8,10 @@ import tempfile
 from pathlib import Path
 
 import pytest
+from kit.host_environments import Worlds
 from kit.live_partitions import Network
 from kit.live_ranks import ROOT, Ranks
 from kit.waiting import until
-from kit.worlds import Worlds
 
 pytestmark = [
     pytest.mark.slow,

@@ -13,10 +13,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from kit import choices
 from kit.actual import asking
-from kit.clocked_orders import number_of
 from kit.dense import ONE, DenseNode, Offer, dense_nodes
 from kit.replay import Decision
 from kit.shapes_reference import Pieces, ShapeSearch
+from kit.time_dependent_orders import number_of
 
 from dardis.dispatch import CentralSetUp
 from dardis.dispatch.setups import Ordering, ProfileCheck

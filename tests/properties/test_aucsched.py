@@ -10,7 +10,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from kit.actual import actual
 from kit.auctions import CASES, WIDE, after, all_sets, cases, fit_together, sets_that_fit
-from kit.central import dispatch, setup_of
+from kit.central_runs import dispatch, setup_of
 from kit.cp_brute_force import see_that_starts_fit
 from kit.effort import examples
 from kit.machine import jobs, platforms, with_queues, with_shapes

@@ -7,15 +7,15 @@ from dataclasses import replace
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
-from kit.central import Case, dispatch
 from kit.central_reference import SlowDispatcher
-from kit.clocked_orders import number_of
+from kit.central_runs import Case, dispatch
 from kit.dense import dense_nodes
 from kit.effort import examples
-from kit.foreseen import Foreseen
 from kit.machine import desired_profiles, jobs, platforms, with_queues
+from kit.recording_predictor import Foreseen
 from kit.replay import placement
 from kit.run import Run
+from kit.time_dependent_orders import number_of
 
 from dardis.dispatch import CENTRAL_SETUPS, CentralSetUp
 from dardis.dispatch.queue_orders import RULES, TIMED_ORDERS

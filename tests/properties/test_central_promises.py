@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from kit.actual import asking
-from kit.central import Case, dispatch
+from kit.central_runs import Case, dispatch
 from kit.effort import examples
-from kit.late import run_late
+from kit.late_runs import run_late
 from kit.machine import busy_hours, desired_profiles, jobs, platforms
 from kit.replay import never_above
 

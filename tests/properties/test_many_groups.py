@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from kit.central import dispatch, setup_of
+from kit.central_runs import dispatch, setup_of
 from kit.effort import examples
-from kit.late import run_late
+from kit.late_runs import run_late
 from kit.machine import jobs, platforms
 from kit.run import simulate
 

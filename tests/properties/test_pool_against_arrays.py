@@ -5,10 +5,10 @@ from dataclasses import dataclass, field
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
-from kit.asks import ask_for, nothing_held
 from kit.dense import DenseNode, Offer, dense_nodes, weights_of
 from kit.effort import examples
 from kit.machine import desired_profiles, platforms, requests
+from kit.offer_requests import ask_for, nothing_held
 
 from dardis.kernels.offers import HeldReservations
 from dardis.kernels.rows import Rows

@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
-from kit.asks import ask_for
 from kit.effort import examples
 from kit.machine import platforms, requests
+from kit.offer_requests import ask_for
 
 from dardis.node_manager import NodePool
 from dardis.task_manager.local_rounds import join_queries, split_offers

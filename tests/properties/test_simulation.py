@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from kit.actual import asking
-from kit.central import dispatch, setup_of
+from kit.central_runs import dispatch, setup_of
 from kit.dense import DenseNode
 from kit.effort import examples
 from kit.machine import desired_profiles, jobs, platforms, with_queues

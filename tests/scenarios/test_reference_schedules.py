@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from kit.central import POLICY_SETUPS, setup_of, starts_on_one_node
+from kit.central_runs import POLICY_SETUPS, setup_of, starts_on_one_node
 from kit.pool_reference import POLICIES, PoolJobs, starts
 from kit.published import LONG, PUBLISHED, SHORT
 

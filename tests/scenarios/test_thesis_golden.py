@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import pytest
 from kit.actual import actual
-from kit.central import dispatch, setup_of
+from kit.central_runs import dispatch, setup_of
 from kit.replay import placement
 
 from dardis.config.settings import with_settings

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from kit.actual import actual
-from kit.central import dispatch, setup_of
+from kit.central_runs import dispatch, setup_of
 from kit.effort import examples
 from kit.machine import jobs, platforms
 

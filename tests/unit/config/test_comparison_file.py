@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
-from kit.refused import line_of
+from kit.error_lines import line_of
 
 from dardis.config.comparison_spec import Contender, TraceSpec, contender_of, load_comparison, with_grids
 from dardis.config.cuts import TraceClock, cut_of, seconds_of, trim_of, trim_seconds

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from kit.refused import line_of
+from kit.error_lines import line_of
 
 from dardis.config.node_fields import node_names
 from dardis.config.node_states import NodeStates, read_node_states

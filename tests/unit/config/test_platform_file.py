@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from kit.refused import line_of
+from kit.error_lines import line_of
 
 from dardis.config.cooling_table import load_pue_table
 from dardis.config.platform_file import load_platform

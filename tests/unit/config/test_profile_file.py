@@ -2,7 +2,7 @@ import gzip
 
 import numpy as np
 import pytest
-from kit.refused import line_of
+from kit.error_lines import line_of
 
 from dardis.config.target_file import read_profile
 from dardis.model.errors import InputError

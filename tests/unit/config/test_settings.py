@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 import pytest
-from kit.refused import line_of
+from kit.error_lines import line_of
 
 from dardis.config.settings import MOST, plain_settings, setting, with_settings
 from dardis.registry import BUILT_IN_DISPATCHERS, find_dispatcher

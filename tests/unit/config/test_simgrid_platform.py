@@ -2,7 +2,7 @@
 
 import pytest
 from fuzz.sample_files import SIMGRID
-from kit.refused import line_of
+from kit.error_lines import line_of
 
 from dardis.cli.main import run as command
 from dardis.config.platform_file import load_platform

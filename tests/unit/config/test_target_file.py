@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from kit.refused import line_of
+from kit.error_lines import line_of
 
 from dardis.config.target_file import load_target, write_target
 from dardis.model.platform import NodeGroup, NodePower, Platform

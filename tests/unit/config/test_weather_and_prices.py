@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from kit.refused import line_of
+from kit.error_lines import line_of
 
 from dardis.config.clocks import european_clock
 from dardis.config.prices import read_carbon, read_prices

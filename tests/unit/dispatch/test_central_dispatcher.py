@@ -2,7 +2,7 @@
 
 import pytest
 from kit.actual import actual
-from kit.central import dispatch, setup_of
+from kit.central_runs import dispatch, setup_of
 from kit.replay import placement
 
 from dardis.model.job import NO_TIME

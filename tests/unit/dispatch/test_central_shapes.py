@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from kit.actual import actual
-from kit.central import dispatch
+from kit.central_runs import dispatch
 from kit.replay import placement
 from kit.run import Run
 

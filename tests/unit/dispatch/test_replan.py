@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kit.actual import actual
-from kit.central import dispatch
+from kit.central_runs import dispatch
 
 from dardis.config.settings import with_settings
 from dardis.dispatch import REPLAN_SETUPS

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from kit.refused import line_of
+from kit.error_lines import line_of
 
 from dardis.live.directives import FLAGS, VALUES, YES, OptionText, read_directives, read_script, submit_request
 

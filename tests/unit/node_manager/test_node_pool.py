@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from kit.asks import ask_for
+from kit.offer_requests import ask_for
 
 from dardis.model.errors import ProtocolError
 from dardis.model.local_queries import BindQuery, ImproveQuery

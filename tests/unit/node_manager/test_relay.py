@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from kit.asks import ask_for
+from kit.offer_requests import ask_for
 
 from dardis.model.job import FOREVER
 from dardis.model.platform import NodeGroup, Platform

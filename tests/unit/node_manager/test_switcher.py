@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from kit.asks import ask_for
 from kit.effort import examples
 from kit.machine import desired_profiles, platforms
+from kit.offer_requests import ask_for
 
 from dardis.model import offer_rows
 from dardis.model.job import FOREVER, NO_TIME

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 from kit.actual import actual
-from kit.late import run_late
+from kit.late_runs import run_late
 
 from dardis.model.capacity import outside_profile_reason
 from dardis.model.choices import ProfileRule

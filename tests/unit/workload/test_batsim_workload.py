@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from kit.effort import examples
-from kit.refused import line_of
+from kit.error_lines import line_of
 
 from dardis.workload.batsim import write_batsim
 from dardis.workload.swf import read_swf, write_swf

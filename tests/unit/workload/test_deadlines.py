@@ -2,7 +2,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from kit.refused import line_of
+from kit.error_lines import line_of
 
 from dardis.model.platform import NodeGroup, Platform
 from dardis.workload.deadlines import with_deadlines

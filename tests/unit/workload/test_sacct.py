@@ -4,7 +4,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 
 import pytest
-from kit.refused import line_of
+from kit.error_lines import line_of
 from kit.sacct_text import JOB, NEXT, UNBEGUN, sacct
 
 from dardis.model.errors import InputError

@@ -4,7 +4,7 @@ import gzip
 
 import numpy as np
 import pytest
-from kit.refused import line_of
+from kit.error_lines import line_of
 
 from dardis.model.errors import InputError
 from dardis.workload.swf import read_swf, write_swf

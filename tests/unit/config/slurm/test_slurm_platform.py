@@ -7,7 +7,7 @@ from fuzz.sample_files import SLURM_SHOWN
 from hypothesis import given
 from hypothesis import strategies as st
 from kit.effort import examples
-from kit.refused import line_of
+from kit.error_lines import line_of
 
 from dardis.config.platform_file import load_platform
 from dardis.config.slurm.slurm_platform import platform_of

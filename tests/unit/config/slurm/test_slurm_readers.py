@@ -4,7 +4,7 @@ import re
 
 import pytest
 from fuzz.sample_files import SLURM_CONF
-from kit.refused import line_of
+from kit.error_lines import line_of
 
 from dardis.config.slurm.slurm_fields import Gres, SlurmPartition
 from dardis.config.slurm.slurm_reader import read_slurm

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from kit.actual import actual, asking
 from kit.auctions import hand_made
-from kit.central import dispatch, setup_of
+from kit.central_runs import dispatch, setup_of
 
 from dardis.config.settings import with_settings
 from dardis.dispatch.auction.bids import (

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 from kit.actual import actual
-from kit.central import dispatch
+from kit.central_runs import dispatch
 
 from dardis.dispatch import CENTRAL_SETUPS
 from dardis.dispatch.cp.portfolio import Method, Ranges

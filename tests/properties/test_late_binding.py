@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kit.actual import actual
 from kit.effort import examples
-from kit.late import LateRun, run_late
 from kit.late_reference import Key, SlowLate, key_of
+from kit.late_runs import LateRun, run_late
 from kit.machine import desired_profiles, jobs, platforms, with_queues
 from kit.replay import never_above, placement, rejected_that_could_run
 

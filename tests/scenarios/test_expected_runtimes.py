@@ -2,8 +2,8 @@
 
 import pytest
 from kit.actual import actual, asking
-from kit.central import dispatch, setup_of
-from kit.foreseen import Foreseen
+from kit.central_runs import dispatch, setup_of
+from kit.recording_predictor import Foreseen
 
 from dardis.model.platform import NodeGroup, Platform
 from dardis.model.step_function import StepFunction

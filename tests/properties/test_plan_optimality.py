@@ -7,7 +7,7 @@ from math import inf
 
 import numpy as np
 import pytest
-from kit.plans_ahead import SECONDS, cost_of_all, drawn, list_schedule
+from kit.list_schedules import SECONDS, cost_of_all, drawn, list_schedule
 
 from dardis.dispatch.cp.search_effort import Effort
 from dardis.dispatch.replan.queue_plan import QueuePlan

@@ -13,11 +13,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from kit import choices
-from kit.asks import nothing_held
 from kit.dense import Offer
 from kit.effort import examples
+from kit.offer_requests import nothing_held
 from kit.slow_tree import Candidate, Step, best_candidates, joined_steps, up_the_tree
-from properties import test_late, test_simulation
+from properties import test_late_binding, test_simulation
 from properties.test_pool_against_arrays import SEED, World, offer_requests, worlds
 
 from dardis.kernels import ranking
@@ -301,7 +301,7 @@ def test_a_tree_of_hosts_makes_the_flat_schedule(case, data, arity, block, agent
             assert run.reasons == expected.reasons
 
 
-@given(test_late.crowds() | test_late.cases(), st.data(), arities, managers)
+@given(test_late_binding.crowds() | test_late_binding.cases(), st.data(), arities, managers)
 @examples(0.5)
 def test_late_binding_through_a_tree_is_the_flat_one(case, data, arity, agents):
     expected, run = case.run(), case.run(data.draw(splits(case.platform)), agents, arity=arity)

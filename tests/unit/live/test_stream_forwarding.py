@@ -8,7 +8,7 @@ from contextlib import AsyncExitStack
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from kit.tunnels import Both, all_of, send, sockets_open, some_of
+from kit.stream_forwarding import Both, all_of, send, sockets_open, some_of
 from kit.waiting import until_async
 
 from dardis.live.stream_forwarding import PIECE, PIECES, StreamForwarder

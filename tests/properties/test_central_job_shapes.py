@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
-from kit.central import Case, dispatch, setup_of
 from kit.central_reference import SlowDispatcher
+from kit.central_runs import Case, dispatch, setup_of
 from kit.effort import examples
 from kit.machine import jobs, platforms, with_queues, with_shapes
 from kit.replay import placement
 from kit.run import Run
-from properties import test_replan
+from properties import test_replan_schedules
 from properties.test_central import setups
 
 from dardis.model.choices import EventOrder
@@ -62,7 +62,7 @@ def test_schedules_are_legal_with_any_initial_buffer_size(case, slots):
 def replan_cases(draw) -> Case:
     """The same under `replan`, which has no slow one."""
     case = draw(shaped_cases(following=True))
-    return Case(case.platform, case.jobs, draw(test_replan.setups()), None)
+    return Case(case.platform, case.jobs, draw(test_replan_schedules.setups()), None)
 
 
 @given(replan_cases(), st.integers(1, 3))

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from kit.asks import ask_for, nothing_held
 from kit.effort import examples
+from kit.offer_requests import ask_for, nothing_held
 
 from dardis.model.job import Job
 from dardis.model.offer_rows import EXPONENTIAL, FIRST, UNIFORM

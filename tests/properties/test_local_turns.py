@@ -8,10 +8,10 @@ from hypothesis import event, given
 from hypothesis import strategies as st
 from kit.actual import actual
 from kit.effort import examples
-from kit.late import LateRun
+from kit.late_runs import LateRun
 from kit.machine import busy_hours
 from kit.site_events import stopped_crowds, stories
-from properties.test_late import LATE, Case, cases, crowds, setups, where
+from properties.test_late_binding import LATE, Case, cases, crowds, setups, where
 
 from dardis.kernels import job_table, placer
 from dardis.model.choices import EventOrder, NodeChoice

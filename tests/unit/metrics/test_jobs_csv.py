@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from kit.refused import line_of
+from kit.error_lines import line_of
 from kit.schedules import INSTANCES, schedule_of
 
 from dardis.metrics import columns

@@ -6,7 +6,7 @@ import itertools
 
 import numpy as np
 import pytest
-from kit.plans_ahead import SECONDS, cost_of_all, dense, drawn, first_start, list_schedule
+from kit.list_schedules import SECONDS, cost_of_all, dense, drawn, first_start, list_schedule
 
 from dardis.kernels.job_queue import GONE, REQUEST, SPAN, START, UNITS
 from dardis.kernels.list_schedule import exchange, make_plan_buffers, put_all, schedule_or_postpone, write_least

@@ -5,7 +5,7 @@ import os
 import signal
 
 import pytest
-from kit.far import Chance, Site, serve_far_host
+from kit.remote_hosts import Chance, Site, serve_far_host
 
 from dardis.transport.base import HostDownError
 from dardis.transport.links import Switchboard, new_keys

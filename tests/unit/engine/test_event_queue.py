@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from kit.actual import actual
-from kit.central import dispatch, setup_of
-from kit.late import run_late
+from kit.central_runs import dispatch, setup_of
+from kit.late_runs import run_late
 from kit.run import simulate
 
 from dardis.dispatch import CentralDispatcher

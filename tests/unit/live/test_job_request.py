@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from kit.refused import line_of
+from kit.error_lines import line_of
 
 from dardis.live.job_request import (
     MOST_ELEMENTS,

@@ -1,7 +1,7 @@
 """One rule of numbers in all files and options: what is none is told in one line with its place."""
 
 import pytest
-from kit.refused import line_of
+from kit.error_lines import line_of
 
 from dardis.cli.main import run
 from dardis.config.comparison_spec import load_comparison

@@ -1,7 +1,7 @@
 """Files of events: what is read, and mistakes with their places."""
 
 import pytest
-from kit.refused import line_of
+from kit.error_lines import line_of
 
 from dardis.config.events_file import load_events
 from dardis.model.events import JobChanged, NodesDown, NodesUp, QueueStarted, QueueStopped, ReservationMade

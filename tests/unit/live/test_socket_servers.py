@@ -8,7 +8,7 @@ import stat
 from contextlib import asynccontextmanager, suppress
 
 import pytest
-from kit.tunnels import PATIENCE_S, all_of, send, sockets_open, some_of
+from kit.stream_forwarding import PATIENCE_S, all_of, send, sockets_open, some_of
 from kit.waiting import until_async
 
 from dardis.live import remote_socket_server

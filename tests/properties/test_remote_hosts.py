@@ -4,7 +4,7 @@ import random
 
 import numpy as np
 import pytest
-from kit.far import Chance, Site
+from kit.remote_hosts import Chance, Site
 
 from dardis.model.errors import ProtocolError
 from dardis.transport.base import HostDownError

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 from kit.actual import actual
-from kit.central import dispatch, setup_of
+from kit.central_runs import dispatch, setup_of
 from kit.run import simulate
 
 from dardis.model.choices import ProfileRule

@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kit.actual import actual
 from kit.effort import examples
-from kit.refused import line_of
+from kit.error_lines import line_of
 
 from dardis.cli.main import run
 from dardis.comparison.planned_runs import check, plan

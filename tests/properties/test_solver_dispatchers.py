@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from kit.actual import actual
-from kit.central import dispatch, setup_of, use_small_buffers
+from kit.central_runs import dispatch, setup_of, use_small_buffers
 from kit.effort import examples
 from kit.machine import desired_profiles, jobs, platforms, with_queues, with_shapes
 

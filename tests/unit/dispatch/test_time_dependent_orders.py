@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from kit.actual import actual
-from kit.central import dispatch, setup_of
+from kit.central_runs import dispatch, setup_of
 
 from dardis.dispatch.queue_orders import TIMED_ORDERS, MultifactorWeights, WaitingJobs
 from dardis.model.platform import NodeGroup, Platform

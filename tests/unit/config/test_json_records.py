@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from kit.refused import line_of
+from kit.error_lines import line_of
 
 from dardis.config.json_records import Metrics
 from dardis.config.platform_record import MachineRecord

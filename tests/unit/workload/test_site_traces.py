@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from kit.refused import line_of
+from kit.error_lines import line_of
 
 from dardis.workload.trace import Trace
 from dardis.workload.trace_reader import read_trace

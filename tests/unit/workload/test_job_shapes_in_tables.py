@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from kit.refused import line_of
+from kit.error_lines import line_of
 
 from dardis.model.platform import NodeGroup, Platform
 from dardis.workload.csv_trace import read_table

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from kit.central import setup_of
+from kit.central_runs import setup_of
 
 from dardis.dispatch.setups import Ordering, ProfileCheck
 from dardis.model.choices import EventOrder, OnOff, ProfileRule, UnitsPerNode

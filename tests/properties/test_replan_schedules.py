@@ -8,11 +8,11 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 from kit.actual import actual
-from kit.central import Case, dispatch, starts_on_one_node
+from kit.central_runs import Case, dispatch, starts_on_one_node
 from kit.effort import examples
-from kit.foreseen import Foreseen
 from kit.machine import desired_profiles, jobs, platforms
 from kit.pool_reference import PoolJobs
+from kit.recording_predictor import Foreseen
 from kit.replan_reference import SlowReplan
 
 from dardis.dispatch import REPLAN_SETUPS

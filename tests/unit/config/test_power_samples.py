@@ -5,7 +5,7 @@ import gzip
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from kit.refused import line_of
+from kit.error_lines import line_of
 
 from dardis.config.power_samples import JobWatts, read_power_samples
 
