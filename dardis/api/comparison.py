@@ -46,6 +46,8 @@ class Comparison:
         """Tables, report.html, and the runs under `runs`."""
         self.failed: tuple[str, ...] = tuple(one.failure for one in done.failed)
         """Name and error of each failed run."""
+        self.notes: tuple[str, ...] = done.compared.notes
+        """Notes for users, such as recorded starts that do not pass the audit."""
         self._done, self._drawn = done, drawn
 
     @property
@@ -79,13 +81,15 @@ class Comparison:
         Arguments are values in `runs`; `dispatcher` may also be the name passed to `compare`. Raises `InputError` for
         an unknown run.
         """
-        label = dispatcher.replace(":", " ")
-        run = f"{trace}/{label}/{seed}" + ("" if draw is None else f"-draw-{draw}")
-        name = f"runs/{run}/jobs.csv"
-        if not (self.folder / name).exists():
-            runs = [f"{run.trace}/{run.label}/{run.folder.name}" for run in self._done.compared.results if run.metrics]
-            raise InputError(name, f"is not in {self.folder}", f"a run that did not fail: {', '.join(runs)}")
-        return job_frame(read_jobs(self.folder / name), trace)
+        label = str(dispatcher).replace(":", " ")
+        ended = [run for run in self._done.compared.results if run.metrics]
+        for run in ended:
+            asked = run.is_recorded or (run.seed, run.draw) == (seed, draw or 0)
+            if (run.trace, run.label) == (trace, label) and asked:
+                return job_frame(read_jobs(run.folder / "jobs.csv"), trace)
+        number = f"{seed}" if draw is None else f"{seed}, draw {draw}"
+        runs = [f"{run.trace}, {run.label}" + ("" if run.is_recorded else f", {run.drawn_by}") for run in ended]
+        raise InputError(f"{trace}, {dispatcher}, seed {number}", "is no run that ended", f"one of: {'; '.join(runs)}")
 
     def report(self, path: str | PathLike[str]) -> Path:
         """Copy the report (self-contained HTML) to `path`; return the path."""
@@ -156,7 +160,8 @@ def compare(
     with TemporaryDirectory(prefix="dardis-") as made:
         if platform is not None:
             stated["platform"] = as_file(platform, Path(made))
-        files = [_trace_file(one, Path(made) / str(place)) for place, one in enumerate(several)]
+        strict = stated.get("strict", False)
+        files = [_trace_file(one, Path(made) / str(place), strict=strict) for place, one in enumerate(several)]
 
         lines: list[str] = []
         shown = ComparisonCallbacks(
@@ -208,11 +213,11 @@ def as_file(platform: Platform | str | PathLike[str], folder: Path) -> Path:
     return Path(platform) if isinstance(platform, str | PathLike) else as_platform(platform).write(folder)
 
 
-def _trace_file(trace: object, folder: Path) -> Path:
+def _trace_file(trace: object, folder: Path, *, strict: bool) -> Path:
     if isinstance(trace, str | PathLike):
         return Path(trace)
     folder.mkdir()
-    return as_trace(trace, strict=True).write(folder)
+    return as_trace(trace, strict=strict).write(folder)
 
 
 def _dispatcher_text(dispatcher: str | type) -> str:

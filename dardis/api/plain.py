@@ -14,6 +14,7 @@ import numpy as np
 
 from dardis.config.option import path_of
 from dardis.model.errors import InputError
+from dardis.model.files import sha256_of
 
 Result = TypeVar("Result")
 
@@ -36,6 +37,13 @@ def plain_value(value: object) -> Any:  # noqa: ANN401 (whatever TOML can say)
 def is_no_unicode(text: str) -> bool:
     """Return whether a text has surrogates, so UTF-8 cannot encode it."""
     return any("\ud800" <= sign <= "\udfff" for sign in text)
+
+
+def unchanged_file(file: Path, digest: str | None) -> Path:
+    """Return a file that was read before. Raises InputError if its content is another now."""
+    if sha256_of(file) != digest:
+        raise InputError(file, "has changed since it was read, or is gone", "the same file, or another read of it")
+    return file
 
 
 def copy_file(file: Path, path: str | PathLike[str]) -> Path:

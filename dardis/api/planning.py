@@ -9,13 +9,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from dardis.api.keyword_options import stated_options, with_keywords_of
-from dardis.api.plain import copy_file, setting_texts, settings_of, within
+from dardis.api.plain import copy_file, setting_texts, settings_of, unchanged_file, within
 from dardis.api.platforms import Platform, as_platform
 from dardis.api.traces import Trace, as_trace
 from dardis.config.option import path_of, spec_of
 from dardis.config.target_file import target_content
 from dardis.metrics.jobs_csv import job_frame
 from dardis.runs.run_objects import Objects
+from dardis.workload import trace as model
 from offline.day.figures import main_figures
 from offline.day.plan_run import PlanResult, run_plan
 from offline.day.plan_spec import PlanSpec
@@ -45,12 +46,12 @@ class Plan:
     Times are in s on the history's clock, power in kW, energy in kWh, money in the platform's currency.
     """
 
-    def __init__(self, folder: Path, planned: PlanResult) -> None:
+    def __init__(self, folder: Path, planned: PlanResult, history: model.Trace | None) -> None:
         self.folder = folder
         """Files of `dardis plan`. `folder / "target.json"` can be `profile=` of `simulate`."""
         self.notes: tuple[str, ...] = planned.notes
         """Notes for users."""
-        self._planned = planned
+        self._planned, self._history = planned, history
 
     @property
     def summary(self) -> Series[Any]:
@@ -154,7 +155,9 @@ def plan(
     Raises `InputError` with the command's message.
     """
     stated, have = _request_options(PlanSpec, history, platform, options | {"day": day, "date": date})
-    return within(out, lambda folder: Plan(folder, run_plan(spec_of(PlanSpec, stated | {"out": folder}), None, have)))
+    return within(
+        out, lambda folder: Plan(folder, run_plan(spec_of(PlanSpec, stated | {"out": folder}), None, have), have.trace)
+    )
 
 
 @with_keywords_of(HybridSpec, omit=_OF_SITES)
@@ -195,6 +198,8 @@ def _request_options(
     machine = None if isinstance(platform, str | PathLike) else as_platform(platform)
     stated["history"] = path_of("history", history) if trace is None else trace.place
     stated["platform"] = path_of("platform", platform) if machine is None else machine.place
+    if trace is not None and trace.file is not None:
+        unchanged_file(trace.file, trace.digest)  # plans read unfinished jobs, too
     return stated, Objects(None if trace is None else trace.history, None if machine is None else machine.machine)
 
 
@@ -206,14 +211,20 @@ def export(
 ) -> PlanExport:
     """Export a plan as a Slurm program, Redfish requests, OpenMetrics, CSV or JSON, as `dardis export` does.
 
-    `plan` is a `Plan`, its folder, or its JSON export. The result has the exported `text` (`out` also writes a file),
+    `plan` is a `Plan`, its folder, or its JSON export. `history` may be a `Trace`.
+    The result has the exported `text` (`out` also writes a file),
     `notes` for users, and with `check=True` the outcome `check`.
 
     Raises `InputError` with the command's message, `LossError` if the mode would have lost on earlier days.
     """
+    history = plan._history if isinstance(plan, Plan) else None  # noqa: SLF001 (of this module)
+    given = options.get("history")
+    if isinstance(given, Trace):
+        options["history"] = given.place if given.file is None else unchanged_file(given.file, given.digest)
+    if given is not None:
+        history = given.history if isinstance(given, Trace) else None
     stated = stated_options((ExportSpec,), options | {"format": format}, _OF_EXPORTS)
     folder = plan.folder if isinstance(plan, Plan) else path_of("plan", plan)
     planned = plan._planned.plan if isinstance(plan, Plan) else None  # noqa: SLF001 (of this module)
-    return export_plan(
-        spec_of(ExportSpec, stated | {"plan_dir": folder}), load_plan if planned is None else lambda _: planned
-    )
+    load = load_plan if planned is None else lambda _: planned
+    return export_plan(spec_of(ExportSpec, stated | {"plan_dir": folder}), load, history=history)

@@ -7,7 +7,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, Final
 
-from dardis.api.plain import plain_value
+from dardis.api.plain import plain_value, unchanged_file
 from dardis.config.option import path_of
 from dardis.config.platform_file import load_platform, stated_platform
 from dardis.config.platform_text import toml_table
@@ -31,6 +31,8 @@ def nodes(
     - `always_on`: nodes are never shut down.
     - other keywords: amounts of other resources (`gpu=4`).
     """
+    if not isinstance(always_on, bool):
+        raise InputError("always_on", repr(always_on), "True or False")
     group: dict[str, Any] = {"count": count, "prefix": prefix, "resources": resources, "power": power}
     return group | {"always_on": True} if always_on else group
 
@@ -96,9 +98,12 @@ class Platform:
         return f"<Platform {self.name}: {self.machine.describe()}>"
 
     def write(self, folder: str | PathLike[str]) -> Path:
-        """Return the platform's file, written to `folder` if missing."""
+        """Return the platform's file, written to `folder` if the object was not read from a file.
+
+        Raises `InputError` if the file has changed since it was read.
+        """
         if self.file is not None:
-            return self.file
+            return unchanged_file(self.file, self.digest)
         file = path_of("folder", folder) / "platform.toml"
         write_text(file, toml_table(self._content))
         return file

@@ -14,6 +14,7 @@ from dardis.api.keyword_options import NOWHERE, run_request, with_keywords_of
 from dardis.api.plain import copy_file, settings_of
 from dardis.api.platforms import Platform
 from dardis.api.traces import Trace
+from dardis.config.option import path_of
 from dardis.config.run_spec import RunSpec
 from dardis.metrics.job_rules import Violation
 from dardis.metrics.jobs_csv import job_frame
@@ -102,7 +103,7 @@ class Run:
 
         Raises `InputError` if the folder is not empty. `force` replaces another run.
         """
-        out = Path(out)
+        out = path_of("--out", out)
         with RUN_FOLDER.lock(out, force=force):
             write(self._results, out, None if no_report else _draw)
         return out

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from dardis.api.plain import is_no_unicode, plain_value
+from dardis.api.plain import is_no_unicode, plain_value, unchanged_file
 from dardis.config.option import path_of
 from dardis.model.errors import InputError
 from dardis.model.files import InputFiles, write_text
@@ -145,10 +145,10 @@ class Trace:
     def write(self, folder: str | PathLike[str]) -> Path:
         """Return the trace's file, written to `folder` if missing.
 
-        Raises `InputError` if SWF cannot hold the jobs.
+        Raises `InputError` if SWF cannot hold the jobs, or if the file has changed since it was read.
         """
         if self.file is not None:
-            return self.file
+            return unchanged_file(self.file, self.digest)
         file = path_of("folder", folder) / f"{self.place.name}{'.swf' if self.jobs.counts_processors else '.csv'}"
         if self._table:
             write_text(file, self._table)
@@ -230,7 +230,7 @@ def as_trace(what: Trace | DataFrame | str | PathLike[str], *, strict: bool) -> 
     if isinstance(what, Trace):
         for skip in what.jobs.skipped if strict else ():
             if skip.malformed:
-                raise InputError(f"{what.place}:{skip.line}", skip.reason, "a well-formed job (or no --strict)")
+                raise InputError(f"{what.place}:{skip.line}", skip.reason, "a well-formed job, or strict=False")
         return what
     if isinstance(what, str | PathLike):
         return Trace.read(what, strict=strict)

@@ -13,6 +13,7 @@ from dardis.comparison.comparison_folder import ComparisonState, write_draws
 from dardis.comparison.planned_runs import PlannedRun, check, plan
 from dardis.comparison.processes import ProgressWatcher, run_all
 from dardis.comparison.recorded_starts import recorded_result
+from dardis.comparison.workers import is_worker
 from dardis.config.comparison_spec import ComparisonRequest
 from dardis.metrics.comparison_rows import ClairvoyantResult, ComparisonData, RunResult
 from dardis.model.errors import InputError
@@ -65,6 +66,9 @@ def compare(
     """
     if launched_by_mpi():
         raise InputError("dardis compare", "started by an MPI launcher", "to start its processes itself")
+    if is_worker():
+        found = "started while a process of another comparison imports a module"
+        raise InputError("dardis compare", found, 'the call behind if __name__ == "__main__"')
     files = InputFiles()
     if clairvoyant:
         if comparison.options.replicates:

@@ -129,7 +129,8 @@ def check(comparison: ComparisonRequest, runs: list[PlannedRun], files: InputFil
         try:
             warnings += check_reach(asked, find_dispatcher(asked.dispatcher, asked.settings).setup)
         except InputError as error:
-            raise InputError(f"dispatcher {contender.label}", str(error)) from None
+            place = f"{comparison.source}: dispatcher {contender.label}"
+            raise InputError.of_message(f"{place}: {error}") from None
     _check_values_differ(comparison.contenders)
     first = {run.workload.name: run for run in reversed(runs)}
     for run in reversed(first.values()):

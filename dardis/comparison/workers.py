@@ -202,7 +202,17 @@ def _start(process: ForkServerProcess) -> None:
             process.start()
 
 
+_is_worker = False
+
+
+def is_worker() -> bool:
+    """Whether this process runs tasks of a comparison."""
+    return _is_worker
+
+
 def _do_tasks(pipe: Connection[Any, Any], said: Path, environment: Mapping[str, str]) -> None:
+    global _is_worker  # noqa: PLW0603 (of the process)
+    _is_worker = True
     signal.signal(signal.SIGINT, signal.default_int_handler)  # also if the program ignores it
     end_with_parent.end_with(os.getppid())
     os.environ.clear()

@@ -111,6 +111,8 @@ def reader_of(read: Callable[[str], object], *words: tuple[object, str]) -> Read
 def path_of(place: str, value: object) -> Path:
     """Convert to a path. Raises InputError for other types."""
     if isinstance(value, str | PathLike) and isinstance(path := fspath(value), str):
+        if "\0" in path:
+            raise InputError(place, repr(path), "a path without NUL")
         return Path(path)
     raise InputError(place, f"is a {type(value).__name__}", "a path")
 

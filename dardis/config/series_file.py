@@ -72,8 +72,9 @@ class SeriesTable:
         rows = list(self.rows)
         if within is not None:
             rows = [row for row in rows if row.start > within[0] - DAY_S and row.start < within[1] + DAY_S]
-        if not rows:
-            raise InputError(self.path, "no values for the time that is asked for", _listed([self.form]))
+        if within is not None and not rows:
+            found = f"values from {utc_text(self.rows[0].start)} to {utc_text(_last_end([*self.rows]))}"
+            raise InputError(self.path, found, f"values from {utc_text(within[0])} to {utc_text(within[1])}")
         complaint = self.form.check([row.value for row in rows])
         if complaint:
             raise InputError(f"{self.path}:{rows[0].line}", complaint, f"the unit of {self.form.description}")

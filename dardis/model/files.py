@@ -42,12 +42,20 @@ _PARTLY_WRITTEN = re.compile(r"\.(.+)\.\d+\.part")
 
 @contextmanager
 def atomic_text(path: Path) -> Iterator[TextIO]:
-    """Open a UTF-8 file that replaces `path` after a successful block. Raises OSError naming `path`."""
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    """Open a UTF-8 file that replaces `path` after a successful block. Raises OSError naming `path`.
+
+    A link keeps pointing to its file. Devices and pipes are written directly.
+    """
+    if path.exists() and not path.is_file():
+        with path.open("w", encoding="utf-8", newline="") as file:
+            yield file
+        return
+    target = path.resolve() if path.is_symlink() else path
+    part = target.with_name(f".{target.name}.{os.getpid()}.part")
     try:
         with part.open("w", encoding="utf-8", newline="") as file:
             yield file
-        part.replace(path)
+        part.replace(target)
     except BaseException as error:
         with suppress(OSError):
             part.unlink()

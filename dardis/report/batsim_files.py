@@ -78,6 +78,8 @@ _JOULES_PER_KWH: Final = 3.6e6
 def write_batsim_files(folder: Path, prefix: Path) -> tuple[Path, Path]:
     """Write both files; return their paths. Raises InputError and OSError."""
     run = read_run(folder)
+    if not prefix.name:
+        raise InputError("--batsim", f"{prefix} names no file", "PREFIX in a folder that exists")
     jobs, figures = (prefix.with_name(f"{prefix.name}_{what}.csv") for what in ("jobs", "schedule"))
     if not prefix.parent.is_dir():
         raise InputError("--batsim", f"{prefix.parent} is no folder", "PREFIX in a folder that exists")

@@ -44,8 +44,14 @@ class RunSources:
     started_utc: str
     files: InputFiles
     digests: Mapping[str, str | None]
+    folder: Path
+    """Current folder of the request: relative paths start here."""
     trace_file: Path | None
     platform_file: Path | None
+
+    def absolute_text(self, file: Path | None) -> str | None:
+        """Absolute path of a file of the request."""
+        return None if file is None else str((self.folder / file).resolve())
 
     def record(self, request: RunSpec) -> dict[str, Any]:
         """Return the request record; digests are None without a file."""
@@ -69,6 +75,7 @@ def read_sources(request: RunSpec, files: InputFiles, have: Objects = NO_OBJECTS
         started,
         files,
         have.digests,
+        Path.cwd(),
         None if "trace" in made else request.trace,
         None if "platform" in made else request.platform,
     )

@@ -90,8 +90,9 @@ def _initial_nodes(request: PlanSpec, site: SiteInputs, start: int) -> tuple[Ini
     platform, offset = site.platform, site.calendar.offset
     assert site.now is not None
     standing, notes = None, list[str]()
+    names = node_names(platform, request.names)
     if request.state is not None:
-        states = read_node_states(request.state, platform, node_names(platform, request.names))
+        states = read_node_states(request.state, platform, names)
         standing = initial_nodes_of(states, platform, site.now, start)
         notes += states.notes
         if states.unnamed:

@@ -114,7 +114,7 @@ class PlanSpec(DaySpec, SiteSpec):
     """Options of `dardis plan`."""
 
     out: Annotated[Path, FILE, Option("Folder for the plan.", "DIR")]
-    day: Annotated[int | None, Field(ge=0), Option("UTC day to plan, from 0.", "N")] = None
+    day: Annotated[int | None, Field(ge=0, le=option_texts.LATEST_DAY), Option("UTC day to plan, from 0.", "N")] = None
     date_: Annotated[date | None, reader_of(_date), Option("Or its date, as 2023-07-15.", "DATE")] = None
     now: Annotated[
         str | None, Option("UTC; what comes later is forecast (default: the history's last event).", "TIME")

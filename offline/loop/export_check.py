@@ -26,8 +26,9 @@ from dardis.power.account import account, accounted_jobs
 from dardis.power.conditions import Conditions
 from dardis.power.cooling import Plant
 from dardis.power.node_power import MachinePower
+from dardis.workload.trace import Trace
 from dardis.workload.trace_jobs import to_jobs
-from dardis.workload.trace_reader import read_equal_units
+from dardis.workload.trace_reader import read_equal_units, require_equal_units
 from offline.day.idle_reserve import break_even_seconds, reactive_switching
 from offline.day.plan_spec import Reactive, wait_cost
 from offline.day.promise import shift_downtime, shift_work
@@ -146,14 +147,14 @@ def _line(cells: Sequence[str]) -> str:
 
 def check_export(
     plan: PlanFolder, history: Path | None, progress: Callable[[str], None] | None = None,
-    wait_price: float | None = None,
+    wait_price: float | None = None, made: Trace | None = None,
 ) -> Check:  # fmt: skip
     """Play the plan's modes on earlier days. Raises InputError.
 
-    `history` and `wait_price` (of an hour) override the plan's.
+    `history` and `wait_price` (of an hour) override the plan's; `made` replaces the history's file.
     """
     price = plan.wait_price if wait_price is None else wait_price
-    past, first_submit, now, path, platform = _past(plan, history)
+    past, first_submit, now, path, platform = _past(plan, history, made)
     plan = replace(plan, platform=platform)
     start = plan.profile.start
     begins = [start - ago * DAY_S for ago in range(1, MOST_DAYS + (start - now) // DAY_S + 2)]
@@ -188,14 +189,20 @@ def _date(plan: PlanFolder, moment: int) -> str:
     return utc_text(moment + plan.offset)[:10]
 
 
-def _past(plan: PlanFolder, history: Path | None) -> tuple[PastSchedule, int, int, Path, Platform]:
+def _past(
+    plan: PlanFolder, history: Path | None, made: Trace | None
+) -> tuple[PastSchedule, int, int, Path, Platform]:  # fmt: skip
     settings, platform = plan.settings, plan.platform
     path = history or (Path(str(settings["history"])) if "history" in settings else None)
     if path is None:
         raise InputError("--check", "the plan does not say of what history it was made", "--history TRACE")
-    if history is None and not path.exists():
+    if made is not None:
+        whole = require_equal_units(path, made, not_ended=True)
+    elif history is None and not path.exists():
         raise InputError(path, "the plan's history, is not there", "--history TRACE")
-    whole = read_equal_units(path, strict=bool(settings.get("strict")), not_ended=True, flop_per_s=platform.flop_per_s)
+    else:
+        strict = bool(settings.get("strict"))
+        whole = read_equal_units(path, strict=strict, not_ended=True, flop_per_s=platform.flop_per_s)
     stated = settings.get("calendar_start")
     begins = platform.facility.begins(None if stated is None else parse_utc(str(stated), "calendar_start"))
     calendar, _ = calendar_of(whole, begins)

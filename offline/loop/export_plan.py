@@ -9,6 +9,7 @@ from pathlib import Path
 from dardis.config.node_fields import node_names
 from dardis.model.errors import InputError
 from dardis.model.files import write_text
+from dardis.workload.trace import Trace
 from offline.export.export_spec import ExportSpec
 from offline.export.exporter import Format
 from offline.export.formats import find_format
@@ -32,11 +33,12 @@ class PlanExport:
 
 def export_plan(
     spec: ExportSpec, load: Callable[[Path], PlanFolder], progress: Callable[[str], None] | None = None,
-    checked: Callable[[Check, Mode], None] = lambda _check, _mode: None,
+    checked: Callable[[Check, Mode], None] = lambda _check, _mode: None, history: Trace | None = None,
 ) -> PlanExport:  # fmt: skip
     """Export a plan, to `spec.out` if stated. Without a format, only check.
 
-    `checked` receives the check and the chosen mode. Raises InputError, OSError, and LossError for a losing mode.
+    `checked` receives the check and the chosen mode. `history` replaces its file.
+    Raises InputError, OSError, and LossError for a losing mode.
     """
     form = _format(spec)
     plan = load(spec.plan_dir)
@@ -48,7 +50,7 @@ def export_plan(
     if form.can_be_checked:
         mode = None if spec.mode is None else mode_of(plan, spec.mode)
         if spec.check:
-            check = check_export(plan, spec.history, progress, spec.wait_price)
+            check = check_export(plan, spec.history, progress, spec.wait_price, history)
         mode = mode or (mode_of(plan, None) if check is None else check.best)
         if check is not None:
             checked(check, mode)

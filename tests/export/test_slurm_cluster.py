@@ -97,7 +97,7 @@ def test_steps_reservations_catching_up_and_rollback(cluster: Cluster) -> None:
     until(lambda: all("POWER" not in state for state in cluster.states().values()), "all up")
 
 
-def test_a_busy_node_goes_down_after_its_job_and_jobs_stay_off_reserved_nodes(cluster: Cluster) -> None:
+def test_busy_node_goes_down_after_its_job_and_jobs_avoid_reserved_nodes(cluster: Cluster) -> None:
     cluster.run("sbatch", "-w", "n0", "-o", "/dev/null", "--wrap", "sleep 8")
     until(lambda: "MIXED" in cluster.states()["n0"] or "ALLOCATED" in cluster.states()["n0"], "the job runs")
     path = script(cluster, [(0, 0, False), (0, 1, False)], int(time.time()))
@@ -139,7 +139,7 @@ def test_reservations_of_others_are_unchanged(cluster: Cluster) -> None:
     assert set(cluster.reservations()) == {"theirs"}
 
 
-def test_none_goes_off_while_many_jobs_wait(cluster: Cluster) -> None:
+def test_no_node_goes_down_while_many_jobs_wait(cluster: Cluster) -> None:
     for node in ("n2", "n3"):
         cluster.run("sbatch", "-w", node, "--exclusive", "-o", "/dev/null", "--wrap", "sleep 6")
     for _ in range(3):

@@ -88,7 +88,7 @@ def idle(cluster: Cluster) -> set[str]:
     return {name for name, state in cluster.states().items() if state == "IDLE"}
 
 
-def test_the_plans_numbers_hold_and_the_sites_exclusions_stay(cluster: Cluster) -> None:
+def test_idle_reserve_follows_the_plan_and_keeps_site_exclusions(cluster: Cluster) -> None:
     theirs = "SuspendExcNodes=n5\n"
     (cluster.folder / "spares.conf").write_text(theirs)
     cluster.run("scontrol", "reconfigure")
@@ -123,7 +123,7 @@ def test_the_plans_numbers_hold_and_the_sites_exclusions_stay(cluster: Cluster) 
     assert "2 PENDING" not in cluster.run("squeue", "-h", "-o", "%i %T").stdout
 
 
-def test_the_next_days_plan_goes_on_and_takes_what_the_site_changes(cluster: Cluster) -> None:
+def test_next_day_plan_continues_and_accepts_changes_of_the_site(cluster: Cluster) -> None:
     today, tomorrow = program(cluster, [(0, 2)], "today"), program(cluster, [(0, 1)], "tomorrow")
     with running(cluster, today):
         until(lambda: cluster.config("SuspendExcNodes") == "n[0-5]:2", "today's")

@@ -52,15 +52,14 @@ def play(scenario: Scenario) -> FaultSimulation:
     [(4, 400, [0, 1, 2, 3]), (4, 110, [0, 1, 2, 3, 5, 6]), (0, 130, [1, 2, 3, 4, 5, 6])],
     ids=["nobody hears of it", "those below the dead one are reached", "the next host takes the root's place"],
 )
-def test_a_job_runs_on_what_the_others_offer(host, heard, nodes):
-    """A host dies while it asks for its part."""
+def test_job_runs_on_the_remaining_hosts(host, heard, nodes):
     simulation = play(one_dies(job(1, 100, len(nodes)), host=host, at=104, heard=heard))
     assert simulation.placed[1].nodes.tolist() == nodes
     assert heard < 400 or simulation.renegotiations == 0
     assert heard < 400 or simulation.placed[1].start <= 100 + PACE.lead + 6 * PACE.patience
 
 
-def test_jobs_that_are_submitted_at_once_race_to_their_ends():
+def test_simultaneous_submissions_race_until_all_end():
     jobs = [job(number, 100, 1 + number % 7) for number in range(1, 25)]
     simulation = play(one_dies(*jobs, host=1, at=103, heard=140, back=500, managers=4))
     assert len(simulation.told) == len(jobs)

@@ -65,7 +65,7 @@ def start_of_the_wide(scenario: Scenario) -> int:
 
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize(("drop", "failed_claims"), [(0.0, 1), (0.1, 3)])
-def test_a_wide_job_starts_soon_after_it_has_grown_old(seed, drop, failed_claims):
+def test_old_wide_job_starts_soon(seed, drop, failed_claims):
     """It is old once its own work, and what ran when it came, could be done, and a while later.
 
     Then it reserves behind what runs, at its next poll or after as many claims as fail, each of which costs a wait.
@@ -76,7 +76,6 @@ def test_a_wide_job_starts_soon_after_it_has_grown_old(seed, drop, failed_claims
 
 
 def test_head_finds_an_earlier_start_without_new_publications(monkeypatch):
-    """Job 1 ends long before its walltime. What job 2 asks then is answered too late, and nothing else happens."""
     peek, peeks = TimedLateManager._query_earlier, []
 
     def too_late(self, state, start, now):

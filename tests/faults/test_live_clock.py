@@ -85,7 +85,7 @@ JUMPS = [(-HOUR, True), (HOUR, False), (-HOUR, False)]
         pytest.param(shifted, JUMPS, marks=pytest.mark.slow),
     ],
 )
-def test_a_clock_that_jumps(live, of, jumps):
+def test_walltimes_and_waits_hold_when_the_wall_clock_jumps(live, of, jumps):
     clock = of(live.ran.parent)
     live.start(under=[] if of is faked else clock.under)  # a keeper that knows nothing of it
     numbers = []

@@ -70,7 +70,7 @@ def live(tmp_path, cluster):
 @pytest.mark.parametrize(
     ("seed", "deaths"), [(1, 3), *(pytest.param(seed, 20, marks=pytest.mark.slow) for seed in (10, 11))]
 )
-def test_nothing_is_lost_with_heads_that_die_under_load(live, seed, deaths):
+def test_acknowledged_jobs_survive_loss_of_head_nodes_under_load(live, seed, deaths):
     rng = random.Random(seed)  # noqa: S311 (a seed is to say it all)
     with under_load(live, seed) as load:
         for _ in range(deaths):
@@ -105,7 +105,7 @@ def test_missing_etcd_is_reported_until_it_is_back(live, cluster):
     assert live.lines() == {before[0]: 1, after[0]: 1}
 
 
-def test_a_head_that_was_only_stopped_is_fenced_off_and_ends(live):
+def test_paused_head_node_is_fenced_and_exits(live):
     first = live.submit(key="a")
     live.ended(first[0])
     old, folder = live.service, live.folder
@@ -134,7 +134,7 @@ def test_a_head_that_was_only_stopped_is_fenced_off_and_ends(live):
 
 @pytest.mark.slow
 @pytest.mark.skipif(not (ROOT / ".venv" / "bin" / "mpirun").exists(), reason="needs mpirun in .venv")
-def test_several_hosts_whose_first_one_loses_its_file(tmp_path, cluster):
+def test_first_of_several_hosts_recovers_a_lost_journal_file(tmp_path, cluster):
     live = Ranks(tmp_path)
     journal = ["--journal", str(cluster.place(tmp_path.name))]
     try:

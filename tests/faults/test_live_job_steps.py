@@ -109,7 +109,7 @@ def test_job_step_forwards_output_and_exit_code_of_each_node(live):
     assert list((live.folder / "parts").iterdir()) == []
 
 
-def test_signals_failures_and_mistakes_have_the_exit_codes_that_ssh_gives_them(live):
+def test_exit_codes_of_job_steps_are_those_of_ssh(live):
     told = said(
         live, f"{EXEC} $SECOND -- sh -c 'kill -9 $$'; echo $?; {EXEC} $SECOND /nowhere/x; echo $?; "
         f"{EXEC} n9 true; echo $?; {EXEC} $SECOND; echo $?; DARDIS_RUN= {EXEC} $SECOND true; echo $?",
@@ -178,7 +178,7 @@ def test_signal_to_the_waiting_client_ends_the_job_step(live):
     assert told == ["143"]
 
 
-def test_a_service_that_dies_while_it_runs_takes_nothing_of_its_output_and_repeats_nothing(live):
+def test_service_restart_during_a_job_step_neither_loses_nor_repeats_output(live):
     number, out = begun(live, f"{EXEC} $SECOND -- sh -c '{TICKS}'; echo ended $?")
     for lines in (3, 9):
         until(lambda lines=lines: out.exists() and len(out.read_text().splitlines()) > lines)
@@ -203,7 +203,7 @@ def test_job_step_of_a_killed_keeper_ends_with_its_job(live):
 
 
 @pytest.mark.parametrize("launcher", LAUNCHERS)
-def test_mpi_starts_its_processes_through_the_keepers_and_they_end_with_the_job(live, launcher):
+def test_mpi_starts_its_processes_through_keepers_and_ends_with_the_job(live, launcher):
     own = int(f"6106{os.getpid()}")  # others may test beside
     number, out = begun(live, f"{launcher} sleep {own}; echo $?", cpus=2)
     until(lambda: len(sleeping(own)) == 4 or live.job(number)["state"] not in {"waiting", "running"})
@@ -230,7 +230,7 @@ def test_restart_of_a_service_of_several_hosts_keeps_step_output(ranks):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("launcher", LAUNCHERS)
-def test_mpi_runs_over_hosts_and_is_ended_on_all_with_its_job(ranks, launcher):
+def test_mpi_runs_on_several_hosts_and_ends_with_its_job(ranks, launcher):
     number, out = begun(ranks, f"{launcher} sleep 6107", nodes=6)
     until(lambda: len(sleeping(6107)) == 6)
     keepers = {
@@ -250,7 +250,7 @@ PART = (
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(5))
-def test_under_kills_no_part_begins_twice_nor_beside_one_of_an_earlier_run(tmp_path, seed):
+def test_job_steps_run_at_most_once_and_never_beside_an_earlier_attempt_under_kills(tmp_path, seed):
     rng = random.Random(seed)  # noqa: S311 (a seed is to say it all)
     (tmp_path / "part").write_text(PART)
     job = f"export HERE=$PWD/$DARDIS_JOB_ID; mkdir -p $HERE; {EXEC} $SECOND -- sh part %d; {EXEC} $SECOND -- sh part 1"

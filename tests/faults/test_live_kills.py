@@ -55,7 +55,7 @@ def trouble(live, rng, troubles):
     ("seed", "troubles"),
     [(0, 8), *(pytest.param(seed, 20, marks=pytest.mark.slow) for seed in (1, 2, *range(100, 150)))],
 )
-def test_kills_under_load(live, seed, troubles):
+def test_acknowledged_jobs_survive_kills_under_load(live, seed, troubles):
     live.start()
     with under_load(live, seed) as load:
         kills = trouble(live, random.Random(seed), troubles)  # noqa: S311 (a seed is to say it all)
@@ -69,7 +69,7 @@ def test_kills_under_load(live, seed, troubles):
 
 
 @pytest.mark.slow
-def test_a_keeper_that_is_stopped_past_its_deadline(live):
+def test_keeper_stopped_past_its_deadline_recovers(live):
     live.start()
     runs = live.submit("echo $DARDIS_JOB_ID >> $RAN; sleep 5; exit 3", cpus=4)
     until(live.lines)
@@ -101,7 +101,7 @@ def boot(tmp_path):
     return boot
 
 
-def test_after_a_boot_what_ran_is_unknown_and_what_waited_runs(live, boot):
+def test_after_a_reboot_runs_are_unknown_and_waiting_jobs_run(live, boot):
     live.start(under=boot())
     (done,) = live.submit()
     live.ended(done)
@@ -125,7 +125,7 @@ def test_after_a_boot_what_ran_is_unknown_and_what_waited_runs(live, boot):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(20))
-def test_boots_under_load(live, boot, seed):
+def test_acknowledged_jobs_survive_reboots_under_load(live, boot, seed):
     rng, again, boots = random.Random(seed), [], 3  # noqa: S311 (a seed is to say it all)
     live.start(under=boot())
     with under_load(live, seed) as load:
@@ -176,7 +176,7 @@ def fill(place, left):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(30))
-def test_a_disk_that_is_full_under_load(on_small_disk, seed):
+def test_acknowledged_jobs_survive_a_full_disk_under_load(on_small_disk, seed):
     live, rng = on_small_disk, random.Random(seed)  # noqa: S311 (a seed is to say it all)
     stuffing = live.folder.parent / "stuffing"
 

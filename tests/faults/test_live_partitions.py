@@ -79,7 +79,7 @@ def partition(live, rng, seconds):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", [0, *range(10, 15)])
-def test_hosts_that_are_cut_off_under_load(live, seed):
+def test_acknowledged_jobs_survive_network_partitions_under_load(live, seed):
     rng, lost = random.Random(seed), set()  # noqa: S311 (a seed is to say it all)
     with under_load(live, seed) as load:
         for seconds in [SURELY_S, 2.0, *(rng.uniform(0.5, LONGEST_S) for _ in range(4 if seed else 0)), SURELY_S]:

@@ -180,7 +180,7 @@ def trouble(live, rng, troubles):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", [0, *range(100, 130)])
-def test_nothing_is_lost_under_kills_on_three_hosts(live, seed):
+def test_acknowledged_jobs_survive_kills_on_three_hosts(live, seed):
     with under_load(live, seed) as load:
         kills = trouble(live, random.Random(seed), 10)  # noqa: S311 (a seed is to say it all)
     unknown, hosts = judge(live, load), live.hosts()
@@ -239,7 +239,7 @@ def refused(tmp_path, *words):
 
 
 @pytest.mark.slow
-def test_a_mistake_of_any_rank_ends_all_with_one_line(tmp_path):
+def test_error_of_any_rank_ends_all_ranks_with_one_line(tmp_path):
     (tmp_path / "f").mkdir()
     (tmp_path / "f" / "host-1").write_text("")
     (tmp_path / "p.toml").write_text(PLATFORM)

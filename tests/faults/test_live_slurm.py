@@ -54,7 +54,7 @@ def states(live, numbers):
     return [live.ended(number, PATIENCE_S)["state"] for number in numbers]
 
 
-def test_a_service_in_allocations(live):
+def test_service_in_slurm_allocations_survives_failures(live):
     runs_on_all_hosts(live)
     for victim in ("service", "agent", "mpirun", "step"):
         service_death_ends_no_job(live, victim)

@@ -78,7 +78,7 @@ def live():
             network.close()
 
 
-def test_hosts_are_reached_and_one_that_is_lost_has_all_begun_again(live):
+def test_lost_host_is_restarted_over_ssh(live):
     by = live.ran.with_suffix(".by")
     array = "0-5"
     numbers = live.submit(f"hostname >> {by}; echo $DARDIS_JOB_ID >> $RAN; sleep 6", cpus=4, array=array)

@@ -158,7 +158,7 @@ def grown(world: Stream, few: int, many: int) -> float:
 
 
 @pytest.mark.parametrize("kind", some(1, 2))
-def test_machines_hold_no_more_after_many_jobs(kind):
+def test_machines_keep_no_more_objects_after_many_jobs(kind):
     world = Stream(**kind, managers=3)
     assert grown(world, 200, 600) <= 1.1
     assert world.renegotiations > 600
@@ -190,6 +190,6 @@ def check_bytes(world: Stream, few: int, many: int) -> None:
 
 
 @pytest.mark.parametrize("kind", some(0, 3))
-def test_machines_take_no_more_bytes_after_many_jobs(kind):
+def test_memory_does_not_grow_after_many_jobs(kind):
     """Jobs that find room at once."""
     check_bytes(Stream(**kind, cores=1000, hosts=2), 200, 1000)

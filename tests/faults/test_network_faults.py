@@ -31,7 +31,7 @@ KINDS = [kind for kind, _, _ in FEW]
 
 
 @pytest.mark.parametrize(("kind", "seeds", "bites"), FEW, ids=str)
-def test_nothing_breaks_under_faults(kind, seeds, bites):
+def test_invariants_hold_under_faults(kind, seeds, bites):
     outcomes = check(seeds, **kind)
     # The faults did bite: otherwise this would show nothing.
     for what, least in (bites | {"done": 8 * len(seeds)}).items():
@@ -48,7 +48,7 @@ def test_invariants_hold_for_any_message_order(kind, seeds, _bites):
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS, ids=str)
 @pytest.mark.parametrize("first", MANY[::BLOCK])
-def test_nothing_breaks_under_faults_in_many_seeds(first, kind):
+def test_invariants_hold_under_faults_in_many_seeds(first, kind):
     check(range(first, first + BLOCK), **kind)
 
 

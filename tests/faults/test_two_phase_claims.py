@@ -55,13 +55,13 @@ def pool() -> NodePool:
 
 
 class TestNodeManager:
-    def test_a_claim_is_answered_once_more_not_taken_twice(self, pool):
+    def test_repeated_claim_is_answered_again_and_reserved_once(self, pool):
         assert sent(pool.handle(confirm(), 10)) == [say.Reserved(5, 1, 0)]
         assert sent(pool.handle(confirm(), 11)) == [say.Reserved(5, 1, 0)]
         pool.handle(say.Release(5, 1), 12)
         assert pool.idle
 
-    def test_a_claim_that_comes_after_its_release_is_refused(self, pool):
+    def test_claim_after_its_release_is_refused(self, pool):
         assert sent(pool.handle(say.Release(5, 1), 10)) == [say.Released(5, 1, 0)]
         assert sent(pool.handle(confirm(), 11)) == [say.Refused(5, 1, 0)]
         assert sent(pool.handle(confirm(attempt=2), 12)) == [say.Reserved(5, 2, 0)]
@@ -76,11 +76,11 @@ class TestNodeManager:
         assert not pool._closed
         assert sent(pool.handle(claim, 90)) == [say.Refused(5, 1, 0)]
 
-    def test_a_copy_of_a_release_that_comes_late_leaves_nothing_behind(self, pool):
+    def test_late_copy_of_a_release_leaves_no_state(self, pool):
         assert sent(pool.handle(say.Release(5, 1, 90), 90)) == [say.Released(5, 1, 0)]
         assert not pool._closed
 
-    def test_an_earlier_attempt_that_expires_later_is_remembered_as_long(self, pool):
+    def test_earlier_attempt_with_later_expiry_is_remembered_until_then(self, pool):
         first, second = replace(confirm(), expires=95), replace(confirm(2, start=60), expires=60)
         pool.handle(say.Release(5, 1, 95), 10)
         pool.handle(second, 20)
@@ -116,7 +116,7 @@ class TestNodeManager:
         assert sent(second) == sent(first) == [say.Committed(5, 1, 0)]
         assert len(second) == 1
 
-    def test_a_later_claim_kills_what_the_earlier_one_runs(self, pool):
+    def test_later_claim_kills_the_run_of_an_earlier_claim(self, pool):
         pool.handle(confirm(), 10)
         pool.handle(say.Commit(5, 1), 20)
         effects = pool.handle(confirm(attempt=2, start=130), 110)
@@ -128,7 +128,7 @@ class TestNodeManager:
         pool.handle(say.Commit(5, attempt), now - 5)
         assert sent(pool.handle(say.UnitsEnded(5, 0), now + 30)) == [say.Finished(5, attempt, 0)]
 
-    def test_a_copy_of_a_claim_that_has_ended_calls_nothing_off(self, pool):
+    def test_copy_of_an_ended_claim_cancels_nothing(self, pool):
         self.ended(pool, 1, 100)
         assert sent(pool.handle(confirm(), 131)) == [say.Reserved(5, 1, 0)]
         assert sent(pool.handle(say.Commit(5, 1), 131)) == [say.Committed(5, 1, 0)]
@@ -201,7 +201,7 @@ class TestTaskManager:
         (retry,) = timers(effects, RETRY)
         assert [type(message) for message in sent(talk.tell(retry.timer, retry.at))] == [say.OfferQuery]
 
-    def test_a_refusal_releases_everywhere_and_waits_for_it(self, talk):
+    def test_refusal_releases_on_all_hosts_and_waits_for_the_release(self, talk):
         talk.claim()
         effects = talk.tell(say.Refused(5, 1, 1), 3)
         assert sent(effects) == [say.Release(5, 1, 20)] * 2
@@ -210,7 +210,7 @@ class TestTaskManager:
         talk.both(say.Released, retry.at)
         assert [type(message) for message in sent(talk.tell(retry.timer, retry.at + 4))] == [say.OfferQuery]
 
-    def test_a_claim_expires_at_its_start_or_when_it_should_have_come_long_ago(self, talk):
+    def test_claim_expires_at_its_start_or_after_its_longest_delay(self, talk):
         talk.submit(replace(JOB, earliest=500))
         effects = talk.claim()
         assert [(claim.start, claim.expires) for claim in sent(effects)] == [(500, 2 + PACE.lead)] * 2

@@ -18,7 +18,7 @@ def run(faults: Faults) -> tuple[VirtualNetwork, Received]:
     return net, received
 
 
-def test_all_arrive_within_the_longest_delay_and_in_another_order():
+def test_messages_arrive_within_the_longest_delay_and_reordered():
     net, received = run(Faults(longest_delay=9))
     assert sorted(message.job for _, _, message in received) == list(range(200))
     assert [message.job for _, _, message in received] != list(range(200))
@@ -28,7 +28,7 @@ def test_all_arrive_within_the_longest_delay_and_in_another_order():
 
 
 @pytest.mark.parametrize(("faults", "copies"), [(Faults(5, drop=1.0), 0), (Faults(5, duplicate=1.0), 2)])
-def test_messages_are_lost_or_doubled(faults, copies):
+def test_messages_are_lost_or_duplicated(faults, copies):
     net, received = run(faults)
     assert len(received) == copies * 200
     assert net.lost == (0 if copies else 200)

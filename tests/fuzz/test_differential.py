@@ -28,7 +28,7 @@ ROOT = Path(__file__).resolve().parents[2]
 SCRIPT = "instance"
 
 
-def test_every_arrangement_gives_one_legal_schedule():
+def test_every_host_layout_gives_the_same_legal_schedule():
     outcomes = [judge(seed) for seed in FEW]
     assert_sound(outcomes, SCRIPT)
     # There was something to be judged: otherwise this would show nothing.
@@ -57,7 +57,7 @@ def counts(outcome: Outcome) -> Counter[str]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("first", MANY[::BLOCK])
-def test_every_arrangement_gives_one_legal_schedule_in_many_seeds(first):
+def test_every_host_layout_gives_the_same_legal_schedule_in_many_seeds(first):
     assert_sound([judge(seed) for seed in range(first, first + BLOCK)], SCRIPT)
 
 

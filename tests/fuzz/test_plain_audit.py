@@ -269,7 +269,6 @@ def test_legal_schedules_pass_the_plain_audit(harmless):
 
 
 def test_plain_audit_shares_no_code_with_the_package():
-    """Of ours it loads itself and the data classes: nothing of `dardis.metrics`, whose audit judges the same runs."""
     folder = Path(__file__).resolve().parents[1]
     command = [sys.executable, "-c", "import sys, kit.plain_audit; print(*sys.modules)"]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True)

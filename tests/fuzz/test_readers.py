@@ -80,7 +80,7 @@ def test_mutated_real_files_are_read_or_refused(shared, tmp_path):
         check(reader, range(int(3_000 * reader.weight)), folder)
 
 
-def test_all_files_are_read_as_they_are_and_no_reader_is_left_out(tmp_path):
+def test_every_reader_is_covered_and_reads_its_valid_file(tmp_path):
     called = set()
 
     def note(frame, event, _):

@@ -103,7 +103,6 @@ def audited(folder, jobs, **more):
 @pytest.mark.mpi
 @pytest.mark.parametrize(("dispatcher", "settings", "more"), by_ranks(*RUNS))
 def test_digest_is_that_of_one_process(inputs, dispatcher, settings, more):
-    """With samples, hosts are asked for their own nodes alone; each task manager has hints of its own."""
     request = request_of(inputs, dispatcher, settings, "ranks", **{"managers": 3} | more)
     outcome = run_over_ranks(COMM, request)
     if COMM.rank > 0:
@@ -141,7 +140,6 @@ class Notebook:
 
 @pytest.mark.mpi
 def test_one_way_messages_arrive_before_later_requests():
-    """Through the tree or straight to a host: in the order, and with the times, in which it was sent."""
     machine = RelayingHost(Notebook(COMM.rank))
     if COMM.rank > 0:
         serve(COMM, machine)
@@ -175,8 +173,7 @@ def test_one_way_messages_arrive_before_later_requests():
 
 @pytest.mark.mpi
 @pytest.mark.parametrize("dispatcher", ["dardis-throughput", "dardis-profile", "dardis-late"])
-def test_nodes_are_switched_alike(inputs, dispatcher):
-    """Who is down when, who waits for it, and the schedule."""
+def test_switching_is_the_same_on_any_number_of_ranks(inputs, dispatcher):
     request = request_of(inputs, dispatcher, (), "ranks", managers=2).model_copy(
         update={"profile": inputs / "target.json"}
     )
@@ -220,7 +217,7 @@ def test_no_payload_is_pickled(inputs, monkeypatch):
 
 
 @pytest.mark.mpi
-def test_a_mistake_ends_all_ranks_quietly(inputs):
+def test_error_ends_all_ranks_without_traceback(inputs):
     request = request_of(inputs, "dardis-throughput", ("generator=last",), "never")
     if COMM.rank == 0:
         with pytest.raises(Exception, match="generator=last"):

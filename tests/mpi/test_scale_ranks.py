@@ -103,7 +103,7 @@ def test_jobs_in_flight_over_ranks(mpi_tmp_path):
 
 
 @pytest.mark.mpi
-def test_mistakes_end_all_ranks_quietly(mpi_tmp_path):
+def test_scale_error_ends_all_ranks_without_traceback(mpi_tmp_path):
     if COMM.rank == 0:
         (mpi_tmp_path / "else").mkdir()
         (mpi_tmp_path / "else" / "file").touch()

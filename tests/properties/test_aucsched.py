@@ -55,7 +55,7 @@ def test_the_programme_finds_what_trying_every_set_of_bids_finds(case):
 
 
 @given(cases(4, 5, as_in_the_paper=True))
-def test_and_what_the_programme_finds_that_the_paper_prints(case):
+def test_programme_finds_the_printed_optima_of_the_paper(case):
     auction = case.auction
     assume(auction.bids)
     both = build_programme(auction)

@@ -26,7 +26,6 @@ def row(rows, node):
 @given(st.lists(reservations, min_size=1, max_size=12), st.data())
 @examples(1)
 def test_earlier_start_leaves_the_same_state_as_release_and_new_reservation(others, data):
-    """Over times that overlap, touch, or lie apart."""
     (first, length), nodes, units, request = others[0]
     start = first + NOW + 1
     moved, anew = (PoolState(PLATFORM, 0, 3, None) for _ in range(2))

@@ -120,7 +120,6 @@ def expected_cases(draw, **fixed) -> tuple[Case, dict[int, int]]:
 @given(expected_cases(following=True))
 @examples(2)
 def test_schedules_are_legal_and_repeatable_with_any_expected_runtimes(drawn):
-    """Jobs die at their walltimes alone, and nobody is put where somebody outruns what was expected of him."""
     case, expected = drawn
     first = case.run(predictor=Foreseen(expected))
     assert first.schedule.digest() == case.run(predictor=Foreseen(expected)).schedule.digest()
@@ -151,8 +150,7 @@ def used_by_second(case: Case, run: Run) -> np.ndarray:
 
 @given(cases(following=True, profile=ProfileRule.HARD))
 @examples(1.5)
-def test_a_hard_profile_holds_all_the_time_or_at_every_start(case):
-    """`span` never exceeds it. `instant` may, later in a run; not on the nodes of a job when it starts."""
+def test_hard_profile_holds_during_runs_or_at_starts(case):
     run = case.run()
     if case.desired is None or not run.schedule.ran.any():
         return
@@ -170,8 +168,7 @@ def test_a_hard_profile_holds_all_the_time_or_at_every_start(case):
 
 @given(cases(following=True, wishes=False, backfill_depth=1))
 @examples(1)
-def test_to_expect_the_walltime_is_to_expect_nothing(case):
-    """It changes the times at which the dispatcher is asked, and no start."""
+def test_walltime_as_expected_runtime_changes_nothing(case):
     certain = case.run().schedule.digest()
     foreseen = replace(case, setup=replace(case.setup, expected=Expecting.LAST_TWO))
     walltimes = {job.number: job.walltime for job in case.jobs}

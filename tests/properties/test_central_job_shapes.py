@@ -68,7 +68,6 @@ def replan_cases(draw) -> Case:
 @given(replan_cases(), st.integers(1, 3))
 @examples(2)
 def test_replan_schedules_are_legal_with_any_initial_buffer_size(case, slots):
-    """Whoever is rejected would be by the others, too: nobody waits for ever."""
     expected = case.run_twice(slots)
     distinct = f"units_per_node={case.setup.units_per_node.value}"
     assert dispatch(case.platform, case.jobs, setup_of("rules-fcfs", distinct)).reasons == expected.reasons

@@ -90,9 +90,7 @@ def test_easy_never_delays_the_head(case):
 
 @given(backfillers("easy"), st.integers(0, 14))
 @examples(1)
-def test_a_window_is_all_between_a_strict_queue_and_easy(case, more):
-    """Of one job it is no backfilling; one that holds all jobs changes nothing."""
-
+def test_backfill_window_lies_between_strict_queue_and_easy(case, more):
     def under(**settings) -> str:
         setup = replace(case.setup, **settings)
         return dispatch(case.platform, case.jobs, setup, desired=case.desired).schedule.digest()
@@ -104,7 +102,6 @@ def test_a_window_is_all_between_a_strict_queue_and_easy(case, more):
 @given(backfillers("conservative"))
 @examples(1)
 def test_conservative_never_delays_a_reservation(case):
-    """Every job that waits has a promise from the first decision on; none moves later, and each starts by it."""
     promises = Promises()
     run = dispatch(case.platform, case.jobs, case.setup, desired=case.desired, watch=promises.watch_all)
     assert {*promises.by_job} == {*run.schedule.number[run.schedule.ran].tolist()}

@@ -40,7 +40,6 @@ def test_proven_optimum_equals_exhaustive_search(problem):
 @examples(0.7)
 @given(CLOSED, st.sampled_from([1, 4, 1500]), st.sampled_from([0, 20]))
 def test_first_answer_is_improved_and_bounded_for_any_model_size(problem, most_places, exchanges):
-    """Where only some are in the model, the others follow: nobody is lost, and the bound is one of all."""
     answer = Eurora(EuroraLimits(most_places=most_places, exchanges=exchanges, plan_jobs=3)).decide(problem, 1)
     best = least(problem, queue_cost(problem.platform))
     assert answer.bound <= best + 1e-9
@@ -53,8 +52,7 @@ def test_first_answer_is_improved_and_bounded_for_any_model_size(problem, most_p
 
 @examples(0.7)
 @given(CLOSED, st.integers(1, 12), st.booleans())
-def test_within_a_reservation_as_many_run_as_can_and_then_wait_least(problem, ends, shortcuts):
-    """T equation 4.4: who would not end in time need not run."""
+def test_reservation_maximizes_running_jobs_then_minimizes_waits(problem, ends, shortcuts):
     over = problem.now + ends
     problem = replace(problem, platform=replace(problem.platform, ends=over))
     price, delays = 10_000.0, queue_cost(problem.platform)
@@ -83,14 +81,13 @@ def two_nodes(*jobs: tuple[str, int, int, int], stopped: tuple[tuple[int, int], 
 
 
 def test_queue_halved_after_failures_is_complete_after_a_success():
-    """A model that may hold nothing is too large; then one of half of the queue, the first who came, is asked."""
     jobs = [("calm", place, 4, 1) for place in range(4)]
     model = Eurora(EuroraLimits(most_places=2, shortcuts=False))
     counts = [len(model.decide(two_nodes(*jobs), 1).starts) for _ in range(4)]
     assert counts == [0, 2, 0, 2]
 
 
-def test_a_model_that_could_hold_not_even_the_first_is_too_large():
+def test_model_too_small_for_one_job_is_reported_as_too_large():
     jobs = [("calm", place, 4 + place, 3) for place in range(4)]
     told = [Eurora(EuroraLimits(most_places=most)).decide(two_nodes(*jobs), 1).too_large for most in (1, 2)]
     assert told == [True, False]

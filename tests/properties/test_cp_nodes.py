@@ -117,7 +117,7 @@ def test_first_answer_starts_exactly_the_jobs_that_fit(problem, chance):
 
 
 @given(ANY_PROBLEM, st.randoms(use_true_random=False))
-def test_a_list_schedule_starts_each_as_early_as_it_can_beside_those_before_it(problem, chance):
+def test_list_schedule_starts_each_job_as_early_as_possible(problem, chance):
     order = list(range(len(problem.waiting)))
     chance.shuffle(order)
     plan = ProblemMachine(problem, problem.waiting).start_in_turn(order)
@@ -154,7 +154,6 @@ def test_pcp14_optimum_equals_exhaustive_search(problem, shortcuts, aim):
 @examples(1)
 @given(problems() | SHAPED, st.booleans(), st.sampled_from([None, 0]))
 def test_pcp19_optimum_equals_exhaustive_search(problem, shortcuts, version):
-    """Of those who could start now, but in version 0."""
     free = empty_floor(problem, seconds_of(problem))
     means = NodeModelLimits(Effort(), shortcuts=shortcuts)
     if version == 0:
@@ -170,8 +169,7 @@ def test_pcp19_optimum_equals_exhaustive_search(problem, shortcuts, version):
 
 @examples(1)
 @given(problems() | SHAPED, st.sampled_from(Aim), st.booleans())
-def test_the_fluid_bound_lies_below_the_best(problem, aim, known):
-    """Of every aim, whether or not it is known when jobs could start alone."""
+def test_fluid_bound_is_at_most_the_optimum(problem, aim, known):
     task = Subproblem(problem, tuple(range(len(problem.waiting))), problem.running, problem.horizon - problem.now)
     first = task.machine().earliest() if known else np.zeros(len(task.jobs), dtype=np.int64)
     assert (first < FOREVER).all()
@@ -229,7 +227,7 @@ def test_job_that_remaining_nodes_never_hold_is_left_out_of_the_plan(problem, da
 
 @examples(0.5)
 @given(problems(most_jobs=5), st.sampled_from([Pcp14(), Pcp14(Aim.LATE), *(Pcp19(version) for version in range(4))]))
-def test_the_same_again_and_never_worse_than_the_first(problem, model: DecisionModel):
+def test_answer_is_repeatable_and_never_worse_than_the_first(problem, model: DecisionModel):
     one, two = model.decide(problem, 3), model.decide(problem, 3)
     assert one.starts == two.starts
     assert (one.objective, one.bound, one.deterministic_s) == (two.objective, two.bound, two.deterministic_s)

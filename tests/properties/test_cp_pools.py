@@ -83,7 +83,7 @@ def test_versions_1_and_2_prove_the_least_weighted_wait(problem, version):
 
 @examples(1)
 @given(problems(most_jobs=4, most_nodes=2))
-def test_the_fluid_bound_lies_below_the_best(problem):
+def test_fluid_bound_is_at_most_the_optimum(problem):
     one = merged(problem)
     objective = objectives.slowdown(one.waiting, one.now)
     need = np.array([np.array(job.job.request) * job.job.units for job in one.waiting]).reshape(
@@ -105,7 +105,7 @@ def outrun() -> DecisionProblem:
     return DecisionProblem(platform, 10, (running,), (WaitingJob(waits, 3), WaitingJob(replace(waits, number=3), 3)))
 
 
-def test_before_version_2_a_job_that_outruns_holds_nothing_and_shortens_the_horizon():
+def test_overrunning_job_holds_nothing_before_version_2():
     problem = outrun()
     # Both fit beside a job that holds nothing; the horizon is 10 - 5 + 6 s.
     assert set(Hcp19(1).decide(problem, 1).starts.values()) == {10}

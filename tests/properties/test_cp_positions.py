@@ -52,7 +52,7 @@ def assert_placed(problem: DecisionProblem, answer: Decision) -> None:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_proven_optima_are_those_of_looking_at_all_positions(seed):
+def test_proven_optima_equal_exhaustive_search(seed):
     problem = random_problem(seed)
     places = models(problem)
     best = reference.best(problem, places)
@@ -68,7 +68,7 @@ def test_proven_optima_are_those_of_looking_at_all_positions(seed):
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_the_kernels_plan_is_that_of_going_from_second_to_second(seed):
+def test_kernel_plan_equals_a_search_second_by_second(seed):
     problem = random_problem(seed, most_jobs=6)
     plan = first_plan(problem, FixedBoxes.of_problem(problem))
     found = {
@@ -79,7 +79,7 @@ def test_the_kernels_plan_is_that_of_going_from_second_to_second(seed):
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_bounds_lie_below_and_answers_are_no_worse_than_the_kernels(seed):
+def test_bounds_are_valid_and_answers_no_worse_than_the_kernel(seed):
     problem = random_problem(seed)
     plan = first_plan(problem, FixedBoxes.of_problem(problem))
     ours = value(problem, {place: problem.now + placed.start for place, placed in plan.items()})
@@ -90,7 +90,6 @@ def test_bounds_lie_below_and_answers_are_no_worse_than_the_kernels(seed):
 
 
 def test_the_fluid_bound_lies_below_the_best_and_often_above_starting_all_now():
-    """Where no model is built, it is what is left."""
     above = 0
     for seed in SEEDS:
         problem = random_problem(seed)

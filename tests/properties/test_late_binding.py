@@ -187,7 +187,7 @@ PROMISES = [ProfileRule.HARD, ProfileRule.OFF]
 
 @given(st.data())
 @examples(2)
-def test_one_holds_a_reservation_that_only_a_better_job_moves(data):
+def test_only_a_better_job_moves_the_heads_reservation(data):
     case = data.draw(crowds() | cases(profile=data.draw(st.sampled_from(PROMISES)), following=False))
     promises = Promises(case)
     case.run(watch=promises.watch)
@@ -212,7 +212,7 @@ def test_waits_stay_below_the_documented_bound(case):
 
 @given(cases() | cases(profile=ProfileRule.HARD))
 @examples(1.5)
-def test_a_hard_profile_is_never_exceeded_and_only_a_job_that_can_never_run_is_rejected(case):
+def test_hard_profile_is_never_exceeded_and_only_impossible_jobs_are_rejected(case):
     run = case.run()
     binds = case.desired is not None and case.setup.profile is ProfileRule.HARD
     assert not binds or never_above(run.schedule, case.platform, case.desired)

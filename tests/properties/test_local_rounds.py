@@ -52,7 +52,6 @@ def assert_alike(called: Run, told: Run) -> None:
 @given(st.data(), st.integers(1, 3))
 @examples(4)
 def test_local_calls_give_the_results_of_messages(data, managers):
-    """Whole rounds by a call, and, of the other set-ups, messages that nobody encodes."""
     platform = data.draw(platforms(most_nodes=data.draw(st.sampled_from((3, 6, 30)))))
     queue = data.draw(jobs(platform, most=24))
     setup = data.draw(set_ups() | st.sampled_from([*SETUPS.values()]))

@@ -74,7 +74,7 @@ TWO = Platform("two", (NodeGroup("n", 4, {"cores": 8}),))
 
 
 @pytest.mark.parametrize("choice", NodeChoice)
-def test_the_pool_reserves_unless_nodes_are_drawn(choice):
+def test_pool_reserves_unless_nodes_are_drawn_at_random(choice):
     case = Case(TWO, queue_of(60), replace(LATE, node_choice=choice), None)
     called, told = local_and_message_turns(case)
     assert_alike(called, told)

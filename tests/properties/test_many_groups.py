@@ -67,7 +67,7 @@ def widened(platform: Platform, listed: Sequence[ActualJob]) -> Platform:
 @pytest.mark.parametrize("name", RUNS)
 @given(st.data())
 @examples(0.15)
-def test_jobs_run_as_they_do_without_the_other_groups(name, data):
+def test_unused_groups_do_not_change_the_schedule(name, data):
     platform = data.draw(platforms())
     listed = data.draw(jobs(platform))
     wide = platform_from_dict(platform_to_dict(widened(platform, listed)))
@@ -88,7 +88,7 @@ def _used(member, code):
 
 @given(st.data())
 @examples(0.5)
-def test_a_code_holds_the_nodes_of_its_set(data):
+def test_node_set_code_contains_exactly_its_nodes(data):
     counts = data.draw(st.lists(st.integers(0, 3), min_size=1, max_size=150))
     some = st.sets(st.integers(0, len(counts) - 1)).map(bits_of)
     named = data.draw(st.lists(some, max_size=120))
@@ -112,7 +112,6 @@ def test_a_code_holds_the_nodes_of_its_set(data):
 
 @given(st.integers(-(2**63), 2**63 - 1), st.integers(1, 4))
 def test_invalid_node_set_code_contains_no_node_out_of_range(code, words):
-    """Whatever a message says, nothing but the words of a node is looked at."""
     member = np.full((2, words), (1 << 50) - 1, dtype=np.int64)
     used = _used(member, code)
     assert used.all() == used.any()

@@ -78,7 +78,7 @@ def splits(draw, nodes: int) -> tuple[int, ...]:
 
 @given(cases(), st.integers(2, 6), st.data())
 @examples(1)
-def test_waves_are_legal_and_the_same_on_any_ranks(case, overlap, data):
+def test_waves_are_legal_and_independent_of_ranks(case, overlap, data):
     alone, _ = case.waves(overlap, (0, case.platform.node_count))
     spread, _ = case.waves(overlap, data.draw(splits(case.platform.node_count)))
     assert spread.digest() == alone.digest()
@@ -86,7 +86,7 @@ def test_waves_are_legal_and_the_same_on_any_ranks(case, overlap, data):
 
 @given(cases(), st.data())
 @examples(1)
-def test_one_job_at_a_time_is_what_turns_decide(case, data):
+def test_waves_of_one_job_give_the_schedule_of_turns(case, data):
     one, refusals = case.waves(1, data.draw(splits(case.platform.node_count)))
     assert refusals == 0
     assert one.digest() == case.turns().digest()
@@ -94,7 +94,6 @@ def test_one_job_at_a_time_is_what_turns_decide(case, data):
 
 @pytest.mark.parametrize("bounds", [(0, 8), (0, 4, 8)])
 def test_task_manager_receives_responses_in_job_order_on_any_ranks(monkeypatch, bounds):
-    """What the first reserves is a hint to the second's next sample: it must not depend on which rank answers first."""
     heard = []
     handle = PlannedManager.handle
 

@@ -78,7 +78,7 @@ def test_a_proven_plan_is_the_best_of_all_orders_and_is_taken(seed):
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_a_hasty_search_makes_no_plan_worse_and_its_bound_lies_below_the_best(seed):
+def test_short_search_makes_no_plan_worse_and_its_bound_is_valid(seed):
     ahead, free, _ = planned(seed)
     plan = QueuePlan.of_list_schedule(ahead, NOW)
     best = best_of_orders(ahead, free, plan.places.tolist())

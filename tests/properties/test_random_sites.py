@@ -101,7 +101,7 @@ def ends_well(status: int, said: str) -> bool:
 @pytest.mark.parametrize(
     "seed", [*range(GATE), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(GATE, ALL))]
 )
-def test_every_command_ends_well(seed: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_plan_commands_succeed_or_report_a_line(seed: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     site, out = Site(tmp_path, seed), tmp_path / "plan"
 
     def well(status: int) -> bool:

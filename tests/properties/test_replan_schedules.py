@@ -83,7 +83,6 @@ def pools(draw) -> tuple[PoolJobs, int]:
 @given(pools(), st.sampled_from((1, 3, 100)), st.sampled_from(PlanWeights))
 @examples(3)
 def test_replan_on_one_node_equals_the_slow_reference(pool, plan_jobs, weights):
-    """Weights, the order of the last plan, the list schedule, and who starts by it."""
     made, cores = pool
     setup = replace(REPLAN_SETUPS["replan"], plan_jobs=plan_jobs, exchanges=0, weights=weights)
     slow = SlowReplan(made, cores, plan_jobs, short_first=weights is PlanWeights.SHORT)

@@ -77,7 +77,7 @@ def see_reservations(schedule: Schedule, site: Platform) -> None:
 @pytest.mark.parametrize("name", DISTRIBUTED + CENTRAL)
 @given(case=reserved())
 @examples(0.3)
-def test_only_their_jobs_use_reservations(case, name):
+def test_only_jobs_of_a_reservation_use_its_nodes(case, name):
     site, listed = case
     run = simulate_case(case, name)
     see_reservations(run.schedule, site)

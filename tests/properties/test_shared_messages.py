@@ -32,7 +32,7 @@ def sampled_asks(draw, platform, number: int) -> OfferQuery:
 
 @given(platforms(), st.data())
 @examples(1)
-def test_a_joint_answer_is_the_answers_to_each(platform, data):
+def test_joint_response_equals_the_separate_responses(platform, data):
     pool = NodePool(platform, 0, platform.node_count)
     for _ in range(data.draw(st.integers(0, 6))):
         node = np.array([data.draw(st.integers(0, platform.node_count - 1))])

@@ -120,7 +120,6 @@ def is_nothing_left(run: Run) -> bool:
 @given(cases(following=True) | sampled())
 @examples(3)
 def test_schedules_are_legal_and_no_runnable_job_is_rejected(case):
-    """By the empty machine, and, of samples, by a run that asks all nodes."""
     run = case.run()
     schedule = legal(case, run)
     assert {*np.flatnonzero(~schedule.ran).tolist()} == {*run.reasons}
@@ -150,7 +149,7 @@ def test_hosts_and_task_managers_do_not_change_the_schedule(case, managers, data
 
 @given(sampled())
 @examples(1)
-def test_a_sample_of_half_of_the_nodes_or_more_is_all_of_them(case):
+def test_sample_of_at_least_half_of_the_nodes_is_the_full_set(case):
     case.sample = -(-case.platform.node_count // 2)
     assert case.run().schedule.digest() == replace(case, sample=0).run().schedule.digest()
 
@@ -162,7 +161,7 @@ def test_a_sample_of_half_of_the_nodes_or_more_is_all_of_them(case):
     )
 )
 @examples(1.5)
-def test_backfilling_only_ever_gains(gain_and_case):
+def test_backfilling_moves_starts_earlier_by_the_minimum_gain(gain_and_case):
     """Among all nodes, to nodes that are drawn, a job may move without a gain."""
     gain, case = gain_and_case
     if case.setup.node_choice is NodeChoice.RANDOM and case.setup.backfill_scope is BackfillScope.ALL_NODES:
@@ -177,7 +176,6 @@ def test_backfilling_only_ever_gains(gain_and_case):
 @given(cases(backfill=OnOff.OFF) | sampled(following=False, backfill=OnOff.OFF))
 @examples(2)
 def test_the_throughput_setup_finds_the_earliest_start(case):
-    """A sample's start is taken only if it is the soonest of all; so only the nodes can be others."""
     case.setup = replace(
         THROUGHPUT,
         backfill=OnOff.OFF,
@@ -200,7 +198,7 @@ def test_the_throughput_setup_finds_the_earliest_start(case):
 
 @given(cases())
 @examples(1.5)
-def test_the_throughput_setup_is_the_slow_scheduler(case):
+def test_throughput_setup_equals_the_slow_reference(case):
     """Every start and every node, with and without backfilling."""
     case.setup = replace(
         THROUGHPUT,
@@ -236,7 +234,6 @@ def last_change(nodes: list[DenseNode]) -> int:
 @given(cases(backfill=OnOff.OFF))
 @examples(1.5)
 def test_deadline_and_soft_profile_give_way_only_when_they_must(case):
-    """A job is late only if it fits at no start of its window; it exceeds a soft profile only if it must."""
     schedule = legal(case, case.run())
     hard = case.setup.profile is ProfileRule.HARD
     for decision in decisions(case.platform, schedule, case.jobs, case.setup, case.desired):

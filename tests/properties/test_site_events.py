@@ -145,7 +145,6 @@ class TestByHand:
         assert all(queue.stopped == () for queue in run.site.as_it_became.queues)
 
     def test_change_to_a_smaller_request_applies(self, name):
-        """With 30 s it fits before the job that needs all nodes."""
         listed = [ask(1, 50, 2), ask(2, 50, 4), ask(3, 100, 2, submit=5)]
         if name in ("replan", "hcp19"):
             return  # they let it go before anyway
@@ -154,7 +153,7 @@ class TestByHand:
         assert starts(run) == {1: 0, 2: 50, 3: 20}
         assert run.schedule.status.tolist() == [Status.COMPLETED, Status.COMPLETED, Status.KILLED]
 
-    def test_a_job_that_runs_is_not_changed(self, name):
+    def test_running_job_is_not_changed(self, name):
         run = Case(FOUR, [ask(1, 50, 2)], [JobChanged(20, JobId(1), walltime=30)]).play(name)
         assert run.schedule.walltime.tolist() == [50]
         assert "job 1" in run.site.notes[0]
@@ -168,7 +167,6 @@ class TestByHand:
         assert run.schedule.status.tolist() == [Status.KILLED, Status.COMPLETED, Status.COMPLETED]
 
     def test_only_jobs_that_remaining_nodes_never_hold_are_lost(self, name):
-        """Job 2 waits for a node that does not come back, and then is in nobody's way; a follower comes after that."""
         listed = [ask(1, 60, 2), ask(2, 60, 4, submit=10), ask(3, 60, 1, submit=20), ask(4, 60, 1, submit=30)]
         listed.append(replace(ask(5, 60, 1, submit=40), after=2, think=5))
         run = Case(FOUR, listed, [NodesDown(5, (3,))]).play(name)
@@ -177,7 +175,6 @@ class TestByHand:
         assert all(isinstance(found[number], int) for number in (1, 3, 4, 5))
 
     def test_a_reservation_is_made(self, name):
-        """Job 2 was to start at 50 and would run into it; job 3 is of its queue."""
         one = Reservation("course", "r", (0, 1, 2, 3), ((80, 120),), stands=False)
         site = replace(FOUR, reservations=(one,))
         listed = [ask(1, 50, 4), ask(2, 50, 4), ask(3, 20, 1, "r", 35), ask(4, 20, 1, "r", 10)]
@@ -197,7 +194,6 @@ class TestByHand:
 @given(case=stories(shaped=True))
 @examples(0.3)
 def test_job_without_start_on_remaining_nodes_has_none_on_an_empty_machine(case, name):
-    """Were it to come when nothing more happens."""
     run = case.play(name)
     events = [event for event in case.events if not isinstance(event, JobChanged)]
     for place, reason in run.recorder.reasons.items():
@@ -215,8 +211,7 @@ def four(units: int) -> Part:
 @pytest.mark.parametrize("order", EventOrder)
 @pytest.mark.parametrize("name", ["rules-fcfs", "easy", "conservative", "replan", "pcp19", "cp-eurora"])
 @pytest.mark.parametrize(("then", "start"), [([], 50), ([QueueStopped(50, "a"), QueueStarted(70, "a")], 70)])
-def test_a_job_that_is_placed_and_withdrawn_in_one_instant_has_all_its_alternatives_again(name, order, then, start):
-    """At 50 it finds four nodes; a node fails then, or when its queue has been stopped again."""
+def test_job_placed_and_withdrawn_at_once_keeps_all_alternatives(name, order, then, start):
     job = asking(ask(1, 30, 4), requests=(Request((four(4),), 30), Request((four(1), four(2)), 60)))
     events = [QueueStopped(0, "a"), QueueStarted(50, "a"), *then[:1], NodesDown(start - 5 * len(then), (3,)), *then[1:]]
     case = Case(FOUR, [replace(job, runtimes=(50, 40))], events, order)
@@ -230,8 +225,7 @@ def test_a_job_that_is_placed_and_withdrawn_in_one_instant_has_all_its_alternati
 @pytest.mark.parametrize("name", ["pcp14", "hcp19", "pcp19", "cp-eurora", "portfolio"])
 @given(case=stories() | stories(shaped=True))
 @examples(0.2)
-def test_every_decision_comes_back_from_its_file(case, name, tmp_path_factory):
-    """Whatever a model was asked, within reservations too."""
+def test_decision_files_round_trip_with_site_events(case, name, tmp_path_factory):
     asked: list[DecisionProblem] = []
     case.play(name, lambda _, problem: asked.append(problem))
     path = tmp_path_factory.getbasetemp() / "decision.json"
@@ -245,7 +239,6 @@ def test_every_decision_comes_back_from_its_file(case, name, tmp_path_factory):
 @given(stories())
 @examples(1)
 def test_refused_reservation_conflicts_with_running_jobs(case):
-    """And what stands has: then the machine holds it together with all that runs, as the audit has it."""
     run = case.play("easy")
     made = [event for event in case.events if isinstance(event, ReservationMade)]
     standing = {one.name for one in run.site.as_it_became.reservations if one.stands}

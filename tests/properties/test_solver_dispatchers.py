@@ -69,7 +69,7 @@ def solver_cases(draw, *, shaped=False):
 
 @examples(0.5)
 @given(solver_cases())
-def test_all_run_or_are_rejected_and_again_the_same(case):
+def test_all_jobs_run_or_are_rejected_and_runs_repeat(case):
     setup, platform, listed, desired = case
     truth = {job.number: job.duration for job in listed}
     runs = []
@@ -81,7 +81,7 @@ def test_all_run_or_are_rejected_and_again_the_same(case):
 
 @examples(0.5)
 @given(solver_cases(shaped=True), st.integers(1, 3))
-def test_jobs_of_parts_or_with_alternatives_run_unless_nothing_ever_holds_them(case, slots):
+def test_shaped_jobs_run_unless_the_machine_never_holds_them(case, slots):
     """And again the same, where tables have hardly room at first."""
     setup, platform, listed, _ = case
     run = dispatch(platform, listed, setup)
@@ -102,7 +102,6 @@ def test_all_jobs_start_although_the_solver_finds_nothing(case):
 @pytest.mark.parametrize("name", ["pcp14", "pcp19", "hcp19", "pcp20", "cp-eurora"])
 @pytest.mark.parametrize("wish", [False, True])
 def test_no_job_starts_that_would_overlap_maintenance_or_exceed_the_profile(name, wish):
-    """Of two who fit side by side one is over by then; the other waits until it is over, or its wish is."""
     closed = () if wish else (Maintenance((0,), 50, 70),)
     platform = Platform("one", (NodeGroup("n", 1, {"cores": 4}),), maintenance=closed)
     cores = StepFunction(np.array([NO_TIME, 50, 70]), np.array([4, 0, 4]))
@@ -122,7 +121,6 @@ def test_job_submitted_during_a_decision_is_decided_after_it():
 
 
 def test_job_with_a_later_planned_start_waits_although_a_core_is_free():
-    """The second is late from 1 on, the third from 100 on: to let it start now would keep the second waiting."""
     platform = Platform("one", (NodeGroup("n", 1, {"cores": 2}),))
     listed = [
         actual(number, 0, 0, latest, walltime, 1, (cores,), 1, runtime=walltime)

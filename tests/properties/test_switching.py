@@ -138,7 +138,6 @@ def cases(draw, *, setups: tuple[SetUp | LateSetUp | CentralSetUp, ...] = (LATE,
 @given(cases(setups=(LATE, *SETUPS.values(), *CENTRAL)))
 @examples(4)
 def test_every_schedule_is_legal_and_no_job_is_lost(case):
-    """No job runs on a node that is down, and nodes take their time; who is rejected would be without switching."""
     run = case.run()
     legal(case, run)
     for place in np.flatnonzero(run.schedule.ran).tolist():
@@ -181,7 +180,6 @@ def idle_and_up(platform: Platform, run: Run, now: int) -> int:
        st.integers(0, 8), st.integers(0, 20), st.sampled_from([LATE, THROUGHPUT, *CENTRAL]))  # fmt: skip
 @examples(2)
 def test_waits_stay_below_one_boot_and_the_reserve_is_restored_on_a_lightly_loaded_machine(rows, spares, boot_s, setup):
-    """Nobody waits where the spares hold him; as many idle nodes are up unless a job came within a boot and a stop."""
     platform = Platform("roomy", (NodeGroup("n", 80, {"cores": 1}, NodePower(boot_s=boot_s, shutdown_s=3)),))
     queue = [
         actual(number, submit, submit, None, time, units, (1,), 1, runtime=time)

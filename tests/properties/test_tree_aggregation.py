@@ -132,7 +132,7 @@ def held_of(ask: say.OfferQuery):
 
 @given(questions(), st.sampled_from(Selection))
 @examples(1)
-def test_sums_hold_the_start_that_the_offers_hold(question, policy):
+def test_tree_sums_contain_the_start_of_the_offers(question, policy):
     ask, world = question.ask, question.world
     policy = Selection.MIN_START if ask.earliest else policy
     rows, offset = world.state.sums(ask, held_of(ask), SEED, world.now)
@@ -153,7 +153,7 @@ def test_sums_hold_the_start_that_the_offers_hold(question, policy):
 
 @given(questions(), st.data())
 @examples(1)
-def test_candidates_hold_the_nodes_that_the_offers_hold(question, data):
+def test_tree_candidates_contain_the_nodes_of_the_offers(question, data):
     ask, world = question.ask, question.world
     found = [
         choices.starts_that_count(question.by_instant(i), units, ask.distinct)
@@ -226,7 +226,7 @@ def joined_of(asked: say.OfferQuery, said: list[say.Message]) -> say.Message:
 
 @given(questions())
 @examples(1)
-def test_answers_that_are_not_read_are_added_up_like_those_that_are(question):
+def test_undecoded_responses_are_summed_like_decoded_ones(question):
     """Each virtual host answers by itself, and all of them are joined at once."""
     world = question.world
     asked = replace(question.ask, want=say.SUMS)
@@ -266,7 +266,6 @@ def test_answers_that_are_not_read_are_added_up_like_those_that_are(question):
 @given(questions(), st.integers(0, 2**32 - 1))
 @examples(1)
 def test_malformed_block_is_left_to_the_decoder(question, seed):
-    """Whatever stands in it, kernels look at nothing beyond its end; a pool's answer is one, or nothing."""
     rng, world = np.random.default_rng(seed), question.world
     ask = replace(question.ask, generator=0, want=int(rng.choice([say.SUMS, say.CANDIDATES])))
     block = encode_nested(replace(ask, start=ask.first)).block
@@ -293,7 +292,7 @@ def test_malformed_block_is_left_to_the_decoder(question, seed):
 
 @given(test_simulation.cases(following=True), st.data(), arities, blocks, managers)
 @examples(1)
-def test_a_tree_of_hosts_makes_the_flat_schedule(case, data, arity, block, agents):
+def test_tree_of_hosts_gives_the_flat_schedule(case, data, arity, block, agents):
     expected = case.run()
     with virtual_hosts(block, arity):
         for run in (case.run(arity=arity), case.run(data.draw(splits(case.platform)), agents, arity)):
@@ -303,7 +302,7 @@ def test_a_tree_of_hosts_makes_the_flat_schedule(case, data, arity, block, agent
 
 @given(test_late_binding.crowds() | test_late_binding.cases(), st.data(), arities, managers)
 @examples(0.5)
-def test_late_binding_through_a_tree_is_the_flat_one(case, data, arity, agents):
+def test_late_binding_through_a_tree_gives_the_flat_schedule(case, data, arity, agents):
     expected, run = case.run(), case.run(data.draw(splits(case.platform)), agents, arity=arity)
     assert run.schedule.digest() == expected.schedule.digest()
     assert run.reasons == expected.reasons

@@ -35,5 +35,4 @@ def test_best_fit_starts_four_jobs_at_once():
 
 
 def test_one_unit_a_node_makes_job_1_wait():
-    """Job 0 is on every node with a GPU then; 14 cores are free there only after it."""
     assert starts("units_per_node=distinct") == [0, 14000, 0, 0, 800]

@@ -37,8 +37,7 @@ def starts(name, *settings, jobs=JOBS, expected=EXPECTED, platform=FOUR_CORES, d
 
 
 @pytest.mark.parametrize("name", ["easy", "conservative"])
-def test_a_queue_does_not_starve_behind_a_job_that_outlives_its_prediction(name):
-    """Short jobs pass a job that waits for the whole machine, while the job that runs is far from its end."""
+def test_overrunning_prediction_does_not_starve_the_queue(name):
     short = [job(number, 10 + number, 1, 60, 30) for number in range(3, 23)]
     jobs = [job(1, 0, 2, 7200, 7000), job(2, 1, 4, 7200, 10), *short]
     expected = {1: 10, 2: 10, **{one.number: 30 for one in short}}
@@ -77,7 +76,7 @@ def test_only_jobs_expected_to_end_in_time_are_backfilled(name):
 
 
 @pytest.mark.parametrize(("name", "order"), [("rules-wt", [4, 5, 1, 3]), ("rules-ljf", [3, 1, 5, 4])])
-def test_orders_by_walltime_go_by_what_is_expected(name, order):
+def test_orders_by_walltime_use_expected_runtimes(name, order):
     """They wait for job 0, which takes all; jobs 1 and 3 ask for as much time as each other."""
     jobs = [job(0, 0, 4, 60, 60), *(asking(one, submit=1, earliest=1, request=(4,)) for one in JOBS if one.number != 2)]
     start = starts(name, "expected=real", jobs=jobs, expected={0: 60, 1: 10, 3: 20, 4: 5, 5: 6})
@@ -86,7 +85,6 @@ def test_orders_by_walltime_go_by_what_is_expected(name, order):
 
 @pytest.mark.parametrize("profile", ["hard", "soft"])
 def test_capacity_held_for_a_later_start_stays_reserved(profile):
-    """Job 1 may start at 100 s, and its room is held, though it was expected to be out of it after 5 s."""
     jobs = [job(1, 0, 3, 50, 50), job(2, 10, 2, 200, 200)]
     settings = (f"profile={profile}", "profile_check=instant", "expected=last-two")
     assert starts("easy", *settings, jobs=jobs, expected={1: 5}, desired=capped(100, 2)) == [100, 150]

@@ -44,7 +44,7 @@ PRINTED = NodePlan(
 )
 
 
-def test_the_printed_solution_is_one_of_the_model():
+def test_printed_solution_is_feasible_in_the_model():
     task = Subproblem(PROBLEM, tuple(range(5)), (), PROBLEM.horizon)
     shares = task.node_candidates(1000)
     assert shares is not None
@@ -73,7 +73,6 @@ def test_the_longest_job_need_not_wait():
 
 
 def test_best_composite_keeps_waits_within_the_expected_wait():
-    """600 s are. With the makespan alone job 004 waits for 800; if it goes first, job 003 waits for 400 at least."""
     assert Pcp14(Aim.MAKESPAN, composite=False).decide(PROBLEM, 1).starts[4] == 800
     answer = Pcp14().decide(PROBLEM, 1)
     assert answer.objective == 14400

@@ -29,7 +29,7 @@ def wish_from(moment: int) -> DesiredProfile:
 
 
 @pytest.mark.parametrize("name", DRAWN)
-def test_a_job_without_deadline_starts_after_all_that_is_reserved(name):
+def test_job_without_deadline_starts_after_all_reservations(name):
     closed = replace(ONE_NODE, maintenance=(Maintenance((0,), 0, 7230),))
     run = simulate(closed, [job_with(None)], SETUPS[name])
     assert run.reasons == {}
@@ -38,7 +38,7 @@ def test_a_job_without_deadline_starts_after_all_that_is_reserved(name):
 
 @pytest.mark.parametrize("name", DRAWN)
 @pytest.mark.parametrize("latest", [None, 0])
-def test_a_hard_profile_is_waited_for(name, latest):
+def test_job_waits_for_a_hard_profile(name, latest):
     setup = replace(SETUPS[name], profile=ProfileRule.HARD)
     run = simulate(ONE_NODE, [job_with(latest)], setup, desired=wish_from(10_000))
     assert run.reasons == {}
@@ -106,7 +106,7 @@ GONE_AT = range(51, 101)
 
 
 @pytest.mark.parametrize("name", ["easy", "conservative", "rules-fcfs"])
-def test_followers_of_a_lost_job_are_submitted_at_once(name: str) -> None:
+def test_dependent_jobs_of_a_lost_job_are_submitted_at_once(name: str) -> None:
     run = dispatch(FOUR, FOLLOWED, setup_of(name, "profile=hard", "profile_check=span"), desired=LOSING)
     assert [*run.reasons] == [1]
     assert run.schedule.submit[2] in GONE_AT

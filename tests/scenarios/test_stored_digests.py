@@ -26,7 +26,7 @@ LONG = {f"generated/{name}/hard" for name in ("pcp14", "cp-eurora", "replan solv
 
 
 @pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.slow] * (name in LONG)) for name in CASES])
-def test_nothing_has_changed(folder, plan, name):
+def test_digests_are_unchanged(folder, plan, name):
     found = plan if name == PLAN else play(CASES[name], folder, folder)
     assert difference(found, read_kept()[name]) is None
     if name != PLAN:
@@ -43,5 +43,5 @@ def test_changed_results_differ_from_stored_digests(tmp_path):
     assert difference(DigestResult("12", 3, 4), None) == "is not kept"
 
 
-def test_every_case_is_kept_and_nothing_else():
+def test_stored_digests_cover_exactly_all_cases():
     assert set(read_kept()) == {case.name for case in all_cases()}

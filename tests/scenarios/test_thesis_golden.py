@@ -94,13 +94,13 @@ def starts_of(label: str, settings: list[str], table: str) -> list[int]:
 @pytest.mark.parametrize("table", ["4.4", "4.7"])
 @pytest.mark.parametrize("shortcuts", ["on", "off"])
 @pytest.mark.parametrize("label", ON_NODES)
-def test_models_find_what_the_optimization_model_of_the_thesis_found(label: str, shortcuts: str, table: str) -> None:
+def test_models_find_the_optima_of_the_thesis_model(label: str, shortcuts: str, table: str) -> None:
     """The optima of both examples, each of which one of the rules misses (tables 4.3 and 4.8)."""
     assert starts_of(label, [*ON_NODES[label], f"shortcuts={shortcuts}"], table) == TABLES[table][2]
 
 
 @pytest.mark.parametrize("label", ON_SUMS)
-def test_sums_find_the_first_optimum_and_do_not_see_the_second(label: str) -> None:
+def test_sums_find_the_first_optimum_and_miss_the_second(label: str) -> None:
     """By sums jobs 3 and 4 of table 4.6 may follow each other at 60 and 70 s in either order.
 
     Job 3 goes first, as in table 4.8, takes the nodes that have GPUs, and leaves job 4 cores that have none.

@@ -35,25 +35,25 @@ def results(tmp_path_factory):
     return folder / "o"
 
 
-def test_every_dispatcher_has_a_row():
+def test_every_dispatcher_is_documented():
     rows = [line for line in page("dispatchers.md").splitlines() if line.startswith("| `")]
     named = {name for row in rows for name in re.findall(r"`([a-z0-9-]+)`", row.split("|")[1])}
     assert named == {dispatcher.name for dispatcher in all_dispatchers()[0] if not dispatcher.origin}
 
 
-def test_every_setting_is_explained():
+def test_every_setting_is_documented():
     text = page("settings.md")
     known = {key for dispatcher in all_dispatchers()[0] for key, _ in known_settings(type(dispatcher.setup)).items()}
     assert not [key for key in known if not re.search(rf"[` ]{key}[`=]", text)]
 
 
-def test_every_figure_of_a_run_is_explained(results):
+def test_every_metric_is_documented(results):
     text = page("metrics.md")
     assert not [key for key in json.loads((results / "metrics.json").read_text()) if f"`{key}`" not in text]
 
 
 @pytest.mark.parametrize("name", ["jobs.csv", "metrics_by.csv", "decisions.csv", "power.csv"])
-def test_every_column_is_explained(results, name):
+def test_every_column_is_documented(results, name):
     text = page("formats.md") + page("metrics.md")
     columns = (results / name).read_text(encoding="utf-8").splitlines()[0].split(",")
     assert not [column for column in columns if not re.search(rf"\b{column}\b", text)]
@@ -67,7 +67,7 @@ def test_tests_have_at_most_50_000_lines():
     assert sum(path.read_bytes().count(b"\n") for path in (ROOT / "tests").rglob("*.py")) <= 50_000
 
 
-def test_every_helper_of_tests_has_a_row():
+def test_every_test_helper_is_documented():
     text = (ROOT / "tests" / "kit" / "README.md").read_text(encoding="utf-8")
     rows = [line.split("|")[1] for line in text.splitlines() if line.startswith("| `")]
     listed = [name for row in rows for name in re.findall(r"`(\w+)`", row)]

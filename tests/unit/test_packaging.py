@@ -28,7 +28,7 @@ def built(tmp_path_factory):
     return next(folder.glob("*.whl")), next(folder.glob("*.tar.gz"))
 
 
-def test_twine_finds_nothing_wrong(built):
+def test_twine_reports_no_error(built):
     ended = subprocess.run(
         [sys.executable, "-m", "twine", "check", "--strict", *built], check=False, capture_output=True, text=True
     )
@@ -48,7 +48,7 @@ def test_wheel_contains_exactly_the_packages(built):
     assert any(name.endswith("/licenses/LICENSE") for name in names)
 
 
-def test_the_source_distribution_can_be_tested_and_holds_nothing_made(built):
+def test_source_distribution_is_testable_and_contains_no_build_output(built):
     with tarfile.open(built[1]) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
     assert {"LICENSE", "constraints.txt", "tests/conftest.py", "scripts/setup", "launch/mpirun", "mkdocs.yml"} <= names
@@ -115,14 +115,14 @@ def test_image_uses_existing_files_and_an_unprivileged_user(tmp_path):
     assert users[-1] not in ("root", "0")
 
 
-def test_builders_are_sent_what_the_image_copies_and_no_more():
+def test_image_build_context_contains_only_copied_files():
     lines = (ROOT / ".dockerignore").read_text().splitlines()
     assert "*" in lines
     assert {line.removeprefix("!/") for line in lines if line.startswith("!")} == set(copied())
 
 
 @pytest.mark.parametrize("name", ["dardis", "offline", "scripts"])
-def test_no_module_goes_through_a_package_that_needs_it(name):
+def test_imports_have_no_cycles_through_packages(name):
     graph = grimp.build_graph(name, cache_dir=None)
     for imported in graph.find_modules_directly_imported_by(name):
         graph.remove_import(importer=name, imported=imported)  # dardis finds its names when they are used, not before

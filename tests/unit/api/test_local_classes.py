@@ -142,7 +142,7 @@ def test_failures_of_local_and_importable_classes_are_reported_alike(module):
         assert line.endswith(" in key: ZeroDivisionError: division by zero")
 
 
-def test_interrupt_within_a_local_class_leaves_nothing(site):
+def test_interrupt_in_a_local_class_leaves_no_process(site):
     class Stops(dardis.Rule):
         def key(self, *_):
             raise KeyboardInterrupt

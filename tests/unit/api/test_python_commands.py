@@ -67,18 +67,18 @@ def test_a_file_states_a_comparison(trace, platform, tmp_path):
         dardis.compare(spec, settings={"order": "sjbf"})
 
 
-def test_its_report_is_one_file(compared, tmp_path):
+def test_comparison_report_is_one_file(compared, tmp_path):
     assert compared.report(tmp_path / "r.html").read_text().startswith("<!doctype html>")
     with pytest.raises(
         dardis.InputError,
-        match=r"^runs/june/easy/7/jobs.csv: is not in .*; expected a run that did not fail",
+        match=r"^june, easy, seed 7: is no run that ended; expected one of: june, ",
     ):
         compared.jobs("june", "easy", 7)
     with pytest.raises(dardis.InputError, match=r"^differences.csv: is not in"):
         assert compared.differences
 
 
-def test_mistakes_are_those_of_the_command(trace, platform):
+def test_errors_are_those_of_the_command(trace, platform):
     with pytest.raises(dardis.InputError, match=r"^dardis compare: traces without --dispatchers A,B; expected both"):
         dardis.compare(trace, platform)
     with pytest.raises(dardis.InputError, match=r"^dardis plan: neither --day nor --date; expected one of the two"):

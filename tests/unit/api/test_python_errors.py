@@ -149,7 +149,7 @@ def test_value_of_a_wrong_type_is_one_line(site, what):
     assert str(mistake.value).startswith(line)
 
 
-def test_a_table_at_hand_may_have_bad_lines_as_a_file_may(site):
+def test_frame_may_have_malformed_rows_like_a_file(site):
     frame = pd.read_csv("odd.csv", dtype=str)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", dardis.DardisWarning)

@@ -38,7 +38,7 @@ def test_type_checkers_see_the_same_names_and_none_is_that_of_a_package():
     assert packages.isdisjoint(dardis.__all__)
 
 
-def test_the_import_brings_nothing_along():
+def test_import_loads_no_further_modules():
     code = "import sys, dardis; print([m for m in sys.modules if m.startswith(('dardis.', 'numpy'))])"
     done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True, cwd=ROOT)
     assert done.stdout == "[]\n"

@@ -156,7 +156,7 @@ def test_a_class_is_a_dispatcher_and_recorded_by_its_module_and_file(done, trace
 
 
 @pytest.mark.parametrize("dispatcher", ["dardis-late", NarrowFirst])
-def test_a_run_comes_from_another_process(trace, platform, dispatcher):
+def test_inputs_results_and_errors_can_be_pickled(trace, platform, dispatcher):
     found = dardis.simulate(*pickle.loads(pickle.dumps((trace, platform))), dispatcher)  # noqa: S301 (our own)
     again = pickle.loads(pickle.dumps(found))  # noqa: S301 (our own)
     assert again.jobs.equals(found.jobs)

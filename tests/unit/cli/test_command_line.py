@@ -18,7 +18,7 @@ COMMANDS = [
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_no_number_is_called_by_its_type_and_help_has_a_short_word(command, capsys):
+def test_help_shows_no_type_names_and_has_a_short_option(command, capsys):
     assert run([*command.split(), "--help"]) == 0
     said = capsys.readouterr().out
     assert "Usage" in said

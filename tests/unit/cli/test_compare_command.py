@@ -76,7 +76,7 @@ def test_two_set_ups_and_two_seeds(small_comparison):
     assert float(table["dardis-balance"]["mean_wait_s_sd"]) == pytest.approx(abs(waits[0] - waits[1]) / 2**0.5)
 
 
-def test_nothing_is_done_twice(compare_again, tmp_path):
+def test_finished_runs_are_reused(compare_again, tmp_path):
     before = written(tmp_path)
     assert compare_again() == (0, [])
     assert written(tmp_path) == before
@@ -199,7 +199,7 @@ MISTAKES = {
 
 
 @pytest.mark.parametrize("mistake", MISTAKES)
-def test_a_mistake_is_one_line_before_anything_runs(compare, folder, monkeypatch, mistake):
+def test_error_is_one_line_before_any_run(compare, folder, monkeypatch, mistake):
     (folder / "spec.toml").write_text(SPEC)
     (folder / "odd.toml").write_text(SPEC + '[[dispatchers]]\nname = "dardis-balance"\nsettings = { x = 1 }\n')
     (folder / "as.toml").write_text(SPEC.replace("fine", "recorded"))
@@ -232,7 +232,7 @@ def test_rejected_jobs_are_reported_and_settings_apply_to_one_dispatcher(compare
     }  # fmt: skip
 
 
-def test_ctrl_c_ends_with_130_and_the_rest_is_done_later(compare, folder):
+def test_ctrl_c_exits_with_130_and_the_next_call_completes_the_runs(compare, folder):
     (folder / "long.swf").write_text(swf(60_000))
     (folder / "spec.toml").write_text(SPEC.replace('"broken"\ntrace = "t.swf"', '"long"\ntrace = "long.swf"'))
     process = started(["compare", "spec.toml", "--out", "o", "--processes", "1"])

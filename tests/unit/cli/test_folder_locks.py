@@ -50,7 +50,7 @@ def refused(capsys):
     return call
 
 
-def test_two_simulations_with_one_folder(folder, refused):
+def test_second_simulation_in_a_folder_is_refused(folder, refused):
     out = folder / "out"
     (out / ".part-old").mkdir(parents=True)
     with started(simulate(folder, trace="long.swf")) as first:
@@ -77,7 +77,7 @@ def test_two_simulations_with_one_folder(folder, refused):
     ],
     ids=lambda command: command[0],
 )
-def test_no_command_writes_into_a_folder_of_others(folder, refused, monkeypatch, command):
+def test_commands_refuse_folders_of_other_commands(folder, refused, monkeypatch, command):
     monkeypatch.chdir(folder)
     (folder / "o").mkdir()
     with lock_folder(folder / "o", "here"):

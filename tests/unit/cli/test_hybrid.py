@@ -82,7 +82,7 @@ def test_hybrid_is_compared_with_idle_timeouts(small_hybrid, small_site, tmp_pat
     assert target.switching.spares[0].at(np.array([BEGIN - 1, BEGIN])).tolist() == [NODES, 1]
 
 
-def test_days_add_up_to_the_summary(small_hybrid):
+def test_daily_figures_sum_to_the_summary(small_hybrid):
     found, days = summary_of(small_hybrid), rows_of(small_hybrid / "days.csv")
     assert [day["date_utc"] for day in days] == ["2023-07-10", "2023-07-11"]
     for name in (*PROFITS, "jobs", "node_switches"):
@@ -96,7 +96,7 @@ def test_days_add_up_to_the_summary(small_hybrid):
     assert found["share_of_bound"] == pytest.approx(gained / most)
 
 
-def test_days_add_up_where_co2_is_charged(tmp_path):
+def test_daily_figures_sum_to_the_summary_with_co2_charges(tmp_path):
     (tmp_path / "site").mkdir()
     site = write_site(tmp_path / "site", power=f"{POWER}[tariff]\nco2_eur_per_t = 300\n")
     (site / "carbon.csv").write_text(table("gco2_per_kwh", hourly([100.0 + 20 * (h % 24) for h in range(24 * 12)])))
@@ -106,7 +106,7 @@ def test_days_add_up_where_co2_is_charged(tmp_path):
         assert float(day[name]) == pytest.approx(found[name], abs=1e-6)
 
 
-def test_a_day_is_planned_without_what_came_after_it(small_site, small_hybrid, tmp_path):
+def test_plan_of_a_day_is_independent_of_later_jobs(small_site, small_hybrid, tmp_path):
     # The first of two days is switched the same whatever the trace holds from its midnight on.
     (tmp_path / "t.swf").write_text(swf(other_future(made_up_rows(), BEGIN, set())))
     hybrid_summary(small_site, tmp_path / "out", history=tmp_path / "t.swf")
@@ -125,7 +125,7 @@ def capped(small_site, small_hybrid, tmp_path_factory):
     return {"off": small_hybrid, "soft": folder / "soft", "hard": folder / "hard"}
 
 
-def test_a_cap_is_kept_always_or_until_a_job_is_late_or_not_at_all(capped):
+def test_hard_soft_and_disabled_caps_are_applied(capped):
     found = {cap: summary_of(out) for cap, out in capped.items()}
     for cap, summary in found.items():
         assert summary["cap"] == cap

@@ -96,7 +96,7 @@ def test_malformed_line_is_counted_and_refused_on_request(simulate, refused, fol
         ("t.swf", b"; only a header\n", ("t.swf", "no valid job")),
     ],
 )
-def test_traces_that_are_none(refused, folder, name, content, said):
+def test_invalid_traces_are_refused(refused, folder, name, content, said):
     if content is not None:
         (folder / name).write_bytes(content)
     refused(trace=name, said=said)
@@ -132,7 +132,7 @@ def test_wrong_arguments(refused, folder, arguments):
     assert not (folder / "out").exists()
 
 
-def test_figures_that_no_number_holds_are_one_line(simulate, folder):
+def test_values_out_of_range_are_one_line(simulate, folder):
     around = 'prices = 1e300\ncalendar_start = "2023-07-03T00:00Z"\n'
     power = "power = { idle_w = 1e9, core_w = 1e9 }\n"
     (folder / "p.toml").write_text(around + PLATFORM + power + "[tariff]\ndemand_eur_per_kw = 1e308\n")
@@ -162,7 +162,6 @@ def command(folder):
 
 
 def test_full_disk_leaves_the_earlier_run_intact(folder, simulate):
-    """With a limit on the size of a file as on a full disk it fails in the middle of writing."""
     simulate()
     before = contents(folder / "out")
     # Room for all files but the largest: it fails when some have been written.

@@ -68,7 +68,6 @@ def test_audited_run_reports_the_chosen_alternatives(base_words, tmp_path):
 
 @pytest.mark.parametrize("name", CP_SETUPS)
 def test_solver_dispatchers_run_shaped_jobs_and_stored_instances_repeat(name, base_words, tmp_path, capsys):
-    """All of the machine is taken at first, so that somebody waits: that is what a model is asked about."""
     trace, kept = tmp_path / "t.csv", tmp_path / "kept"
     trace.write_text(TRACE + "6,1,1,13,10,20,3,3,1,4,0,\n6,2,1,,,,1,,,0,1,gpus\n7,1,1,14,10,20,2,,,4,0,\n")
     assert command([*base_words, "--dispatcher", name, "--deadlines", "factor:5", "--save-instances", str(kept)]) == 0
@@ -105,7 +104,6 @@ def test_options_without_support_for_job_shapes_are_refused(base_words, tmp_path
 
 
 def test_comparisons_and_forecasts_refuse_before_anything_runs(base_words, tmp_path, capsys):
-    """Whichever of the dispatchers it is that does not obey; and no bound is known for such jobs."""
     compare = ["compare", *base_words[1:-1], "--dispatchers"]
     assert command([*compare, "easy,dardis-throughput"]) == 2
     assert "which dardis-throughput does not obey" in capsys.readouterr().err

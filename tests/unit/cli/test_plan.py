@@ -58,7 +58,7 @@ def test_events_after_midnight_do_not_change_the_plan(small_site, tmp_path, trac
     assert written_files(tmp_path / "a") == written_files(tmp_path / "b")
 
 
-def test_the_same_plan_twice_by_its_date_and_without_the_weather_after_the_day(small_site, small_plan, tmp_path):
+def test_plan_is_repeatable_and_needs_no_weather_after_the_day(small_site, small_plan, tmp_path):
     cut = {name: tmp_path / f"{name}.csv" for name in ("weather", "prices")}
     for name, path in cut.items():
         lines = (small_site / f"{name}.csv").read_text().splitlines(keepends=True)
@@ -145,7 +145,7 @@ def test_simulate_keeps_within_the_cap_of_a_plan(small_site, capped_plan, tmp_pa
     assert over["hard"] == 0 < over["off"]
 
 
-def test_without_power_figures_the_thesis_s_hold_and_nothing_is_switched(small_site, tmp_path, capsys):
+def test_without_power_figures_thesis_values_apply_and_nothing_is_switched(small_site, tmp_path, capsys):
     (tmp_path / "p.toml").write_text(PLATFORM)
     out = tmp_path / "out"
     found = planned(small_site, out, platform=tmp_path / "p.toml", no_report=False)
@@ -158,7 +158,7 @@ def test_without_power_figures_the_thesis_s_hold_and_nothing_is_switched(small_s
     assert load_target(out / "target.json", load_platform(tmp_path / "p.toml")).switching is None
 
 
-def test_a_plan_promises_a_gain_with_a_range_and_the_report_shows_it(small_plan):
+def test_plan_predicts_a_gain_with_a_range_and_reports_it(small_plan):
     found = summary_of(small_plan)
     for name in ("gain", "gain_over_suspend"):
         assert found[f"{name}_p10_eur"] <= found[f"{name}_eur"] <= found[f"{name}_p90_eur"]

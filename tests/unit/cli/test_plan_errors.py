@@ -137,7 +137,7 @@ LIMITS = {
 
 
 @pytest.mark.parametrize(("limits", "command"), [("contract", "plan"), ("window", "hybrid")])
-def test_a_power_cap_that_nothing_can_keep(site, capsys, limits, command):
+def test_unreachable_power_cap_is_refused(site, capsys, limits, command):
     (site / "capped.toml").write_text(PLATFORM + POWER + LIMITS[limits])
     refused(site, capsys, "platform: tariff", command=command, platform=site / "capped.toml", **WHEN[command])
 

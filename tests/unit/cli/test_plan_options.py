@@ -42,7 +42,6 @@ def nodes_of(row):
 
 
 def test_a_market_s_day_may_end_before_the_utc_day(small_site, tmp_path, capsys):
-    """In summer day-ahead prices of Central Europe end at 22:00 UTC; the last one holds then, which is told."""
     head, *rows = (small_site / "prices.csv").read_text().splitlines()
     prices = tmp_path / "prices.csv"
     short = {"prices": prices, "date": "2023-07-11", "day": None, "now": "2023-07-10T15:00"}
@@ -65,7 +64,6 @@ def test_a_market_s_day_may_end_before_the_utc_day(small_site, tmp_path, capsys)
 
 
 def test_next_day_keeps_nodes_off_from_the_previous_plan(small_site, small_plan, tmp_path):
-    """Who is off at the end of a day is off at the beginning of the next, and is not shut down again."""
     begins = START_UNIX + 9 * DAY_S
     off = set()
     for row in rows_of(small_plan / "onoff.csv"):

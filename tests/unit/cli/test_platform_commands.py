@@ -72,7 +72,7 @@ def test_invalid_percentage_is_refused(imported, folder, percent):
         ("site", SLURM_SHOWN, "no/p.toml", "p.toml: its folder does not exist"),
     ],
 )
-def test_mistakes_of_an_import_are_one_line_and_leave_nothing(imported, tmp_path, name, text, out, message):
+def test_import_errors_are_one_line_and_write_nothing(imported, tmp_path, name, text, out, message):
     if text is not None:
         (tmp_path / name).write_text(text)
     status, _, (said,) = imported(tmp_path / name, tmp_path / out)
@@ -182,6 +182,6 @@ def test_conditions_outside_the_plant_calibration_are_reported(pue):
         (("pue.csv", 10, 1000, "--rows", "best"), "--rows: 'best'; expected nearest or interpolate"),
     ],
 )
-def test_a_mistake_of_a_pue_is_one_line(pue, arguments, message):
+def test_pue_error_is_one_line(pue, arguments, message):
     status, out, (said,) = pue(*arguments)
     assert (status, out, message in said) == (2, [], True), said

@@ -76,7 +76,7 @@ def refused(tmp_path, capsys):
     return call
 
 
-def test_only_a_run_of_this_very_plan_followed_it(plan, runs, tmp_path, refused):
+def test_only_a_run_of_the_reviewed_plan_is_accepted(plan, runs, tmp_path, refused):
     remade = shutil.copytree(plan, tmp_path / "plan")
     (remade / "target.json").write_text((remade / "target.json").read_text() + "\n")
     without = shutil.copytree(plan, tmp_path / "without")
@@ -106,7 +106,7 @@ def test_the_command_ends_with_three_lines_and_a_page_that_needs_no_network(plan
     assert "exists" in capsys.readouterr().err
 
 
-def test_runs_that_do_not_belong_together_are_refused(small_site, plan, runs, tmp_path, refused):
+def test_unrelated_runs_are_refused(small_site, plan, runs, tmp_path, refused):
     by_noon = sum(row.submit < (SPAN[0] + SPAN[1]) / 2 for row in made_up_rows())
     refused(plan, runs[0], ran(small_site, tmp_path / "fewer", "--jobs", str(by_noon)), "other jobs")
     refused(plan, runs[0], ran(small_site, tmp_path / "short", "--jobs", "20"), "no job was submitted")

@@ -86,7 +86,7 @@ def test_fault_costs_are_repeatable_and_reported(scale, tmp_path):
     assert {path.name for path in (tmp_path / "o").iterdir()} == {"scale.csv", "scale.json"}
 
 
-def test_an_interruption_leaves_what_is_done(scale, rows, tmp_path, monkeypatch):
+def test_interrupted_experiment_keeps_finished_rows(scale, rows, tmp_path, monkeypatch):
     measured, measure = [], scale_run.measure
 
     def once(*arguments):
@@ -129,7 +129,7 @@ def test_an_interruption_leaves_what_is_done(scale, rows, tmp_path, monkeypatch)
         *((("--nodes", nodes), "--nodes: ") for nodes in ("", "0", "1e6", "10,", "-1", "3000000000")),
     ],
 )
-def test_a_mistake_is_one_line(scale, tmp_path, arguments, message):
+def test_scale_error_is_one_line(scale, tmp_path, arguments, message):
     status, _, (error,) = scale(*arguments)
     assert (status, message in error) == (2, True), error
     assert not (tmp_path / "o").exists()

@@ -89,7 +89,7 @@ def audited(capsys):
     return run(["audit", "o"]), capsys.readouterr().out
 
 
-def test_the_audit_knows_the_hours_and_the_limits_and_the_trace(starts, tmp_path, capsys):
+def test_audit_checks_queue_hours_limits_and_trace(starts, tmp_path, capsys):
     starts("easy", "--calendar-start", NINE)
     record, jobs = tmp_path / "o" / "run.json", tmp_path / "o" / "jobs.csv"
     whole, said = record.read_text(), json.loads(record.read_text())
@@ -159,7 +159,7 @@ def test_job_requests_an_earlier_start_in_all_open_hours(site, starts):
 
 
 @pytest.mark.parametrize("dispatcher", ["hcp19", "pcp19", "cp-eurora", "portfolio"])
-def test_a_queue_that_closes_while_a_decision_takes_its_time(site, starts, dispatcher):
+def test_queue_hours_hold_when_a_queue_closes_during_a_decision(site, starts, dispatcher):
     queues = closed("s", (11, 1000)) + closed("g", (0, 12), (13, 2000))
     jobs = [f"{n},10,{20 + n},50,1,3,s" for n in range(1, 7)]
     jobs += ["9,10,30,40,1,2,", "8,5,30,40,1,1,g", "7,1100,5000,6000,1,1,"]
@@ -239,7 +239,6 @@ def test_options_incompatible_with_events_are_refused_before_the_run(events, sim
 )
 @pytest.mark.parametrize("rule", ["soft", "hard"])
 def test_profile_drop_during_closed_hours_loses_no_job(site, starts, tmp_path, dispatcher, rule):
-    """2 would fit before 100 alone, when its queue is closed: it is rejected, or a soft profile gives way."""
     site(ONE_NODE + closed("s", (20, 150)), ["1,0,30,30,1,2,", "2,10,5,5,1,4,s", "3,200,5,5,1,1,"])
     (tmp_path / "cap.csv").write_text("time_s,node,kind,value\n0,*,cores,4\n100,*,cores,2\n")
     assert starts(dispatcher, "--profile", "cap.csv", "--set", f"profile={rule}")[3] >= 200

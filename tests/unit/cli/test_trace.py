@@ -82,7 +82,7 @@ def test_convert_to_a_load_which_info_then_prints(folder):
     assert not (folder / "x.swf").exists()
 
 
-def test_nothing_is_overwritten_or_left_behind(folder):
+def test_convert_overwrites_nothing_and_leaves_no_temporary_file(folder):
     before = (folder / "t.swf").read_bytes()
     for out, more, why in (
         ("t.swf", (), "exists"),

@@ -48,7 +48,7 @@ def test_jobs_are_killed_at_their_walltime_by_default_and_odd_values_are_reporte
     assert record(out, "metrics.json")["rounded_up_cores"] == 1
 
 
-def test_walltimes_are_lifted_and_estimated(simulate):
+def test_walltimes_are_extended_and_estimated(simulate):
     status, said, out = simulate("--overrun", "extend", "--walltime-factor", "2.5")
     assert (status, record(out, "metrics.json")["killed"]) == (0, 0)
     assert [job[4] for job in jobs(out)] == ["100", "250", "200"]

@@ -67,7 +67,7 @@ def quietly(*_):
     """Whoever looks on sees nothing."""
 
 
-def test_one_that_fails_does_not_take_the_rest_with_it(scripted_comparison, tmp_path):
+def test_failed_run_does_not_stop_others(scripted_comparison, tmp_path):
     state, runs = scripted_comparison({"a": FAILS, "b": WRITES, "c": DIES})
     ended = {}
 
@@ -90,7 +90,7 @@ def test_one_that_fails_does_not_take_the_rest_with_it(scripted_comparison, tmp_
     assert told == {"status": "done", "error": ""}
 
 
-def test_no_more_than_so_many_at_once_and_their_progress_reaches_us(scripted_comparison, tmp_path):
+def test_parallel_runs_are_limited_and_report_progress(scripted_comparison, tmp_path):
     go = tmp_path / "go"
     # None ends before all that may run at once have been started and counted.
     told = "import pathlib, sys, time; pathlib.Path(sys.argv[4]).write_text('3 9')\n"
@@ -109,7 +109,7 @@ def test_no_more_than_so_many_at_once_and_their_progress_reaches_us(scripted_com
     assert (3, 9) in progress
 
 
-def test_an_interrupt_ends_all_of_them_and_what_is_settled_stays(scripted_comparison, tmp_path):
+def test_interrupt_ends_all_runs_and_keeps_finished_ones(scripted_comparison, tmp_path):
     waits = """
 import pathlib, sys, time
 me = pathlib.Path(sys.argv[1]).parent.parent / f"{sys.argv[2]}.state"
@@ -155,7 +155,7 @@ DAMAGE += [("run.json", text) for text in ("", "[]", "{}", '{"deadlines": 5}')]
 
 
 @pytest.mark.parametrize(("name", "text"), DAMAGE)
-def test_a_run_that_cant_be_read_is_not_done(one_done, name, text):
+def test_unreadable_run_counts_as_missing(one_done, name, text):
     (one_done.out / name).write_text(text)
     state = state_of(one_done)
     assert not state.is_done(one_done, force=False)

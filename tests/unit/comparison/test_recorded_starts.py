@@ -60,7 +60,7 @@ def test_recorded_overruns_and_missing_nodes_are_reported(recorded, jobs, said):
     assert "do not pass" not in note
 
 
-def test_other_draws_are_refused_before_those_that_are_there_are_touched(tmp_path):
+def test_different_draws_are_refused_before_existing_runs_change(tmp_path):
     (tmp_path / "p.toml").write_text(MACHINE.format(cores=4))
     (tmp_path / "t.swf").write_text(
         "\n".join(f"{n} {n * 40} 0 9 1 -1 -1 1 9 -1 1 {n} 1 -1 1 1 -1 -1" for n in range(1, 9))

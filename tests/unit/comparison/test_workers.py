@@ -64,7 +64,7 @@ def test_worker_is_reused_unless_a_task_needs_its_own(workers, monkeypatch):
         (sys.exit, ("dardis: no more",), "no more"),
     ],
 )
-def test_why_a_task_failed_is_one_line_and_the_next_is_done(workers, function, arguments, failure):
+def test_task_failure_is_one_line_and_the_next_task_runs(workers, function, arguments, failure):
     assert done(workers, workers.submit(function, *arguments)).failure == failure
     assert done(workers, workers.submit(os.getpid)).failure == ""
 
@@ -76,7 +76,7 @@ def test_a_task_under_way_is_interrupted_at_the_end(workers, tmp_path):
     assert (task.failure, (tmp_path / "b").read_text()) == (None, "interrupted")
 
 
-def test_an_idle_process_that_has_died_gets_no_task(workers):
+def test_dead_idle_worker_gets_no_task(workers):
     before = done(workers, workers.submit(os.getpid)).result
     os.kill(before, signal.SIGKILL)
     waited(lambda: is_gone(before))

@@ -100,7 +100,7 @@ MISTAKES = {
 
 
 @pytest.mark.parametrize(("old", "new", "said"), MISTAKES.values(), ids=MISTAKES)
-def test_a_mistake_is_one_line_that_names_the_key(tmp_path, old, new, said):
+def test_comparison_file_error_names_the_key(tmp_path, old, new, said):
     assert old in WHOLE
     line = line_of(load_comparison, written(tmp_path, WHOLE.replace(old, new, 1)))
     assert line.startswith(str(tmp_path / "spec.toml"))
@@ -208,7 +208,7 @@ UNIX_START = 1_328_227_200 - 50
 DATED, UNDATED = TraceClock(Path("t.swf"), 7, UNIX_START), TraceClock(Path("t.swf"), 7, None)
 
 
-def test_a_date_needs_to_know_when_the_trace_began():
+def test_date_needs_the_start_of_the_trace():
     with pytest.raises(InputError, match=r"--to 2012-02-03: t\.swf does not say when it began; .*--calendar-start"):
         seconds_of("--to", cut_of("--to", "2012-02-03"), UNDATED)
 
@@ -216,7 +216,7 @@ def test_a_date_needs_to_know_when_the_trace_began():
 @pytest.mark.parametrize(
     "text", ["", "2d", "+", "+d", "++2d", "+2x", "-2d", "yesterday", "2012-13-01", "1.5", "+9999999999w"]
 )
-def test_other_texts_are_refused_in_one_line(text):
+def test_invalid_spans_are_refused_in_one_line(text):
     with pytest.raises(InputError, match=r"^--from: .*; expected whole seconds on the trace's clock, a UTC date"):
         cut_of("--from", text)
 

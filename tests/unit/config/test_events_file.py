@@ -21,7 +21,7 @@ def load(path, *events, site=SITE):
     return load_events(file, site, {1, 7}, 10)
 
 
-def test_all_there_is(tmp_path):
+def test_every_kind_of_event_is_read(tmp_path):
     story = load(
         tmp_path, 'at_s = 400\nstart_queue = "a"', 'at_s = 20\nstop_queue = "a"', "at_s = 30\njob = 7\nwalltime_s = 60",
         'at_s = 30\njob = 7\nqueue = "a"', 'at_s = 40\nnodes_down = "0 2-3"', "at_s = 60\nnodes_up = [3]", MADE,

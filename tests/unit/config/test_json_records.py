@@ -34,7 +34,7 @@ def read_record(tmp_path: Path, platform: Any) -> MachineRecord:
     return read_json(tmp_path / "run.json", MachineRecord)
 
 
-def test_a_platform_comes_back(tmp_path: Path) -> None:
+def test_platform_record_round_trips(tmp_path: Path) -> None:
     assert read_record(tmp_path, platform_to_dict(PLATFORM)).machine(tmp_path) == PLATFORM
     newer = platform_to_dict(PLATFORM) | {"of_a_later_version": 1}
     newer["groups"][0]["power"]["of_a_later_version"] = newer["facility"]["of_a_later_version"] = "x"

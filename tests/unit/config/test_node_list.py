@@ -84,7 +84,6 @@ def convert(folder: Path, *more: str) -> int:
 
 
 def test_pods_play_on_their_machine_and_are_audited(tmp_path):
-    """Each on a node of a model that it asked for: 1 and 3 have T4, 2 an A10."""
     assert convert(tmp_path) == 0
     more = ("--nodes", str(tmp_path / "nodes.csv"), "--platform-out", str(tmp_path / "q.toml"))
     assert command(["trace", "convert", str(tmp_path / "jobs.csv"), str(tmp_path / "again.csv"), *more]) == 0
@@ -108,7 +107,7 @@ def test_pods_play_on_their_machine_and_are_audited(tmp_path):
         (("--nodes", "pods.csv", "--platform-out", "p.toml"), "pods.csv:1: no column gpu, model"),
     ],
 )
-def test_mistakes_at_the_command_leave_nothing(more, message, tmp_path, monkeypatch, capsys):
+def test_command_errors_write_nothing(more, message, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "kept.toml").write_text("kept")
     assert convert(tmp_path, *more) == 2

@@ -64,7 +64,7 @@ def test_error_is_reported_with_its_position(tmp_path: Path, text: str, why: str
     assert why in line_of(read, tmp_path, text)
 
 
-def test_odd_nodes_close_or_drop_that_node_with_a_note(tmp_path: Path) -> None:
+def test_unknown_states_close_or_skip_a_node_with_a_note(tmp_path: Path) -> None:
     login = node_of("login1", "IDLE", 8).replace(" Partitions=batch", "")
     found = read(tmp_path, node_of("cn01", "IDLE") + login + node_of("gpu1", "IDLE") + node_of("cn03", "IDLE+MELTED"))
     assert nodes_where(found) == {"closed": [2, 4]}

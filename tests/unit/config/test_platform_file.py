@@ -102,7 +102,7 @@ def test_every_key_is_read(load):
     assert (platform.money.currency, platform.money.exchange) == ("CHF", {"EUR": 0.97})
 
 
-def test_idle_power_of_devices_is_their_nodes_and_what_they_add_their_own(load):
+def test_idle_power_of_devices_counts_for_nodes_and_the_rest_for_devices(load):
     platform = load(GRID + "power = { idle_w = 100, off_w = 9, devices = { gpu = { idle_w = 50, busy_w = 300 } } }\n")
     assert platform.groups[0].power == NodePower(idle_w=200, off_w=9, device_w={"gpu": 250})
     assert platform_from_dict(json.loads(json.dumps(platform_to_dict(platform)))) == platform

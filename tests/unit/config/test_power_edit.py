@@ -65,7 +65,7 @@ FILES = {
 @pytest.mark.parametrize(("text", "wanted"), FILES.values(), ids=FILES)
 @pytest.mark.parametrize("mark", ["", "\ufeff"])
 @pytest.mark.parametrize("line_end", ["\n", "\r\n"])
-def test_all_else_stays(mark, line_end, text, wanted):
+def test_other_lines_are_unchanged(mark, line_end, text, wanted):
     figures = {IDLE: 180.0, CORE: 3.25, GPU: 300.5}
     before, after = (mark + (HEAD + one).replace("\n", line_end) for one in (text, wanted))
     assert with_figures(before, {0: figures}) == after
@@ -116,7 +116,7 @@ def written(folder, text=SITE):
     return folder / "p.toml"
 
 
-def test_a_file_elsewhere_would_not_find_what_is_beside_the_platform_file(tmp_path):
+def test_output_in_another_folder_breaks_relative_paths_and_is_refused(tmp_path):
     path, other = written(tmp_path), tmp_path / "other"
     other.mkdir()
     with pytest.raises(InputError, match=f"would not find the files that .* expected a file in {tmp_path}"):

@@ -86,7 +86,7 @@ def test_long_and_wide_tables_are_equivalent(tmp_path_factory, values):
 
 
 @pytest.mark.parametrize("text", FORMS.values(), ids=FORMS)
-def test_nodes_over_time(tmp_path, text):
+def test_node_samples_are_read(tmp_path, text):
     found = read(tmp_path, text)
     assert rows(found) == WANTED
     assert found.notes == ()

@@ -92,7 +92,7 @@ def test_target_without_file_representation_is_refused(tmp_path, target, said):
         ({"switching": {"most_cycles_per_day": 1e30, "groups": {}}}, "switching.most_cycles_per_day: 1e"),
     ],
 )  # fmt: skip
-def test_a_mistake_is_one_clear_line(tmp_path, changes, said):
+def test_target_file_error_is_one_line(tmp_path, changes, said):
     path = written(tmp_path, **changes)
     line = line_of(load_target, path, PLATFORM)
     assert line.startswith(str(path))

@@ -52,7 +52,7 @@ def test_prices_in_another_currency_are_converted_or_refused(file):
     assert load_prices(both).values.tolist() == [0.1]
 
 
-def test_our_own_form_is_read_hour_by_hour_and_by_the_quarter(file):
+def test_native_price_format_is_read_hourly_and_by_quarter(file):
     for step in (3600, 1800, 900):
         series = load_weather(file(own("temp_c", [1.5, -2, 3], step)))
         assert series.edges.tolist() == [MAY + step * i for i in range(4)]
@@ -63,7 +63,7 @@ def test_our_own_form_is_read_hour_by_hour_and_by_the_quarter(file):
     assert load_carbon(file(own("gco2_per_kwh", [380, 0]))).values.tolist() == [380, 0]
 
 
-def test_a_grid_may_become_finer_once_as_the_market_did(file):
+def test_time_step_may_become_finer_once(file):
     day, quarters = [0.1] * 24, [0.2] * 96
     text = own("price_eur_per_kwh", day) + own("price_eur_per_kwh", quarters, 900, MAY + DAY).partition("\n")[2]
     series = load_prices(file(text))

@@ -61,7 +61,7 @@ THREE_WAIT = [job(1, 0, 10, 3), job(2, 1, 5, 2), job(3, 2, 5, 4), job(4, 3, 20, 
         (OVERTAKEN, "conservative", ("rule=wt", "backfill_window=1"), [0, 13, 10]),  # 2 keeps no reservation
     ],
 )
-def test_one_queue_in_several_ways(jobs, name, settings, expected):
+def test_backfilling_rules_order_one_queue(jobs, name, settings, expected):
     assert starts(ONE, jobs, name, *settings) == expected
 
 
@@ -114,7 +114,7 @@ def test_a_soft_profile_binds_until_the_deadline(name):
 
 @pytest.mark.parametrize("name", ["rules-fcfs", "easy", "conservative"])
 @pytest.mark.parametrize("check", ["instant", "span"])
-def test_a_job_that_fits_the_profile_at_no_time(name, check):
+def test_job_that_never_fits_the_profile_is_rejected(name, check):
     jobs = [job(1, 0, 5, 3), job(2, 1, 5, 1)]
     settings = (name, f"profile_check={check}")
     assert starts(ONE, jobs, *settings, "profile=soft", desired=binding(ONE, 2)) == [0, 5]

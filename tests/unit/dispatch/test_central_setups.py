@@ -33,7 +33,7 @@ def test_skipping_and_reserving_do_not_go_together(name):
         setup_of(name, "ordering=relaxed")
 
 
-def test_orders_need_what_they_go_by():
+def test_orders_require_their_inputs():
     machine = Platform("p", (NodeGroup("n", 1, {"cores": 4, "gpu": 1}),))
     setup_of("easy", "rule=most:gpu").check_platform(machine)
     with pytest.raises(InputError, match="most:mic"):

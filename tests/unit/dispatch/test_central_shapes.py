@@ -72,7 +72,6 @@ def test_neighbours_wait_for_each_other(name: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_parts_start_together(name: str) -> None:
-    """The node with the GPU is taken till 8: the other part waits with it, although nodes 0 and 1 are free."""
     both = Request((Part(2, (3, 0), 0b11), Part(1, (1, 1), 0b11)), 10)
     made = run(MIXED, [plain(1, 0, 8, 1, 1, 1), shaped(2, 0, both)], name)
     assert made.schedule.start.tolist() == [0, 8]

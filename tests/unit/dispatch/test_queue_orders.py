@@ -39,7 +39,7 @@ FIRST_TO_LAST = {
 }
 
 
-def test_every_rule_has_its_order_here():
+def test_every_order_is_tested():
     assert {name for name in FIRST_TO_LAST if not name.startswith("most:")} == {*RULES}
 
 
@@ -50,6 +50,6 @@ def test_orders_sort_jobs(name):
     assert sorted([A, B, C], key=lambda job: rule(job, MACHINE)) == FIRST_TO_LAST[name]
 
 
-def test_most_of_a_kind_that_the_machine_has_not():
+def test_order_by_a_missing_resource_kind_is_refused():
     with pytest.raises(InputError, match=r"order most:mic: .*'mic'.*cores\|gpu"):
         rule_of("most:mic", MACHINE)

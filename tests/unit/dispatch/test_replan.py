@@ -17,8 +17,7 @@ def job(number, submit, walltime, units, cores=1, groups=1):
     return actual(number, submit, submit, None, walltime, units, (cores,), groups, runtime=walltime)
 
 
-def test_the_solver_finds_what_the_order_of_weights_does_not():
-    """The wide short job weighs more, but the other may run at once, and then it waits for only 3 s longer."""
+def test_solver_improves_on_the_order_of_weights():
     listed = [job(1, 0, 10, 2), job(2, 1, 5, 4), job(3, 1, 12, 2)]
     by_weight = with_settings(REPLAN, ["exchanges=0"])
     assert dispatch(ONE, listed, by_weight).schedule.start.tolist() == [0, 10, 15]

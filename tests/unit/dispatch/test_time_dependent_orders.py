@@ -64,14 +64,12 @@ def test_longer_wait_per_request_goes_first(order, expected):
 
 
 def test_job_that_becomes_first_starts_without_an_event():
-    """At 60 s job 4 comes, and 3 has overtaken 2, who does not fit: what was known of 3 was that 2 stops it."""
     jobs = [job(1, 0, 1000, 5), job(2, 1, 1000, 6), job(3, 2, 10, 2), job(4, 60, 500, 10)]
     assert starts(TEN, jobs, "rules-fcfs", "order=wfp3")[2] == 60
     assert starts(TEN, jobs, "rules-fcfs")[2] == 1000
 
 
 def test_priorities_of_queues_go_first_or_into_the_sum():
-    """Who is in the slow queue has waited long, and that may count more."""
     jobs = [FILLED, job(2, 1, 10, 10, "slow"), job(3, 99, 10, 10, "fast")]
     by_age = ("order=multifactor", "size_weight=0", "max_age_s=100")
     assert starts(RANKED, jobs, "rules-fcfs", *by_age) == [0, 110, 100]

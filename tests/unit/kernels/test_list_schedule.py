@@ -17,7 +17,7 @@ SEEDS = range(8)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_a_list_schedule_is_that_of_seconds(seed):
+def test_list_schedule_equals_the_dense_reference(seed):
     """Every start, and what is free after each job of the order."""
     ahead, free = drawn(seed)
     count = len(ahead.order)
@@ -34,7 +34,6 @@ def test_a_list_schedule_is_that_of_seconds(seed):
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_exchanges_never_make_a_plan_worse(seed):
-    """The more are tried, the less it costs; the starts are those of the order that is left, none of which is lost."""
     costs = []
     for tries in (0, 1, 5, 20, 100):
         ahead, free = drawn(seed)
@@ -77,7 +76,7 @@ def test_free_capacity_excludes_running_jobs(seed):
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_schedule_or_postpone_goes_second_by_second(seed):
+def test_schedule_or_postpone_equals_the_dense_reference(seed):
     """In every second whoever can start does, in their order (PCP'19, section 2.2)."""
     ahead, free = drawn(seed, columns=1 + seed % 2)
     count = len(ahead.span)

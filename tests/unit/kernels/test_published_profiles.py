@@ -62,7 +62,7 @@ def dense(rows: Rows, node: int) -> DenseNode:
 
 @given(profiles(), st.integers(0, SECONDS - 1), st.data())
 @examples(1.5)
-def test_a_run_from_now_is_the_same_on_the_view(made, now, data):
+def test_immediate_start_fits_the_published_profile_as_it_fits_the_node(made, now, data):
     rows = rows_of(made)
     some = np.array(sorted(data.draw(st.sets(st.integers(0, len(made) - 1), min_size=1))))
     count, *told = published(rows, some, now)
@@ -83,7 +83,7 @@ def test_a_run_from_now_is_the_same_on_the_view(made, now, data):
 
 
 @given(profiles(), st.integers(0, SECONDS - 1))
-def test_steps_only_fall(made, now):
+def test_published_steps_never_rise(made, now):
     rows = rows_of(made)
     count, offset, time, value = published(rows, np.arange(len(made)), now)
     assert offset[-1] == count

@@ -27,7 +27,6 @@ def offered(state: PoolState, **ask) -> list[int]:
 @pytest.mark.parametrize("grain", [1, 5])
 @pytest.mark.parametrize("kind", [UNIFORM, EXPONENTIAL])
 def test_starts_are_drawn_by_index(kind, grain):
-    """Wishes of 4, 2, 1, 3 cores over four quarters of a window: a job of one core, one second."""
     window = 20 * grain
     steps = [(window // 4 * quarter, binding) for quarter, binding in enumerate((4, 2, 1, 3))]
     state = PoolState(MACHINE, 0, 1, DesiredProfile(MACHINE, {0: StepFunction.from_steps(4, steps)}))
@@ -43,8 +42,7 @@ def test_starts_are_drawn_by_index(kind, grain):
     assert ((counts - means) ** 2 / means).sum() < 51  # chi-square, 19 degrees of freedom: one in 10,000
 
 
-def test_an_infeasible_draw_moves_on_to_the_next_start():
-    """A job of two cores where 4, 1, 4 are wished: draws in the middle third (weight 1/2 each) go to its end."""
+def test_infeasible_draw_advances_to_the_next_start():
     state = PoolState(MACHINE, 0, 1, DesiredProfile(MACHINE, {0: StepFunction.from_steps(4, [(10, 1), (20, 4)])}))
     draws = [
         offered(state, job=job, last=29, quota=1, request=(2,), generator=UNIFORM, desired_binds=True)
@@ -76,7 +74,7 @@ def test_a_quota_gives_that_many_different_feasible_starts_on_the_grid(quota, wi
     assert starts == offered(state, quota=quota, **asked)
 
 
-def test_draws_depend_on_job_attempt_and_node_but_not_on_how_the_machine_is_split():
+def test_draws_are_independent_of_the_host_layout():
     two = Platform("m", (NodeGroup("n", 2, {"cores": 4}),))
     whole, second = PoolState(two, 0, 2, None), PoolState(two, 1, 2, None)
     ask = {"last": 10**6, "quota": 3, "generator": UNIFORM}

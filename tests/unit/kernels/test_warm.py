@@ -94,7 +94,7 @@ def test_cached_kernels_are_used_until_a_source_changes(tmp_path):
     assert compiles()
 
 
-def test_kernels_are_compiled_where_their_folder_can_not_be_made(tmp_path):
+def test_kernels_compile_without_a_writable_cache(tmp_path):
     (tmp_path / "file").write_text("")
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "file" / "cache")}
     done = subprocess.run(
@@ -158,7 +158,6 @@ def _has_kernels(module):
 
 
 def test_kernel_only_functions_are_called_by_kernels_only():
-    """It would end the process, without a word."""
     folder = Path(kernels.__file__).parent
     modules = [import_module(f"{kernels.__name__}.{path.stem}") for path in sorted(folder.glob("[a-z]*.py"))]
     within = {

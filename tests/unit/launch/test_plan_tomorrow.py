@@ -108,7 +108,7 @@ def test_failure_is_reported_and_keeps_earlier_files(site: Path, broken: str, bo
         assert (site / "history.txt").read_text() == "of yesterday\n"
 
 
-def test_a_site_has_to_be_named(site: Path) -> None:
+def test_site_name_is_required(site: Path) -> None:
     done = run(site, DARDIS_SITE="")
     assert done.returncode != 0
     assert "looking for $DARDIS_SITE failed" in done.stderr

@@ -102,7 +102,7 @@ def start_serve(checkout, *words, **more):
             process.kill()
 
 
-def test_hosts_that_cannot_be_reached_are_left_out_until_they_are_back(checkout):
+def test_unreachable_hosts_are_skipped_until_they_return(checkout):
     (checkout / "up" / "b").unlink()
     (checkout / ".venv" / "bin" / "dardis").write_text(SERVING)
     with start_serve(checkout, "--hosts", "a,b:2", DARDIS_LOOK_S="0.2") as process:
@@ -139,7 +139,7 @@ def test_without_the_first_host_there_is_no_service(checkout):
         *((["-n", count], f"dardis: -n: '{count}'; expected how many hosts") for count in ("x", "0", "-1", "1.5", "")),
     ],
 )
-def test_hosts_are_names_and_their_number_is_one(checkout, words, line):
+def test_host_list_and_host_count_are_checked(checkout, words, line):
     command = [checkout / "launch" / "serve", *words]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=30)
     assert (done.returncode, done.stderr.count("\n")) == (2, 1)
@@ -173,7 +173,7 @@ ALLOCATION = {"SLURM_JOB_ID": "7", "SLURM_JOB_NUM_NODES": "4"}
         for more in (((), "{home}/.local/state/dardis"), (("--folder=/f",), "/f"))
     ),
 ])  # fmt: skip
-def test_in_an_allocation_keepers_are_a_step_of_their_own(checkout, words, folder):
+def test_keepers_have_their_own_step_in_an_allocation(checkout, words, folder):
     folder = folder.format(home=checkout)
     done, calls = run(checkout, *words, ends="1 0", **ALLOCATION)
     assert done.returncode == 0, done.stderr
@@ -185,7 +185,7 @@ def test_in_an_allocation_keepers_are_a_step_of_their_own(checkout, words, folde
     assert "overlap 1" in calls
 
 
-def test_one_host_serves_itself_and_one_machine_may_be_several(checkout):
+def test_single_host_needs_no_launcher_and_one_machine_may_be_several_hosts(checkout):
     """By a step where whoever has an allocation of one host isn't there."""
     one, program = ALLOCATION | {"SLURM_JOB_NUM_NODES": "1"}, f"{checkout}/.venv/bin/dardis serve"
     assert run(checkout, "-n", "3")[1] == [f"mpirun -n 3 {program}", "dardis serve"]

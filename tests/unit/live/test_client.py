@@ -26,7 +26,7 @@ from dardis.model.errors import DardisError, InputError
         (None, {"DARDIS_FOLDER": ""}, str(Path.home() / ".local/state/dardis")),
     ],
 )
-def test_which_folder_is_meant(named, environment, place):
+def test_service_folder_is_resolved(named, environment, place):
     assert service_folder(named and Path(named), environment) == Path(place)
 
 
@@ -66,7 +66,7 @@ def test_unanswered_request_is_repeated_with_the_same_key(tmp_path):
         assert list(fake.jobs) == [12]
 
 
-def test_a_service_that_comes_back_is_waited_for(tmp_path):
+def test_client_waits_for_a_restarting_service(tmp_path):
     """The first one breaks off and is gone; the next one is there after a while, and has another socket."""
     again = threading.Event()
 
@@ -134,7 +134,7 @@ def test_output_is_followed_until_the_job_is_over(tmp_path):
 
 
 @pytest.mark.parametrize(("state", "follow"), [("waiting", False), ("running", False), ("completed", True)])
-def test_output_that_is_not_there(tmp_path, state, follow):
+def test_missing_output_is_reported(tmp_path, state, follow):
     with served(tmp_path), pytest.raises(DardisError, match=f"/none: not there; job 3 is {state}$") as told:
         list(read_output(Client(tmp_path), job(3, state), tmp_path / "none", follow=follow))
     assert told.value.exit_status == 1

@@ -102,7 +102,7 @@ def test_further_connections_of_one_user_are_closed_at_once(tmp_path, monkeypatc
     play(tmp_path, work)
 
 
-def test_few_bodies_of_one_user_are_read_at_a_time_and_none_for_long(tmp_path, monkeypatch):
+def test_concurrent_bodies_of_one_user_are_limited_in_number_and_time(tmp_path, monkeypatch):
     monkeypatch.setattr(connections, "MOST_BODIES", 2)
     monkeypatch.setattr(connections, "BODY_S", 1.0)
 

@@ -66,13 +66,13 @@ def test_options_override_dardis_directives_and_those_override_sbatch():
         ("--gres=gpu:2", {"gpus": "2"}), ("--gres=gpu", {"gpus": "1"}),
     ],
 )  # fmt: skip
-def test_slurms_lines_of_the_same_meaning(line, expected):
+def test_equivalent_sbatch_lines_are_read(line, expected):
     text = f"#!/bin/sh\n#SBATCH {line}\n"
     assert option_texts(text) == expected
     assert warnings(text) == []
 
 
-def test_each_other_option_of_slurm_is_named_once_with_its_line():
+def test_unsupported_sbatch_option_is_reported_once_with_its_line():
     text = "#!/bin/sh\n#SBATCH -p long --mail-type=END,FAIL --exclusive\n#SBATCH --qos high -t 5\n"
     assert warnings(text) == [
         "s.sh:2: -p long is left out", "s.sh:2: --mail-type END,FAIL is left out", "s.sh:2: --exclusive is left out",
@@ -81,7 +81,7 @@ def test_each_other_option_of_slurm_is_named_once_with_its_line():
     assert option_texts(text) == {"time": "5"}
 
 
-def test_kinds_of_gpus_and_other_things_are_left_out_and_named():
+def test_gpu_types_and_other_resources_are_ignored_with_a_warning():
     text = "#!/bin/sh\n#SBATCH --gres=gpu:a100:2,lustre:1\n"
     assert option_texts(text) == {"gpus": "2"}
     assert [line.partition(": ")[0] for line in warnings(text)] == ["s.sh:2", "s.sh:2"]
@@ -125,7 +125,7 @@ def test_directive_errors_are_reported_with_their_line(line, line_says):
         (b"#!/bin/sh\n\0\n", "has zero bytes"), (b"#!/bin/sh\n" + b"#" * (4 << 20), "more than 4194304 bytes"),
     ],
 )  # fmt: skip
-def test_a_script_that_can_not_run(tmp_path, data, line):
+def test_invalid_script_is_refused(tmp_path, data, line):
     if data is not None:
         (tmp_path / "s.sh").write_bytes(data)
     assert line in line_of(read_script, tmp_path / "s.sh")

@@ -125,7 +125,7 @@ def test_superseded_service_cannot_write(place, opened):
         journal.close()
 
 
-def test_a_journal_that_is_served_is_refused_until_the_lease_ends(place, monkeypatch, opened):
+def test_journal_in_use_is_refused_until_its_lease_ends(place, monkeypatch, opened):
     monkeypatch.setattr(journals, "WAIT_S", 0.5)
     monkeypatch.setattr(journals, "LEASE_S", 60)
     alive = opened("a", place)
@@ -178,7 +178,7 @@ def test_write_with_unknown_outcome_is_resolved(one, between, lost, big, opened)
     again.close()
 
 
-def test_a_long_log_gives_way_to_rows(place, monkeypatch, opened):
+def test_long_log_is_compacted_to_rows(place, monkeypatch, opened):
     monkeypatch.setattr(journals, "MOST_LOG", 60_000)
     monkeypatch.setattr(journals, "PIECE", 3000)
     monkeypatch.setattr(journals, "KEPT", 20)
@@ -270,7 +270,7 @@ def test_missing_etcd_is_one_line(monkeypatch, opened):
         opened("a", nobody)
 
 
-def test_three_members_of_which_one_dies(tmp_path, opened):
+def test_journal_survives_loss_of_one_of_three_members(tmp_path, opened):
     with etcd(tmp_path, 3) as cluster:
         place = cluster.place()
         journal = opened("a", place)
@@ -373,7 +373,7 @@ def test_journal_option_error_is_one_line(tmp_path):
     assert "--journal-cert" in ran.stderr
 
 
-def test_certificates_that_are_none(tmp_path):
+def test_invalid_certificates_are_refused(tmp_path):
     (tmp_path / "none.pem").write_text("none")
     file = tmp_path / "none.pem"
     with pytest.raises(InputError, match="--journal-ca"):

@@ -40,7 +40,7 @@ def step(gateway, now=1000):
     return gateway.take()
 
 
-def test_a_chain_of_any_length_is_cancelled_when_its_first_fails():
+def test_dependency_chain_is_cancelled_when_its_first_job_fails():
     gateway = gateway_of(machine())
     submit(gateway, 1)
     for number in range(2, 3000):

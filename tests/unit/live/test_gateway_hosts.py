@@ -133,7 +133,7 @@ def test_copied_keeper_folder_of_another_host_requeues_nothing(told):
 
 
 @pytest.mark.parametrize("told", [[], [record("3.1", started_ms=None, why=NEVER_BEGUN)], [record("3.1", "running")]])
-def test_a_keeper_whose_folder_was_put_back_from_an_older_copy_has_forgotten(told):
+def test_keeper_with_a_restored_older_folder_has_forgotten_its_runs(told):
     before = site_with_a_job_on_b().again("a", "b")
     before.gateway.heard([record("3.1", "running")], 1, "b", marks("b", "second"))
     before.step()
@@ -211,7 +211,7 @@ class Down:
 
 
 @pytest.mark.parametrize(("down", "asks"), [((1,), 2), ((1, 2), 2), ((), 2), ((0, 1, 2), 1)])
-def test_hosts_that_do_not_answer_are_done_without(down, asks):
+def test_unresponsive_hosts_are_skipped(down, asks):
     asked = []
 
     def reach(silent):
@@ -250,7 +250,7 @@ def test_queries_to_unresponsive_hosts_end_and_no_job_is_lost():
     assert site.step() == ["2.1"]
 
 
-def test_two_hosts_of_one_name_are_refused():
+def test_duplicate_host_names_are_refused():
     with pytest.raises(InputError, match="two are called a"):
         machine("a", "b", "a")
     with pytest.raises(InputError, match="two are called a"):
@@ -258,7 +258,6 @@ def test_two_hosts_of_one_name_are_refused():
 
 
 def test_no_job_starts_while_a_host_follows_a_higher_epoch():
-    """The journal may be an older copy: what it has waiting may be over, as another host would know."""
     for back in ("heard", "given up"):
         site = Site("a", "b", heard=["a"])
         site.gateway.on_epoch_refused("b")

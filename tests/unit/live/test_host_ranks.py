@@ -22,7 +22,7 @@ def says(name="a", boot="1", cores=range(4), version="1.0", gpus=2, memory=9000)
     return RankInfo(version, boot, HostFacts(name, tuple(cores), memory, gpus), str(FOLDER), f"key of {name}")
 
 
-def test_ranks_of_a_machine_share_it_out():
+def test_ranks_on_one_machine_divide_its_processors():
     seats = rank_placements([says("a"), says("b", "2"), says("a"), says("b", "2"), says("a")], bound=True)
     assert [(seat.facts.name, str(seat.folder)) for seat in seats] == [
         ("a", "/var/dardis"), ("b", "/var/dardis"), ("a-1", "/var/dardis/host-1"), ("b-1", "/var/dardis/host-1"),
@@ -33,7 +33,7 @@ def test_ranks_of_a_machine_share_it_out():
     assert [seat.facts.gpus for seat in seats] == [2, 2, 0, 0, 0]
 
 
-def test_more_ranks_than_processors_are_refused_unless_they_are_only_counted():
+def test_more_ranks_than_processors_are_refused_unless_unbound():
     said = [says(cores=[0, 1]), says(cores=[0, 1]), says(cores=[0, 1])]
     with pytest.raises(InputError, match="a: 3 ranks share 2 processors; expected at most a rank for each, or"):
         rank_placements(said, bound=True)
@@ -104,7 +104,7 @@ def test_folder_lock_is_awaited_for_a_limited_time(tmp_path, holder, monkeypatch
     assert time.monotonic() - begun >= 0.3
 
 
-def test_a_machine_that_was_more_hosts_waits_for_what_these_run(tmp_path):
+def test_fewer_hosts_are_refused_while_earlier_hosts_have_runs(tmp_path):
     runs = tmp_path / "host-2" / "keeper" / "runs"
     for number in (1, 2):
         (tmp_path / f"host-{number}" / "keeper" / "runs").mkdir(parents=True)

@@ -93,7 +93,7 @@ def test_history_returns_each_job_once_latest_first(tmp_path, monkeypatch, journ
 
 
 @pytest.mark.filterwarnings("ignore:It is recommended to use web.RequestKey")
-def test_others_have_their_turns_between_two_pieces(tmp_path, monkeypatch, journal):
+def test_other_requests_are_served_between_history_pieces(tmp_path, monkeypatch, journal):
     monkeypatch.setattr(api, "PIECE", 10)
     jobs = some_jobs(random.Random(3), journal)  # noqa: S311
     service, turns = served(journal, jobs), []

@@ -96,7 +96,7 @@ def test_invalid_array_is_refused(text):
         read_array(text, "--array")
 
 
-def test_one_index_is_an_array_and_there_is_a_longest():
+def test_single_index_is_an_array_and_array_size_is_limited():
     assert read_array("7", "--array") == Array((range(7, 8),))
     assert read_array("1,7-9:2,3%2", "--array") == Array((range(1, 2), range(7, 10, 2), range(3, 4)), 2)
     assert list(read_array("1,7-9:2,3%2", "--array").indices) == [1, 7, 9, 3]

@@ -99,7 +99,7 @@ def test_step_not_released_before_the_end_of_its_job_never_begins():
     assert site.closed() == []
 
 
-def test_a_job_that_is_cancelled_ends_its_parts_with_its_run():
+def test_cancelled_job_ends_its_steps_with_its_run():
     site = Site()
     site.begin()
     site.gateway.cancel(site.job, 1)
@@ -108,7 +108,7 @@ def test_a_job_that_is_cancelled_ends_its_parts_with_its_run():
     assert site.step() == [EndRun(PART, "b")], "its host may not have heard it"
 
 
-def test_the_end_of_a_part_is_kept_until_its_client_has_it_and_it_does_not_begin_again():
+def test_exit_record_of_a_step_is_kept_for_its_client_and_the_step_runs_once():
     site = Site()
     part = site.begin()
     site.gateway.on_run_record(record(PART, "over", code=3, why="exit"), 1, "b")
@@ -170,7 +170,7 @@ def test_step_without_client_is_ended_and_its_exit_record_kept():
 # What runs again.
 
 
-def test_a_job_runs_again_when_what_its_last_run_had_begun_is_over():
+def test_requeued_job_starts_after_the_steps_of_its_last_run_end():
     site = Site()
     site.begin()
     site.run_ends(**LOST)

@@ -72,7 +72,7 @@ def test_batch_is_atomic_on_a_full_disk(tmp_path, journal, seed):
     assert 0 < refused < 60
 
 
-def test_the_same_key_is_refused_by_the_journal_too(journal):
+def test_duplicate_key_is_refused_by_the_journal(journal):
     journal.write(Batch([row(1, key="k")]))
     with pytest.raises(JournalError):
         journal.write(Batch([row(2, key="k")]))
@@ -93,7 +93,7 @@ def test_damaged_journal_is_one_line(tmp_path):
         list(read_instants(tmp_path / "elsewhere"))
 
 
-def test_one_of_another_version_is_refused(tmp_path):
+def test_journal_of_another_version_is_refused(tmp_path):
     Journal(tmp_path).close()
     with closing(sqlite3.connect(tmp_path / FILE)) as db:
         db.execute("PRAGMA user_version=99")

@@ -12,7 +12,7 @@ from dardis.live.keeper import PROTOCOL
 from dardis.live.keeper_client import SUPERVISOR_FOLDER, LocalSupervisorClient, SupervisorError
 
 
-def test_one_that_does_not_answer_is_not_waited_for(tmp_path, monkeypatch):
+def test_unresponsive_keeper_is_not_awaited(tmp_path, monkeypatch):
     monkeypatch.setattr(keeper_client, "ANSWER_S", 0.05)
 
     async def ask():
@@ -69,7 +69,7 @@ HOSTS_OWN = [errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOSPC, errno.EROFS
 
 
 @pytest.mark.parametrize(("number", "of_job"), [*((number, False) for number in HOSTS_OWN), (errno.EACCES, True)])
-def test_limits_of_the_host_are_no_mistakes_of_a_job(tmp_path, monkeypatch, number, of_job):
+def test_host_limits_are_not_job_errors(tmp_path, monkeypatch, number, of_job):
     def full(*_):
         raise OSError(number, os.strerror(number), "a")
 

@@ -104,7 +104,7 @@ def with_site(folder, talk):
     asyncio.run(run())
 
 
-def test_leases_are_renewed_and_over_here_after_they_are_there(tmp_path):
+def test_leases_are_renewed_and_expire_later_here_than_on_the_host(tmp_path):
     async def talk(site, here):
         (keeper,) = site.keepers
         await until_async(lambda: len(keeper.leases) > 15)

@@ -137,7 +137,7 @@ class Doors:
 
 @pytest.mark.filterwarnings("ignore:It is recommended to use web.RequestKey")  # older aiohttp has none
 @pytest.mark.parametrize("how", [socket.SHUT_WR, socket.SHUT_RDWR])
-def test_a_connection_that_is_cut_within_its_body_leaves_no_more_than_that(tmp_path, caplog, how):
+def test_connection_lost_within_a_body_leaves_no_state(tmp_path, caplog, how):
     service = SimpleNamespace(users=False, gateway=SimpleNamespace(jobs=list))
 
     async def cut():

@@ -81,13 +81,13 @@ def test_every_submit_option_is_sent(fake, tmp_path):
     }  # fmt: skip
 
 
-def test_every_submission_has_a_key_of_its_own_and_the_same_key_is_the_same_job(fake, capsys):
+def test_submissions_have_distinct_keys_and_equal_keys_are_one_job(fake, capsys):
     for key in ([], [], ["--key", "k"], ["--key", "k"]):
         assert run(["submit", *key, "--", "true"]) == 0
     assert capsys.readouterr().out.split() == ["12", "13", "14", "14"]
 
 
-def test_a_script_its_arguments_and_its_lines(fake, script, capsys):
+def test_script_arguments_and_directives_are_submitted(fake, script, capsys):
     script("#SBATCH -t 5 -c 2 --qos high", "#DARDIS --time 10 --name mine", "echo")
     assert run(["submit", "--name", "given", "s.sh", "--time", "x", "--", "y"]) == 0
     body = asked(fake)
@@ -157,7 +157,7 @@ def test_submit_error_is_one_line_and_sends_nothing(fake, script, capsys, argume
         ({"state": "unknown", "why": "its host went down"}, 125, "dardis: job 12 unknown: its host went down\n"),
     ],
 )  # fmt: skip
-def test_wait_ends_as_the_job_does(fake, capsys, end, status, said):
+def test_wait_exits_with_the_status_of_the_job(fake, capsys, end, status, said):
     fake.add(job(12, "running"))
     fake.ends[12] = end
     assert run(["wait", "12"]) == status
@@ -340,7 +340,7 @@ sys.exit(f"{told} {sorted(heavy)}" if heavy or {*told} != {int(sys.argv[1])} els
 
 
 @pytest.mark.parametrize("status", [0, 2])
-def test_none_of_them_loads_what_is_heavy(fake, tmp_path, status):
+def test_live_commands_load_no_heavy_modules(fake, tmp_path, status):
     """Nor does telling a mistake."""
     fake.add(job(1, "completed", cwd=str(tmp_path)), *(job(number) for number in (2, 3, 4)))
     (tmp_path / "dardis-1.out").touch()
@@ -351,7 +351,7 @@ def test_none_of_them_loads_what_is_heavy(fake, tmp_path, status):
     assert ended.returncode == 0, ended.stderr
 
 
-def test_ctrl_c_ends_the_waiting_and_not_the_job(fake):
+def test_ctrl_c_ends_wait_and_not_the_job(fake):
     fake.add(job(1, "running"))
     words = [sys.executable, "-m", "dardis", "wait", "1"]
     with subprocess.Popen(words, stderr=subprocess.PIPE, text=True, env=os.environ) as process:

@@ -143,7 +143,7 @@ def test_new_session_ends_the_previous_session(folder):
     asyncio.run(work())
 
 
-def test_a_keeper_that_is_killed_is_lost_and_started_again(folder):
+def test_killed_remote_keeper_is_reported_lost_and_restarted(folder):
     async def work():
         async with keeper_site(folder) as site:
             keeper = await site.connect()

@@ -109,7 +109,7 @@ def test_call_outside_of_a_job_is_an_error(monkeypatch, capsys):
         (["-oBatchMode=yes", "-o", "X=y", "-l", "me", "-T", "you@n1", "A=b;export A; x"], "n1", "A=b;export A; x"),
     ],
 )
-def test_the_shell_takes_what_ssh_does(words, node, command):
+def test_shell_accepts_ssh_arguments(words, node, command):
     assert node_and_command(words) == (node, command)
 
 
@@ -145,7 +145,7 @@ def test_step_output_is_read_in_pieces_and_removed(tmp_path):
     assert list(out.parent.iterdir()) == []
 
 
-def test_nothing_but_a_plain_file_is_read(tmp_path):
+def test_only_regular_files_are_read(tmp_path):
     (tmp_path / "parts").mkdir()
     (tmp_path / "secret").write_text("x")
     (tmp_path / step_output_path(RUN, "out")).symlink_to(tmp_path / "secret")

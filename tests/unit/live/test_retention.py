@@ -86,7 +86,7 @@ def test_old_jobs_are_removed_and_others_kept(shelf):
     assert shelf.firsts() == [waits, unknown, shelf.next - 1]
 
 
-def test_a_journal_that_begins_in_the_middle_is_replayed_from_the_next_start_on(shelf):
+def test_truncated_journal_is_replayed_from_the_next_service_start(shelf):
     shelf.told(1, 2, 3)
     found = replay(read_instants(shelf.folder))
     assert (found.instants, found.starts, found.services, found.difference) == (0, 0, 0, "")
@@ -99,7 +99,7 @@ def test_a_journal_that_begins_in_the_middle_is_replayed_from_the_next_start_on(
     assert shelf.days() == [3, 4, 5]
 
 
-def test_small_files_that_nothing_runs_with_are_removed(tmp_path):
+def test_unused_job_files_are_removed(tmp_path):
     asked = JobRequest(argv=("x",), array=Array((range(1, 5),)))
     jobs = new_jobs(Submission(1, ASKER, asked, "#!/bin/sh", {}, "/", 0))
     for number, job in enumerate(jobs):

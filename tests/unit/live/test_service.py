@@ -120,7 +120,7 @@ def test_jobs_are_held_released_and_cancelled(live):
         live.client.post(f"/jobs/{number}/hold")
 
 
-def test_a_walltime_ends_a_job_with_all_that_it_started(live):
+def test_walltime_ends_all_processes_of_a_job(live):
     own = os.getpid()  # others may test beside
     (number,) = live.submit(f"trap '' TERM; setsid sleep 61{own} & sleep 62{own}", walltime_s=1, grace_s=1)
     job = live.ended(number, 30)
@@ -151,7 +151,7 @@ def test_unusable_folder_is_one_line(tmp_path, capsys, spoil, said):
     assert said in lines[0]
 
 
-def test_a_service_that_was_killed_goes_on_and_its_jobs_with_it(tmp_path):
+def test_killed_service_restarts_and_its_jobs_survive(tmp_path):
     live = Live(tmp_path).start()
     try:
         (runs,) = live.submit(f"{AWAITS}; echo $DARDIS_JOB_ID >> $RAN; exit 4", cpus=4, nodes=4)
@@ -281,7 +281,6 @@ def test_run_that_ended_unobserved_is_unknown_and_requeued_only_on_request(tmp_p
 
 @pytest.mark.parametrize("another_died", [pytest.param(False, marks=pytest.mark.slow), True])
 def test_begun_run_is_unknown_after_the_keeper_folder_is_lost(tmp_path, another_died):
-    """Also where a service has heard of it, and has died before it has written what it makes of that."""
     live = Live(tmp_path).start()
     try:
         (number,) = live.submit("echo $DARDIS_JOB_ID >> $RAN; sleep 20")
@@ -450,7 +449,7 @@ def theirs(command, **more):
     return {"jobs": asked, "cwd": "/", "environment": {}, "script": ""}
 
 
-def test_only_owners_touch_jobs_and_only_root_leads(site):
+def test_only_owners_change_jobs_and_only_root_administers(site):
     (number,) = site.submit("sleep 30")
     for do in ("cancel", "hold", "release"):
         assert "root's" in asks(site, "post", f"/jobs/{number}/{do}")["refused"]
@@ -496,7 +495,7 @@ def test_job_refused_by_the_keeper_fails_without_effect_on_others(tmp_path):
         live.end()
 
 
-def test_a_service_forgets_what_has_been_over_for_longer_than_it_keeps(tmp_path):
+def test_service_removes_jobs_after_the_retention_time(tmp_path):
     def handed_in(command):
         body = {"jobs": {"argv": []}, "script": f"#!/bin/sh\n{command}\n", "cwd": str(tmp_path), "environment": {}}
         return live.client.post("/jobs", body)["ids"][0]

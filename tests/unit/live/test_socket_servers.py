@@ -119,7 +119,7 @@ def test_connections_are_closed_while_no_handler_answers(tmp_path):
     play(tmp_path, work, answering=False)
 
 
-def test_while_the_service_is_away_connections_are_closed_at_once(tmp_path):
+def test_connections_are_closed_while_the_service_is_away(tmp_path):
     async def work(site):
         site.away = True
         with await site.ask() as one:
@@ -132,7 +132,7 @@ def test_while_the_service_is_away_connections_are_closed_at_once(tmp_path):
     play(tmp_path, work)
 
 
-def test_all_are_closed_when_the_service_goes_away(tmp_path):
+def test_all_connections_close_when_the_service_leaves(tmp_path):
     async def work(site):
         with await site.ask() as one:
             assert await site.echoes(one)
@@ -259,7 +259,7 @@ def test_stale_socket_is_replaced_and_its_mode_follows_the_users(tmp_path, users
     assert not place.exists()
 
 
-def test_a_place_that_can_not_have_a_socket_is_refused(tmp_path):
+def test_invalid_socket_path_is_refused(tmp_path):
     (tmp_path / "gateway.sock").mkdir()
     with pytest.raises(InputError, match=r"gateway.sock: can't be listened at \(Is a directory\)"), open_listener(
         tmp_path, users=False

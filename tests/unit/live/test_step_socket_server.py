@@ -80,7 +80,7 @@ def out(text):
 ENDED = {"end": {"state": "over", "code": 3, "signal": None, "why": "exit"}}
 
 
-def test_the_end_comes_after_all_that_was_written(tmp_path):
+def test_end_of_a_step_is_sent_after_all_output(tmp_path):
     service = Service(b"abc", b"def", b"")
     service.gateway.on_run_record(END, 1, "b")
     assert told(service, tmp_path) == [{"mark": "b"}, out(b"abc"), out(b"def"), ENDED]

@@ -40,7 +40,7 @@ CHUNKS = st.lists(st.one_of(st.integers(1, 300), st.integers(1, 3 * PIECE)), max
 
 @given(lengths=st.lists(st.tuples(CHUNKS, CHUNKS), min_size=1, max_size=4), seed=st.integers(0, 2**32))
 @settings(deadline=None)
-def test_bytes_of_all_connections_come_equal_and_in_order_both_ways(lengths, seed):
+def test_forwarded_bytes_arrive_unchanged_and_in_order(lengths, seed):
     rng = random.Random(seed)  # noqa: S311
 
     async def work(both):
@@ -109,7 +109,6 @@ def test_slow_reader_blocks_only_its_own_writer():
 @pytest.mark.parametrize("kind", ["piece", "took", "closed"])
 @pytest.mark.parametrize("seed", range(5))
 def test_lost_message_closes_the_connection(kind, seed):
-    """And what has come until then is the beginning of what was said."""
     rng = random.Random(seed)  # noqa: S311
     chance = 1 / rng.randint(1, 6)
 

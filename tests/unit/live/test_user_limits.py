@@ -20,7 +20,7 @@ def handed_in(first, user, count=1, script="", **more):
     return Submission(first, JobUser(user, user, "u", ()), asked, script, {}, "/", 0)
 
 
-def test_jobs_are_counted_by_user_and_only_those_that_are_not_over():
+def test_unfinished_jobs_are_counted_by_user():
     jobs, looked = [*new_jobs(handed_in(1, 7, 3)), *new_jobs(handed_in(4, 8, 9))], []
 
     def open_jobs():
@@ -41,7 +41,7 @@ def test_jobs_are_counted_by_user_and_only_those_that_are_not_over():
     limits.add(handed_in(15, 7, 2))
 
 
-def test_texts_of_a_user_are_limited_in_all(monkeypatch):
+def test_total_text_size_of_a_user_is_limited(monkeypatch):
     monkeypatch.setattr(limits_module, "MOST_BYTES", 10_000)
     jobs = []
     limits = UserLimits(100, lambda: jobs)

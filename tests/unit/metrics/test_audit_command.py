@@ -59,7 +59,7 @@ def test_progress_is_shown_on_a_terminal(run: Path, monkeypatch: pytest.MonkeyPa
     assert told.endswith("audit: 25 jobs, ok\n")
 
 
-def test_a_comparison_is_no_run(tmp_path: Path) -> None:
+def test_comparison_folder_is_refused(tmp_path: Path) -> None:
     (tmp_path / "compare.csv").touch()
     (tmp_path / "report.html").touch()
     with pytest.raises(InputError, match=r"is a comparison; expected one of its runs, a folder in .*/runs$"):

@@ -13,7 +13,7 @@ def run(label, seed, trace="t", error="", **metrics):
     return RunResult(trace, label, "easy", ("order=sjbf",), seed, Path(), None if error else metrics, error)
 
 
-def test_the_best_of_each_trace():
+def test_best_result_of_each_trace_is_found():
     lines = result_rows(
         [
             run("a", 1, "t", mean_wait_s=5, utilisation=0.5, rejected=0),

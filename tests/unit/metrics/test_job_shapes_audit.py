@@ -70,7 +70,7 @@ SOUND = {
 
 
 @pytest.mark.parametrize("name", SOUND)
-def test_a_sound_one_passes_and_is_read_again(name: str, tmp_path: Path) -> None:
+def test_legal_shaped_schedule_passes_and_round_trips(name: str, tmp_path: Path) -> None:
     asked, where, taken = SOUND[name]
     made = schedule(asked, *where, taken=taken)
     assert findings(made, asked) == ""
@@ -95,7 +95,7 @@ def test_a_sound_one_passes_and_is_read_again(name: str, tmp_path: Path) -> None
         ("second", ({0: 1, 4: 1}, {4: 1}), 1, "ran for 15, not 10"),
     ],
 )
-def test_a_broken_one_is_found(name: str, where: tuple[Where, ...], taken: int, words: str) -> None:
+def test_broken_shaped_schedule_is_reported(name: str, where: tuple[Where, ...], taken: int, words: str) -> None:
     asked = SOUND[name][0]
     made = schedule(asked, *where, taken=taken)
     if words.startswith("ran for"):  # it says that it took the other
@@ -126,7 +126,7 @@ def test_parts_that_differ_from_the_request_are_reported() -> None:
         ("units_by_part", "0:1;x", "units_by_part is '0:1;x'"),
     ],
 )
-def test_columns_that_cannot_be_read(tmp_path: Path, column: str, text: str, words: str) -> None:
+def test_invalid_columns_are_refused(tmp_path: Path, column: str, text: str, words: str) -> None:
     path = tmp_path / "jobs.csv"
     write_jobs(schedule(SOUND["mixed"][0], *SOUND["mixed"][1]), path)
     good = {"parts": '"2:cores=3 1:cores=1,gpu=2"', "units_by_part": "0:1 4:1;4:1"}
@@ -143,7 +143,6 @@ def plain(job: ActualJob) -> ActualJob:
 
 
 def test_a_job_that_asked_for_no_shape_has_no_parts_and_no_alternative() -> None:
-    """Its units of 3 cores would be on a node of 4, were they told to be parts of less."""
     made = schedule(job(1, Request((Part(1, (1, 0), ALL), Part(1, (1, 0), ALL)), 10)), {0: 1}, {0: 1})
     asked = plain(job(1, Request((Part(2, (3, 0), ALL),), 10)))
     assert "has 2 parts, not 1" in findings(made, asked)
@@ -154,7 +153,7 @@ def test_a_job_that_asked_for_no_shape_has_no_parts_and_no_alternative() -> None
     assert findings(replace(simple, taken=np.array([-1])), plain(job(1, SPREAD))) == ""
 
 
-def test_an_alternative_that_is_none() -> None:
+def test_invalid_alternative_is_reported() -> None:
     asked, where, _ = SOUND["second"]
     made = replace(schedule(asked, *where, taken=1), taken=np.array([2]))
     assert "is run as alternative 3 of 2" in findings(made, asked)

@@ -53,7 +53,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @given(data=st.data())
 @settings(deadline=None)
-def test_reading_gives_what_was_written(data: st.DataObject, folder: Path) -> None:
+def test_jobs_csv_round_trips(data: st.DataObject, folder: Path) -> None:
     _, schedule = data.draw(INSTANCES)
     path = folder / "jobs.csv"
     write_jobs(schedule, path, "trace")
@@ -129,7 +129,7 @@ def test_error_is_reported_with_its_line(written: tuple[Path, Schedule], change:
         ("turnaround_time", "9"), ("stretch", "1.1"), ("allocated_resources", "0-2"), ("allocated_resources", "x"),
     ],
 )  # fmt: skip
-def test_a_derived_column_that_disagrees_is_found(written: tuple[Path, Schedule], column: str, value: str) -> None:
+def test_inconsistent_derived_column_is_reported(written: tuple[Path, Schedule], column: str, value: str) -> None:
     path, _ = written
     rewrite(path, spoiled(1, allocated_resources="1 0", execution_time="10.0", stretch="1.000001"))
     assert contradicted(path) == []

@@ -124,7 +124,7 @@ def test_captions_count_the_draws_that_both_ended():
     assert any(note.startswith("Failed: t, b, draw 2, seed 1: ") for note in full_table(compared(failed=(2,))).notes)
 
 
-def test_no_lead_that_may_be_chance_is_marked_and_no_time_of_deciding_is_tested():
+def test_uncertain_leads_are_not_marked_and_decision_times_not_tested():
     lines = compared(others=(21.0, 9.0, 33.0))
     assert lines[1].beside(lines[0], "mean_wait_s").may_be_chance
     assert best_labels(lines, "mean_wait_s") == frozenset()

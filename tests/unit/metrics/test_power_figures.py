@@ -73,7 +73,7 @@ def test_prices_from_a_file_hold_on_the_traces_own_clock(prices):
 def test_a_file_without_a_calendar_or_for_another_time_is_refused_before_the_run(prices):
     with pytest.raises(InputError, match="platform: prices: no calendar; expected calendar_start"):
         power_terms(platform(prices=prices), None, 0, 0)
-    with pytest.raises(InputError, match=r"prices\.csv: no values for the time that is asked for"):
+    with pytest.raises(InputError, match=r"prices\.csv: values from .* to .*; expected values from"):
         power_terms(platform(prices=prices), START - 100_000_000, 0, 0)
     with pytest.raises(InputError, match=r"prices\.csv: covers 2023-05-01T00:00Z to 2023-05-01T02:00Z"):
         power_terms(platform(prices=prices), START, 0, 8000)

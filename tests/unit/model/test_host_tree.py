@@ -68,7 +68,6 @@ def test_the_smallest_rounds_by_hand():
 
 @given(hosts=st.integers(3, 64), arity=st.integers(2, 16))
 def test_ranks_that_share_cores_share_their_time(hosts, arity):
-    """The work over the cores at least, no more than that and the time with a core each; spare cores help nobody."""
     cost = replace(COST, host_ns=500.0, select_ns=70.0)
     work, handling = 64 * hosts * 50.0 + hosts * 500.0 + 70.0, 2 * 2000.0 + 400 + 300
     assert sampled_round_ns(NETWORK, cost, 1, 12, 2, 2) == sampled_round_ns(NETWORK, cost, 1, 12, 2)

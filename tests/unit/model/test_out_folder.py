@@ -78,7 +78,7 @@ def test_failed_write_changes_nothing(tmp_path):
     assert set(contents(tmp_path).values()) == {"old"}
 
 
-def test_leftovers_of_what_was_killed_are_nothing_and_go(tmp_path):
+def test_leftover_temporary_files_are_ignored_and_removed(tmp_path):
     (tmp_path / f"{PART_PREFIX}x").mkdir()
     (tmp_path / f"{PART_PREFIX}x" / "a.csv").write_text("1")
     (tmp_path / ".c.html.123.part").write_text("half a report")
@@ -93,7 +93,7 @@ def test_leftovers_of_what_was_killed_are_nothing_and_go(tmp_path):
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
-def test_a_folder_that_is_closed(tmp_path):
+def test_unwritable_folder_is_reported(tmp_path):
     tmp_path.chmod(0o500)
     with pytest.raises(InputError, match="a folder that can be written"):
         write(tmp_path, s_json="1")
@@ -190,7 +190,7 @@ while done < 25:
 """
 
 
-def test_many_that_take_and_let_go_are_never_two_at_once(tmp_path):
+def test_lock_is_exclusive_under_contention(tmp_path):
     racing = [program(RACES, tmp_path / "o") for _ in range(4)]
     assert [process.wait(60) for process in racing] == [0] * 4
     assert (tmp_path / "o" / "a.csv").read_text() == "100", "none was overwritten unseen"
@@ -210,7 +210,7 @@ def test_without_locks_it_goes_on_with_one_warning(tmp_path, monkeypatch, capsys
 
 
 @pytest.mark.parametrize(("code", "kind"), [(errno.ENOSPC, OSError), (errno.EROFS, InputError)])
-def test_a_lock_that_cant_be_made(tmp_path, monkeypatch, code, kind):
+def test_lock_failure_is_reported(tmp_path, monkeypatch, code, kind):
     def refused(*_):
         raise OSError(code, os.strerror(code), str(tmp_path / "o" / LOCK_FILE))
 
@@ -223,7 +223,7 @@ def test_a_lock_that_cant_be_made(tmp_path, monkeypatch, code, kind):
         assert failed.value.filename == str(tmp_path / "o"), "no mistake of the user's"
 
 
-def test_a_text_that_cant_be_begun_names_its_file(tmp_path, monkeypatch):
+def test_write_failure_names_the_file(tmp_path, monkeypatch):
     monkeypatch.setattr("os.getpid", lambda: "x" * 300)
     with pytest.raises(OSError, match="too long") as failed, atomic_text(tmp_path / "a.csv"):
         pass

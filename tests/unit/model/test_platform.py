@@ -71,7 +71,7 @@ PART = Part(2, (1, 0), 1)
         lambda: replace(actual(**GOOD), runtimes=(4, 0)),
     ],
 )
-def test_senseless_jobs_and_requests_are_refused(senseless):
+def test_invalid_jobs_and_requests_are_refused(senseless):
     with pytest.raises(ValueError, match=r"at least|must ask|not those|before its submission"):
         senseless()
 

@@ -89,7 +89,7 @@ def test_values_and_means_are_those_of_every_second(one, data):
 
 
 @given(series())
-def test_there_is_nothing_outside(one):
+def test_series_has_no_values_outside_its_span(one):
     for moment in (one.start - 1, one.end):
         with pytest.raises(ValueError, match="outside"):
             one.at(moment)

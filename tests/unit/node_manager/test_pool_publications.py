@@ -34,7 +34,7 @@ def steps(said: Published) -> dict[int, list[tuple[int, list[int]]]]:
     }
 
 
-def test_all_is_published_first_and_then_what_changed():
+def test_first_publication_is_complete_and_later_ones_are_changes():
     pool = NodePool(MACHINE, 1, 3, host=7, incarnation=2)
     said = look(pool)
     assert (said.host, said.incarnation, said.at, said.next_change) == (7, 2, 0, FOREVER)

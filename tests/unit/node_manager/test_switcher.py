@@ -85,7 +85,6 @@ def test_a_node_that_boots_for_a_reservation_is_on_for_a_floor():
 
 @pytest.mark.parametrize(("start", "shut"), [(70, [1, 2, 3]), (71, [0, 1, 2, 3])])
 def test_a_node_stays_on_for_a_reservation_that_comes_soon(start, shut):
-    """It is off for 7 s at least, and 70 s are not worth it: reservations come forward."""
     switcher = fresh(spares=NONE, idle_s=0)
     switcher.record_reservation(1, start, np.array([0]))
     assert switch_orders(switcher, 0) == [(False, shut, [7] * len(shut))]
@@ -147,7 +146,7 @@ def states(draw) -> tuple[NodePool, NodePool, OfferQuery, int]:
 
 @given(states())
 @examples(2)
-def test_a_node_that_is_down_offers_as_one_that_is_taken(state):
+def test_down_node_offers_like_a_reserved_node(state):
     down, taken, ask, now = state
     offers, expected = answer(down, ask, now), answer(taken, ask, now)
     assert offers.offset.tolist() == expected.offset.tolist()

@@ -176,7 +176,7 @@ def told(some, down=(), tariff=FREE):
 
 
 @given(some_jobs, some_jobs, st.booleans())
-def test_the_parts_of_a_gain_add_up_to_the_difference_in_profit(before, after, charged):
+def test_parts_of_a_gain_sum_to_the_profit_difference(before, after, charged):
     tariff = Tariff(demand_per_kw=2.0, co2_per_t=50.0) if charged else FREE
     a, b = told(before, (), tariff), told(after, [(1, 500, 4000)], tariff)
     assert gain(a, b).total == pytest.approx(b.profit - a.profit)

@@ -45,7 +45,7 @@ def test_whole_nodes_leave_idle_as_it_was_and_cores_have_the_rest():
     assert fit.figures == pytest.approx([(260 - 90) / 32, 7.0, 90.0], rel=0.01)
 
 
-def test_devices_in_step_with_cores_stay_as_they_were():
+def test_devices_correlated_with_cores_are_unchanged():
     made = samples(2, (5.0, 0.0, 100.0))
     made.busy[:, 1] = made.busy[:, 0] / 8
     fit = fit_figures(made, np.array([1.0, 16.0, 90.0]), NONE)
@@ -79,7 +79,7 @@ def test_figure_near_zero_is_reported_when_days_agree():
     assert fit.figures[0] == pytest.approx(0, abs=0.05)
 
 
-def test_one_day_has_nothing_to_try_figures_on():
+def test_single_day_has_no_validation():
     fit = fit_figures(samples(5, (5.0, 50.0, 100.0), days=1), NONE, NONE)
     assert fit.held_out_errors is None
     assert np.isnan(fit.spread).all()

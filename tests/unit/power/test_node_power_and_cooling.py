@@ -97,7 +97,7 @@ TABLE_6_1 = {(10, 55_000): 6860, (10, 55_500): 6924, (15, 55_000): 22_842, (15, 
         (HYBRID, 35, 85_000, 1.1259),
     ],
 )  # fmt: skip
-def test_the_plants_keep_their_calibration(plant, temp_c, it_w, pue):
+def test_plant_calibration_is_unchanged(plant, temp_c, it_w, pue):
     assert pue_of(plant, temp_c, it_w) == pytest.approx(pue, abs=3e-4)
 
 

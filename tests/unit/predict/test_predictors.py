@@ -56,7 +56,7 @@ def answers(predictor, jobs, events):
 
 @given(histories(), st.sampled_from([e for e in Expecting if e is not Expecting.LEARNED]))
 @examples()
-def test_every_answer_is_possible_and_knows_nothing_of_the_future(history, expecting):
+def test_predictions_are_valid_and_use_no_future_data(history, expecting):
     jobs, events = history
     truth = {job.number: ran for job, ran in jobs}
     for place, (job, ended, _, duration, rule) in enumerate(answers(new_predictor(expecting, truth, 1), jobs, events)):
@@ -69,8 +69,7 @@ def test_every_answer_is_possible_and_knows_nothing_of_the_future(history, expec
 
 @given(histories())
 @examples()
-def test_the_last_two_are_those_that_the_planner_counts(history):
-    """Where it knows the same jobs of the past, each with its user, it says the same."""
+def test_last_two_predictor_equals_the_planners_count(history):
     jobs, events = history
     jobs = [(replace(job, user=job.user or "eve"), ran) for job, ran in jobs]
     at = {number: time for time, arrives, number in events if not arrives}
@@ -100,7 +99,6 @@ def alike(job, other, fields):
 @given(histories())
 @examples()
 def test_data_driven_takes_the_last_job_that_shares_most(history):
-    """A plain search of all that have ended, rule by rule; fields that nobody states say nothing."""
     rules = [
         ("user", "name", "queue", "walltime", "request"), ("user", "stem", "queue", "walltime", "request"),
         ("user", "name", "queue", "walltime"), ("user", "stem", "queue", "walltime"),
@@ -125,7 +123,6 @@ def test_data_driven_takes_the_last_job_that_shares_most(history):
 
 @pytest.mark.parametrize("expecting", [Expecting.LAST_TWO, Expecting.DATA_DRIVEN, Expecting.LEARNED])
 def test_a_job_of_an_unknown_user_shares_no_history(expecting):
-    """Neither does it learn from others, nor do others from it."""
     predictor = new_predictor(expecting, {}, 1)
     unknown = Job(1, 0, 0, None, 100, 1, (4,), 1)
     known = replace(unknown, number=2, user="ann")
@@ -139,7 +136,6 @@ def test_a_job_of_an_unknown_user_shares_no_history(expecting):
 
 
 def test_forest_learns_walltime_use_by_user():
-    """Two users whose jobs run a tenth and nine tenths of their walltimes: 300 have ended."""
     predictor, shares = new_predictor(Expecting.LEARNED, {}, 5), {"quick": 0.1, "slow": 0.9}
     chance = np.random.default_rng(5)
     for number in range(300):
@@ -202,7 +198,6 @@ def test_the_steps_are_those_of_the_paper():
 @given(WALLTIMES, st.data())
 @examples()
 def test_a_prediction_grows_in_few_steps_up_to_the_walltime_and_is_never_past(walltime, data):
-    """Eleven steps and the walltime; who asks late is told what was true at each expiry."""
     predicted = data.draw(st.integers(1, walltime))
     elapsed = data.draw(st.integers(0, walltime - 1))
     found, duration = expiries(predicted, walltime), raise_prediction(predicted, walltime, elapsed)

@@ -227,13 +227,13 @@ NAMES = {*dir(AnySetUp), *dir(Rule), *get_type_hints(Rule)} - {"strict", "seeded
 
 
 @pytest.mark.parametrize("name", sorted(name for name in NAMES if not name.startswith("_")))
-def test_names_that_mean_something_are_no_settings(name):
+def test_reserved_names_are_no_settings(name):
     kind = type("Mine", (Rule,), {name: getattr(Rule, name, 5)} | {"__annotations__": {name: int}})
     with pytest.raises(InputError, match=f"Mine: has a setting '{name}', "):
         class_dispatcher(kind)
 
 
-def test_the_folder_we_are_in_hides_no_module(own_folder, monkeypatch):
+def test_working_folder_shadows_no_module(own_folder, monkeypatch):
     monkeypatch.setattr(sys, "path", [one for one in sys.path if one])
     before = [*sys.path]
     find_dispatcher("mine:WidestFirst")
@@ -254,7 +254,7 @@ def test_invalid_sort_key_is_reported(own_folder, key):
         play(platform, jobs, class_dispatcher(kind), Target(), 1)
 
 
-def test_a_file_is_no_module(own_folder):  # the folder we are in
+def test_file_path_is_refused_as_module(own_folder):  # the folder we are in
     with pytest.raises(InputError, match=r"mine.py is a file; expected a module of the folder we are in: mine:Wide"):
         find_dispatcher("mine.py:Wide")
 
@@ -280,7 +280,6 @@ def test_chosen_jobs_are_checked(own_folder, units, found):
 @examples(0.3)
 @given(st.data())
 def test_schedule_equals_built_in_rules_with_repeated_reservations(ordering, data):
-    """One job at a time on a machine of which something is reserved again and again, and some of it is closed."""
     numbers = partial(st.integers, 1)
     machine = Platform("m", (NodeGroup("n", 2, {"cores": 4}), NodeGroup("g", 1, {"cores": 4, "gpu": 2})))
     spans = []
@@ -339,7 +338,7 @@ def test_settings_are_the_annotated_attributes(own_folder):
         ("easy:order=sjbf", "--dispatcher easy:order=sjbf: a name with a setting; expected easy, and --set order=sjbf"),
     ],
 )  # fmt: skip
-def test_mistakes_are_one_line(own_folder, name, line):
+def test_custom_dispatcher_errors_are_one_line(own_folder, name, line):
     assert line_of(find_dispatcher, name).startswith(line)
     with pytest.raises(InputError, match="unknown setting"):
         find_dispatcher("mine:WidestFirst", ["nothing=3"])

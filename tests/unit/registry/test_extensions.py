@@ -301,7 +301,6 @@ def test_exception_in_an_extension_is_one_line_with_its_position(tmp_path, simul
     ],
 )
 def test_errors_name_the_responsible_package(raised, told, capfd):
-    """Ours is told as it is; of another package what it has done, not what a disk or a user has."""
     for origin, kind in (("", type(raised)), ("other 2.1", told)):
         with pytest.raises(kind) as caught, attribute_errors(replace(BUILT_IN_DISPATCHERS["easy"], origin=origin)):
             raise raised
@@ -310,7 +309,7 @@ def test_errors_name_the_responsible_package(raised, told, capfd):
     assert ("Traceback" in capfd.readouterr().err) == isinstance(raised, KeyError | SystemExit)
 
 
-def test_a_builder_that_builds_nothing_can_not_be_made():
+def test_builder_without_turns_is_abstract():
     class Unready(Builder):
         """Has no turns."""
 

@@ -47,7 +47,7 @@ def test_unseeded_dispatchers_ignore_the_seed(name):
 
 
 @pytest.mark.parametrize(("name", "settings"), DRAWN)
-def test_on_the_same_jobs_others_make_several(name, settings):
+def test_seeded_dispatchers_depend_on_the_seed(name, settings):
     dispatcher = find_dispatcher(name, settings)
     assert dispatcher.setup.seeded
     assert len(digests(dispatcher, MACHINE, crowd())) > 1
@@ -65,7 +65,6 @@ def test_solver_and_forest_dispatchers_are_seeded():
 
 
 def test_seed_dependence_holds_for_any_settings_and_machine():
-    """Of drawn instances, those whose set-ups say so; enough of them that the test could fail."""
     counted = 0
     for seed in range(1, 400):
         one = draw_instance(seed)

@@ -37,7 +37,7 @@ def placed(asked: list[tuple[int, int, list[tuple[int, int]]]]) -> Schedule:
 
 
 @given(asked=ASKED, start=st.integers(0, 60), length=st.integers(1, 90))
-def test_every_job_in_the_span_has_its_cores_for_itself(asked, start, length):
+def test_every_job_in_the_span_has_exclusive_cores(asked, start, length):
     schedule = placed(asked)
     drawn, first = blocks(schedule, PLATFORM, start, start + length), first_cores(PLATFORM)
     owner = np.full((first[-1], 120), -1)

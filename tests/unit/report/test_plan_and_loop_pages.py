@@ -68,7 +68,7 @@ def kept_drawings(monkeypatch):
 
 
 @pytest.mark.parametrize("name", DAYS)
-def test_a_plan_of_any_day(tmp_path, name):
+def test_plan_page_has_all_charts_on_any_day(tmp_path, name):
     path = tmp_path / "report.html"
     draw_plan(path, plan_page(DAYS[name]))
     page = path.read_text()
@@ -134,7 +134,7 @@ def loop_page(waits, *, capped=False):
 @pytest.mark.parametrize(
     ("waits", "capped"), [([], False), ([], True), ([0, 0], True), ([0, 0, 240, 100_000], False), ([60], False)]
 )
-def test_the_loop_also_without_waits(tmp_path, waits, capped):
+def test_loop_page_is_drawn_without_waits(tmp_path, waits, capped):
     path = tmp_path / "report.html"
     draw_loop(path, loop_page(waits, capped=capped))
     page = path.read_text()

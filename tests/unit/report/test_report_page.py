@@ -69,7 +69,7 @@ def decision(status: str, ended: str, bound: float | None, *, too_large: bool = 
     return Solved(5, 4, 1, status, ended, 10.0, bound, 9, 0.1, 0.01, 0.02, 0.03, too_large)
 
 
-def test_decisions_of_a_solver_have_a_chart_by_what_is_known_of_them(tmp_path: Path) -> None:
+def test_solver_decision_charts_depend_on_recorded_fields(tmp_path: Path) -> None:
     write_run(tmp_path, one_node_jobs(60, SMALL), SMALL)
     kinds = [
         decision("", "", 10.0), decision("optimal", "proven", 10.0), decision("feasible", "budget", 7.5),
@@ -158,7 +158,7 @@ def test_the_envelope_is_that_of_every_second(steps: list[tuple[int, int]], edge
         assert mean[place] == pytest.approx(values.mean())
 
 
-def test_a_node_that_failed_is_no_maintenance_window(tmp_path: Path) -> None:
+def test_failed_node_is_not_shown_as_maintenance(tmp_path: Path) -> None:
     failed, planned = Maintenance((0,), 5000, 6000, foreseen=False), Maintenance((0,), 7000, 8000)
 
     def told(*windows: Maintenance) -> list[str]:

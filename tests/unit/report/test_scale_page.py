@@ -71,7 +71,7 @@ def drawn(folder):
         ([{"ranks": ranks, "hosts": ranks} | OF_RANKS for ranks in (2, 4)], ["Strong scaling", "Messages"]),
     ],
 )
-def test_charts_are_those_that_there_are_rows_for(folder, different, titles):
+def test_charts_require_their_rows(folder, different, titles):
     _, found = drawn(folder(*different, network=True))
     assert found == titles
 

@@ -44,7 +44,7 @@ def rows_of(path):
     [(name, ()) for name in MODELS]
     + [("pcp19", ("--set", "decision_cost=deterministic")), ("hcp19", ("--set", "shortcuts=off", "--seed", LARGE))],
 )
-def test_every_decision_is_kept_and_decided_alike_again(call, tmp_path, name, settings):
+def test_stored_decisions_repeat_with_the_same_result(call, tmp_path, name, settings):
     assert simulate(call, name, *settings) == (0, "")
     assert call("solve", "kept", "--dispatcher", name, *settings, "--out", "again.csv") == (0, "")
     before, again = rows_of(tmp_path / "out" / SOLVER_FILE), rows_of(tmp_path / "again.csv")
@@ -110,7 +110,6 @@ def test_instance_errors_are_reported(call, words, said):
 
 @pytest.mark.parametrize("name", ["pcp19", "cp-eurora"])
 def test_stored_decisions_within_a_reservation_repeat(call, tmp_path, name):
-    """The third would end after it: within, that costs more than all waits (thesis 4.4)."""
     site = (
         '[[queues]]\nname = "r"\n[[reservations]]\nname = "c"\nqueue = "r"\nnodes = "0-1"\nstart_s = 50\nend_s = 90\n'
     )

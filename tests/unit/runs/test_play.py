@@ -74,8 +74,7 @@ def test_unknown_predictor_of_an_extension_is_reported():
 
 
 @pytest.mark.parametrize("name", BUILT_IN_DISPATCHERS)
-def test_a_profile_that_is_off_decides_nothing(name):
-    """Its step at 100 wakes nobody: by then the jobs of the late set-up have grown old, and go in another order."""
+def test_disabled_profile_changes_nothing(name):
     platform = Platform("four", (NodeGroup("n", 4, {"cores": 3}),))
     jobs = [
         actual(1, 0, 0, None, 340, 1, (1,), 1, runtime=340),

@@ -115,7 +115,7 @@ def test_starts_kills_and_rejections(request_for):
     assert metrics["renegotiations"] > 0
 
 
-def test_every_file_is_there_and_the_profile_adds_up(request_for):
+def test_every_file_is_written_and_the_profile_sums_up(request_for):
     schedule, metrics, _ = schedule_of(request_for)
     assert {path.name for path in request_for.out.iterdir()} == {
         "jobs.csv", "metrics.json", "metrics_by.csv", "profile.csv", "decisions.csv", "run.json",
@@ -216,8 +216,7 @@ OF_OTHERS = (
         ("easy", ("dardis.kernels.round_kernel", "dardis.node_manager.pool", "dardis.task_manager.planned_manager")),
     ],
 )
-def test_a_run_loads_nothing_that_only_others_need(request_for, dispatcher, of_others):
-    """Its kernels are on disk: who compiles needs more."""
+def test_run_loads_no_modules_of_other_features(request_for, dispatcher, of_others):
     words = [
         "simulate", request_for.trace, "--platform", request_for.platform, "--dispatcher", dispatcher, "--out",
         request_for.out, "--no-report", "--force",

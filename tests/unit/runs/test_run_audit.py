@@ -62,7 +62,7 @@ def change(base: Path, edit: Callable[[list[str], Table], Table | None]) -> None
         ("--set", "unit_cores=2"), ("--deadlines", "factor:1"),
     ],
 )  # fmt: skip
-def test_a_run_is_counted_and_ok(made, capsys, options) -> None:
+def test_audit_counts_jobs_and_accepts_the_run(made, capsys, options) -> None:
     _, audit = made(*options)
     capsys.readouterr()
     assert command(audit) == 0

@@ -63,7 +63,7 @@ def run_spec_of(arguments, monkeypatch):
     return made[0]
 
 
-def test_every_field_is_known_here(other):
+def test_every_field_is_tested(other):
     assert sorted(other) == sorted(FIELDS), "a new field of RunSpec is spelled, recorded and compared as well"
 
 
@@ -84,7 +84,7 @@ REQUESTS = st.builds(
 
 
 @given(REQUESTS)
-def test_any_request_comes_back(request_):
+def test_run_spec_round_trips(request_):
     with pytest.MonkeyPatch.context() as patch:
         assert run_spec_of(arguments_of(request_), patch) == request_
 

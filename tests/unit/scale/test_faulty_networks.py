@@ -45,7 +45,7 @@ def test_faulty_node_manager_is_detected(pool, figure):
     assert getattr(measure_faults(what, replace(BAD, drop=0.3)), figure) > 0
 
 
-def test_jobs_that_come_to_no_end_are_lost(monkeypatch):
+def test_jobs_without_end_count_as_lost(monkeypatch):
     run = FaultSimulation.run
     monkeypatch.setattr(FaultSimulation, "run", lambda self, is_over, most: run(self, is_over, most // MOST_EVENTS))
     row = measure_faults(SMALL, BAD)

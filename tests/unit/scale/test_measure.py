@@ -77,7 +77,7 @@ def by_real_hosts(what):
 
 @pytest.mark.parametrize("dispatcher", ["dardis-throughput", "dardis-balance"])
 @pytest.mark.parametrize(("arity", "hosts_of"), [(0, 8), (2, 8), (5, 3), (8, 200)])
-def test_virtual_hosts_send_what_real_ones_do(arity, hosts_of, dispatcher):
+def test_virtual_hosts_send_the_messages_of_real_hosts(arity, hosts_of, dispatcher):
     what = replace(SMALL, arity=arity, hosts_of=hosts_of, task_managers=2, dispatcher=BUILT_IN_DISPATCHERS[dispatcher])
     row = measure(what, ALONE)
     schedule, traffic = by_real_hosts(what)
@@ -90,7 +90,6 @@ def test_virtual_hosts_send_what_real_ones_do(arity, hosts_of, dispatcher):
 
 
 def test_a_round_is_predicted_by_what_it_asks():
-    """Through the tree a round is half of the model's, sums and candidates; a sampled one asks few hosts."""
     network = LogGP(4, 1000.0, 100.0, 100.0, 100.0, 0.0)
     cost = JobCost(10.0, 0.0, 1.0, 1.0)
     ground = RankGroup(None, network, 4)
@@ -105,7 +104,7 @@ def test_a_round_is_predicted_by_what_it_asks():
     assert predicted_s(replace(what, sample=2), ground, replace(driven, queried_hosts=1.0), cost) == pytest.approx(4e-6)
 
 
-def test_a_round_of_jobs_in_flight_is_its_part_of_a_wave():
+def test_overlapped_round_costs_its_share_of_a_wave():
     network = LogGP(4, 1000.0, 100.0, 100.0, 50.0, 0.0)
     driven = ExperimentResult(None, 0, 0, 1.0, None, 20, 0, 0, 0, 4.0, 400.0, 1.0, 1.0, None, 5, 8000.0)  # type: ignore[arg-type]
     what = replace(SMALL, ranks=4, task_managers=2, sample=2, overlap=64, jobs=10)

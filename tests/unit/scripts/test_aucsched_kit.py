@@ -40,7 +40,7 @@ def test_transcribed_utilisations_are_theoretical_over_real_runtimes():
 
 
 @pytest.mark.skipif(not PRINTED, reason="the paper is not at hand")
-def test_all_that_was_typed_in_stands_in_the_paper():
+def test_transcribed_tables_equal_the_paper():
     """Numbers alone, in their order, whatever stands between them."""
     text = PRINTED[0].read_text(encoding="utf-8")
     for number, rows in figures.TABLES.items():

@@ -15,7 +15,7 @@ from scripts.lab.kit.compared import read_spec
 from scripts.lab.kit.constraint import CPU, CPU_A_DECISION, VARIABLES
 
 
-def test_services_are_of_classes_by_how_long_jobs_run():
+def test_service_classes_depend_on_runtimes():
     wait = np.array([0, 10, 3600, 40_000])
     run = np.array([0, 3599, 3600, 18_000])
     found = constraint.services(wait, run)
@@ -28,7 +28,7 @@ def test_services_are_of_classes_by_how_long_jobs_run():
 
 
 @pytest.mark.parametrize(("own", "verdict"), [(60, "yes"), (70, "in part"), (99.5, "no"), (120, "no")])
-def test_less_by_a_share(own, verdict):
+def test_relative_reductions_by_hand(own, verdict):
     claim = ["less", "one", "other", {CPU: 0.4}]
     figures = {"one": {CPU: own}, "other": {CPU: 100}}
     assert claims.Judge(figures)(claim).verdict == verdict

@@ -65,7 +65,7 @@ def test_plain_rules_decide_as_the_compiled_ones(seed):
     assert (plain.start - plain.submit).max() > 100
 
 
-def test_every_job_is_decided_for_once_and_then_by_what_ends():
+def test_every_job_has_a_decision_at_submission_then_at_job_ends():
     case = workloads.Case("six", PLATFORM, desired(), some_jobs(6))
     for label in (contenders.DARDIS, contenders.EASY):
         ledger = contenders.CONTENDERS[label].run(case)
@@ -77,7 +77,7 @@ def test_every_job_is_decided_for_once_and_then_by_what_ends():
             assert sum(one.cause is contenders.DecisionCause.END for one in ledger.decisions) == len(case.jobs)
 
 
-def test_a_larger_machine_has_as_much_of_everything():
+def test_larger_machine_scales_all_quantities():
     platform = workloads.machine(300)
     draw = np.random.Generator(np.random.Philox(8))
     jobs = [

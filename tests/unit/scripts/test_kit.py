@@ -23,7 +23,7 @@ def test_existing_results_are_reused(tmp_path):
     assert [one.name for one in path.parent.iterdir()] == ["one.npz"]
 
 
-def test_a_run_that_was_interrupted_is_not_there(tmp_path):
+def test_interrupted_run_counts_as_missing(tmp_path):
     def interrupted():
         raise KeyboardInterrupt
 
@@ -58,7 +58,7 @@ def test_a_missing_trace_is_one_line(kit, option, tmp_path, monkeypatch, capsys)
 ROOT = Path(__file__).resolve().parents[3]
 
 
-def test_an_environment_behind_a_link_is_not_emptied(tmp_path):
+def test_linked_environment_is_not_emptied(tmp_path):
     there, place = tmp_path / "theirs", tmp_path / "here"
     (place / "scripts").mkdir(parents=True)
     there.mkdir()

@@ -18,7 +18,7 @@ def trace():
     return generate("rivals", 300, 3)
 
 
-def test_walltimes_change_and_what_runs_does_not(trace):
+def test_modified_walltimes_keep_runtimes(trace):
     ran = np.minimum(trace.runtime, trace.walltime)
     for how in WALLTIMES[1:]:
         other = with_walltimes(trace, how)
@@ -62,7 +62,7 @@ def test_breakdown_by_class_and_frontier_are_drawn(tmp_path):
         (["--loads", "--frontier", "--set", "aged_after_s=5"], "--frontier tries values of aged_after_s"),
     ],
 )
-def test_options_that_do_not_go_together(arguments, told, tmp_path, monkeypatch, capsys):
+def test_incompatible_options_are_refused(arguments, told, tmp_path, monkeypatch, capsys):
     out = tmp_path / "out"
     monkeypatch.setattr(sys, "argv", ["late", "--traces", str(tmp_path), "--out", str(out), *arguments])
     with pytest.raises(SystemExit, match="2"):

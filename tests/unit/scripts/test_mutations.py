@@ -13,8 +13,7 @@ ROOT = Path(__file__).resolve().parents[3]
 
 
 @pytest.mark.parametrize("mutation", MUTATIONS, ids=lambda mutation: mutation.name)
-def test_every_mutation_is_true_to_the_code(mutation):
-    """Its text is there once, what comes of it is another program, and its tests exist."""
+def test_every_mutation_matches_the_code(mutation):
     before = ast.parse((ROOT / mutation.file).read_text(encoding="utf-8"))
     after = ast.parse(mutation.source(ROOT))
     assert ast.dump(before) != ast.dump(after)
@@ -57,7 +56,6 @@ def test_detected_and_undetected_mutations_are_distinguished(tree, tmp_path, job
 
 
 def test_mutation_detected_only_by_slow_tests_is_listed_separately(tree, tmp_path):
-    """A mutation whose tests are all slow is no mutation without tests; one that nobody notices survives both."""
     (tree / "test_edge.py").write_text(
         "import pytest\nimport span\n\n\n@pytest.mark.slow\ndef test_end():\n    assert not span.holds(3, 1, 3)\n"
     )

@@ -93,7 +93,7 @@ def test_relaxation_keeps_the_nodes_of_large_jobs(most_units, monkeypatch):
         assert found.units.tolist() == [[1, 1, 0], [1, 0, 1]]
 
 
-def test_hours_alike_are_one_segment():
+def test_equal_hours_are_one_segment():
     problem = day([0.1] * 5 + [0.2], [(0, HOUR, 1, 1)], temps=[10, 12, 15, 16, 20, 20])
     segments = segments_of(problem)
     # 10, 12 and 15 lie within 5 degrees; so do 16 and 20; then the price is another.

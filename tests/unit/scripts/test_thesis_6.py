@@ -77,7 +77,6 @@ def test_the_slope_change_is_the_load_before_the_largest_increment():
 
 
 def test_the_modelled_plants_sort_the_thesis_cases_of_table_6_2():
-    """Above the slope change there: hybrid in summer at high load; ours tells air, and hybrid in summer, alike."""
     hours = np.arange(24)
     summer, winter = (mean + swing * np.cos((hours - 15) / 12 * np.pi) for mean, swing in ((24.5, 6.5), (3.5, 3.5)))
     for plant, temps, high_w, above in (
@@ -101,7 +100,7 @@ def records(days: int) -> DayRecords:
     return DayRecords(hybrid, np.repeat(use, 2), above, day)
 
 
-def test_the_thesis_rule_is_found_again():
+def test_thesis_rule_is_reproduced():
     tree = learn_classes(records(269))
     assert tree.accuracy > 0.99
     assert tree.cv_accuracy > 0.96

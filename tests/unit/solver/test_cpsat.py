@@ -54,14 +54,14 @@ def test_time_guard_ends_a_solver_run():
     assert solve(model, Budget(1e4, guard_s=0.3)).result.ended is EndReason.GUARD
 
 
-def test_the_caller_ends_a_run_and_has_what_was_found():
+def test_caller_can_stop_a_run_and_gets_the_best_solution():
     model, _ = packing(80)
     found = []
     result = solve(model, Budget(1e4), progress=lambda best, _: found.append(best), stop=lambda: len(found) > 0).result
     assert (result.status, result.ended) == (SolverStatus.FEASIBLE, EndReason.STOPPED)
 
 
-def test_a_failure_of_the_caller_is_not_swallowed():
+def test_exception_of_the_callback_is_raised():
     def fail(_best: float, _bound: float) -> None:
         raise LookupError
 

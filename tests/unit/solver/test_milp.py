@@ -127,7 +127,6 @@ def watched_solve() -> None:
 
 @pytest.mark.skipif(not TASKS.is_dir(), reason="needs /proc")
 def test_the_solver_has_one_thread():
-    """Its own time is about all of the process's, beside it there is nobody, and it leaves nobody behind."""
     code = "from unit.solver.test_milp import watched_solve; watched_solve()"
     tests = Path(__file__).resolve().parents[2]
     told = subprocess.run([sys.executable, "-c", code], cwd=tests, capture_output=True, text=True, check=True).stdout

@@ -44,7 +44,6 @@ def settle(manager: TimedLateManager, pool: NodePool, effects: list[Effect]) -> 
 
 @pytest.mark.parametrize(("heard", "asks"), [((1,), 0), ((1, 0), 0), ((0,), 1), ((0, 1), 0)])
 def test_turn_uses_the_latest_publication(heard, asks):
-    """The node is empty at 0 and full at 1. Job 1 reserves it for later; job 2 has a turn."""
     pool = NodePool(FOUR, 0, 1, report_every=6)
     manager = TimedLateManager(LATE_SETUPS["dardis-late"], layout_of(FOUR, (0, 1), None), 1, ClaimTimeouts(10, 6, 20))
     said = [published(pool, 0)]

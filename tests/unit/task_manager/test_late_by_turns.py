@@ -48,7 +48,7 @@ def test_equal_keys_go_by_submission_then_number():
     assert found == {1: 0, 5: 10, 3: 8651, 4: 8651 + 8640}
 
 
-def test_a_job_that_is_no_head_starts_when_the_profile_rises():
+def test_job_behind_the_head_starts_when_the_profile_rises():
     """Job 2 is the head, reserved at 100; nothing but the profile changes at 30, and job 3 ends before 100."""
     rises = DesiredProfile(FOUR, {0: StepFunction.from_steps(3, [(30, 4)])})
     assert starts(job_of(1, 0, 100, 3), job_of(2, 1, 5, 4), job_of(3, 2, 60, 1), desired=rises) == {1: 0, 2: 100, 3: 30}
@@ -76,7 +76,6 @@ def stream(until: int) -> list[ActualJob]:
 
 @pytest.mark.parametrize("managers", [1, 3])
 def test_old_jobs_do_not_starve(managers):
-    """It starts when what runs as it grows old has ended; without an age, or a head's place, when all is over."""
     until, aged_after, work = 2000, 400, 500 + 20
     setup = replace(LATE, aged_after_s=aged_after)
     assert starts(*stream(until), setup=setup, managers=managers)[1] <= 1 + aged_after + work + 2 * 20

@@ -67,7 +67,7 @@ def test_round_consists_of_request_offers_and_claim():
 
 
 @pytest.mark.parametrize("order", list(permutations(range(3))))
-def test_the_order_in_which_hosts_answer_decides_nothing(order):
+def test_response_order_of_hosts_does_not_change_the_decision(order):
     bounds = (0, 1, 2, 4)
     pools = [NodePool(MACHINE, *span, host=host) for host, span in enumerate(pairwise(bounds))]
     manager = PlannedManager(THROUGHPUT, layout_of(MACHINE, bounds, None), 1)
@@ -114,7 +114,6 @@ def test_jobs_that_ask_again_move_in_the_order_given(waiting):
 
 
 def test_a_late_job_that_asks_again_gives_up_a_soft_profile():
-    """All is taken until 100, and nothing is wished from 1 to 1000; when that ends at 50, the deadline counts more."""
     desired = DesiredProfile(MACHINE, {0: StepFunction.from_steps(12, [(1, 0), (1000, 12)])})
     for latest, moved in ((10, {2: 50}), (None, {})):
         machine = Machine(replace(THROUGHPUT, backfill_scope=BackfillScope.ALL_NODES), desired)

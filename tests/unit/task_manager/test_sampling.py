@@ -92,7 +92,7 @@ def test_insufficient_sample_is_doubled_then_all_nodes_are_queried():
     assert {*samples[0].tolist()} < {*samples[1].tolist()} < {*samples[2].tolist()}
 
 
-def test_hints_are_what_its_jobs_have_reserved():
+def test_sampling_hints_are_the_reservations_of_its_jobs():
     machine = Machine()
     machine.submit(job_of(1, units=3, cores=2))
     machine.submit(job_of(2, units=5, cores=4))

@@ -76,7 +76,7 @@ def test_a_quota_is_followed_by_all_runs_of_the_same_window(case):
 
 
 @given(searches())
-def test_the_profile_binds_first_and_a_soft_one_gives_way_before_the_window_moves(case):
+def test_soft_profile_is_dropped_before_the_window_moves(case):
     job, rules, _, windows, _, _ = case
     order = [key for key, _ in groupby((search.attempt, search.desired_binds) for search in windows)]
     ways = [rules.desired_binds] + [False] * (rules.desired_binds and rules.soft)
@@ -125,7 +125,7 @@ def test_quotas(units, window, nodes, grain, quota):
     assert quota_of(search, units, nodes, grain) == quota
 
 
-def test_the_window_after_the_last_reservation_moves_on_when_others_have_reserved_meanwhile():
+def test_window_after_the_last_reservation_follows_later_reservations():
     job, rules = job_with(5), SearchRules(drawn=False, desired_binds=False, soft=False)
     search = replace(first_window(job, 0, rules, 0), attempt=4, earliest=100, latest=105, first=100, last=105)
     assert next_window(search, job, rules, 0, 100) is None

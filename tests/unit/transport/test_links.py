@@ -318,7 +318,7 @@ def talking(server, work, wired=None):
     asyncio.run(all_of_it())
 
 
-def test_nothing_waits_for_a_host_that_is_away(server):
+def test_messages_to_a_disconnected_host_are_not_queued(server):
     async def work(talk):
         talk.link.say(b"too early")
         talk.board.say(0, b"too early")

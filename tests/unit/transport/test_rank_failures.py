@@ -84,7 +84,6 @@ MISTAKE = RAISING.replace("{error}", "InputError('file.toml', 'is odd', 'an even
     ],
 )
 def test_failing_rank_prints_its_error_and_ends_all_ranks(tmp_path, program, rank, status, said):
-    """Such as an answer to what nobody answers, though it came with a question."""
     (tmp_path / "program.py").write_text(HEAD + program + TAIL)
     done = subprocess.run(
         [str(MPIRUN), "-n", "3", sys.executable, str(tmp_path / "program.py"), str(rank)],

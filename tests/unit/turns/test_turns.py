@@ -74,7 +74,7 @@ def set_to(name: str, **settings: object) -> Dispatcher:
     return BUILT_IN_DISPATCHERS[name].with_setup(replace(BUILT_IN_DISPATCHERS[name].setup, **settings))  # type: ignore[arg-type]
 
 
-def test_late_jobs_wait_until_the_instant_is_over_and_start_by_their_keys():
+def test_late_binding_jobs_start_by_key_after_all_events_of_the_instant():
     told = Told(BUILT_IN_DISPATCHERS["dardis-late"], managers=2)
     assert told.submitted(job(1, 0, 5000), job(2, 0, 10)) == []
     assert told.over(0) == [(2, 0)], "the shorter goes first; the other reserves, which is not final"

@@ -74,7 +74,7 @@ def same(a: object, b: object) -> bool:
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
 @given(seed=st.integers(0, 2**32 - 1), count=st.integers(0, 5))
-def test_every_message_comes_back_as_it_was(kind, seed, count):
+def test_every_message_round_trips(kind, seed, count):
     rng = np.random.default_rng(seed)
     sent = [(int(rng.choice(EDGES)), example(kind, rng)) for _ in range(count)]
     spent, batch = codec.decode(codec.encode(sent, codec.HostCosts(7, 8, 9, 10)))
@@ -290,7 +290,7 @@ BOMBS = {
 
 
 @pytest.mark.parametrize("payload", BOMBS.values(), ids=BOMBS)
-def test_a_bomb_is_refused_in_bounded_memory(payload):
+def test_oversized_message_is_refused_in_bounded_memory(payload):
     assert not read(payload, measured=True)
     assert not read(payload[:512], measured=True)
 

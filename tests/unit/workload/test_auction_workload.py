@@ -122,7 +122,7 @@ def test_auction_workloads_are_simulated_and_audited(workload, contiguous, machi
         ({"max_share": 0.001}, r"--max-share: 0.001; expected from 0.0078125 \(a node of machine S\) to 1"),
     ],
 )
-def test_bad_arguments_of_it_are_errors(wanted, message):
+def test_invalid_arguments_are_errors(wanted, message):
     with pytest.raises(InputError, match=message):
         generate_auction(AuctionParameters(**wanted), 1)
 
@@ -136,7 +136,7 @@ def test_bad_arguments_of_it_are_errors(wanted, message):
         (("auctions", "t.csv"), "generator: 'auctions'; expected one of eurora, lublin, rivals, auction"),
     ],
 )
-def test_mistakes_at_the_command_are_one_line(arguments, message, tmp_path, capsys, monkeypatch):
+def test_auction_command_errors_are_one_line(arguments, message, tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert command(["trace", "generate", *arguments]) == 2
     error = capsys.readouterr().err

@@ -69,7 +69,7 @@ def test_a_mistake_in_a_table_names_file_and_line(tmp_path, text, message):
     "rule",
     ["", "soon", "window", "window:", "window:-1", "window:nan", "factor:1e999999999", "mean-wait:user", "none:"],
 )
-def test_a_bad_rule_lists_the_known_forms(rule):
+def test_invalid_rule_lists_the_known_forms(rule):
     line = line_of(windows, rule)
     assert "--deadlines" in line
     assert "window:SECONDS" in line or "a number from 0 to" in line

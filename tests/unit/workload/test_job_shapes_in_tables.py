@@ -48,7 +48,7 @@ def read(tmp_path: Path) -> Read:
         ((*PARTS, *PARTS), 4, "job number 1 again"),
     ],
 )
-def test_a_mistake_is_named_with_its_line(read: Read, lines: tuple[str, ...], line: int, words: str) -> None:
+def test_job_shape_error_is_reported_with_its_line(read: Read, lines: tuple[str, ...], line: int, words: str) -> None:
     told = line_of(read, *lines)
     assert f"t.csv:{line}: " in told
     assert words in told

@@ -50,7 +50,7 @@ def test_columns_and_their_defaults(read):
         ("2,9,5,5,1,1,1,20,19", "lst_s before est_s", True),
     ],
 )
-def test_a_row_that_is_no_job_is_counted_with_line_and_reason(read, row, reason, malformed):
+def test_malformed_row_is_counted_with_line_and_reason(read, row, reason, malformed):
     lines = (HEADER + ",est_s,lst_s", "1,0,5,5,1,1,1,,", row)
     trace = read(*lines)
     assert trace.number.tolist() == [1]
@@ -77,8 +77,7 @@ def test_a_wrong_header_is_an_error(read, header, message):
 ARRAY = "job_id,submit_s,runtime_s,units,req_cores,queue,array"
 
 
-def test_an_array_is_as_many_jobs_alike(read, tmp_path):
-    """Whose numbers are their own."""
+def test_array_row_gives_equal_jobs(read, tmp_path):
     trace = read(ARRAY, "10,5,7,2,3,q,3", "2,1,4,1,1,,", "20,5,7,2,3,r,1", "12,9,9,9,9,,")
     assert trace.number.tolist() == [2, 10, 11, 12, 20]
     assert trace.submit.tolist() == [1, 5, 5, 5, 5]

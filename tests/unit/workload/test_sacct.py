@@ -49,7 +49,7 @@ def test_unsupported_sacct_formats_are_detected(read: Read, text: str, told: str
     ],
     ids=["CRLF", "BOM", "blank lines", "--parsable", "--parsable, last empty", "comment"],
 )
-def test_lines_as_people_keep_them(read: Read, text: str) -> None:
+def test_common_sacct_line_variants_are_read(read: Read, text: str) -> None:
     trace = read(text, strict=True)
     assert (trace.number.tolist(), trace.queue.tolist(), trace.request["gpu"].tolist()) == ([7], ["normal"], [2])
 
@@ -74,7 +74,7 @@ def test_lines_as_people_keep_them(read: Read, text: str) -> None:
         ({"QOS": "a|b"}, "24 fields instead of 23"),
     ],
 )
-def test_a_line_that_is_no_job_is_malformed(read: Read, change: dict[str, str], reason: str) -> None:
+def test_line_without_a_job_is_malformed(read: Read, change: dict[str, str], reason: str) -> None:
     trace = read(JOB, NEXT | change)
     assert [tuple(skip) for skip in trace.skipped] == [(3, reason, True)]
     with pytest.raises(InputError, match=r"jobs\.txt:3: "):
@@ -115,7 +115,7 @@ class TestTimes:
     @pytest.mark.parametrize(
         "stamp", ["2023-02-29T10:00:00", "2023-07-03", "2023-07-03T10:00", "2023-07-03T10:00:00+9"]
     )
-    def test_no_time_is_malformed(self, read: Read, stamp: str) -> None:
+    def test_missing_time_is_malformed(self, read: Read, stamp: str) -> None:
         times = {"Eligible": "Unknown"}
         trace = read(self.ISO | times, self.ISO | times | {"JobIDRaw": "8", "Submit": stamp})
         assert [(skip.line, skip.malformed) for skip in trace.skipped] == [(3, True)]
@@ -191,8 +191,7 @@ class TestStates:
         assert [tuple(skip) for skip in trace.skipped] == [(3, reason, False)]
 
     @pytest.mark.parametrize(("state", "stays"), [("RUNNING", False), ("SUSPENDED", True), ("STOPPED", True)])
-    def test_a_walltime_that_was_over_long_ago(self, read: Read, state: str, stays: bool) -> None:
-        """Who runs a day beyond it is a record without its end; while a job is suspended its walltime stands."""
+    def test_running_job_far_beyond_its_walltime_is_skipped(self, read: Read, state: str, stays: bool) -> None:
         late = str(1010 + 300 + 86_400 + 1)
         jobs = (JOB | {"State": state}, NEXT | {"Submit": late, "Start": late, "ElapsedRaw": "0"})
         last = NEXT | {"JobIDRaw": "9", "Submit": late, "Start": late}

@@ -17,7 +17,7 @@ Read = Callable[..., Trace]
 
 
 class TestNumbers:
-    def test_members_of_an_array_have_their_own(self, read: Read) -> None:
+    def test_array_members_have_their_own_numbers(self, read: Read) -> None:
         trace = read({"JobID": "5_3"} | JOB, {"JobID": "5_4"} | NEXT)
         assert (trace.number.tolist(), trace.notes) == ([7, 8], ())
 
@@ -33,7 +33,7 @@ class TestNumbers:
     @pytest.mark.parametrize(
         ("bracket", "count"), [("5-9%2", 5), ("3", 1), ("1,3,7-9", 5), ("0-20:5%1", 5), (f"1-{LARGEST_ARRAY}", 100_000)]
     )
-    def test_members_that_wait_are_as_many_jobs(self, read: Read, bracket: str, count: int) -> None:
+    def test_pending_array_members_are_separate_jobs(self, read: Read, bracket: str, count: int) -> None:
         pending = {"JobID": f"8_[{bracket}]"} | NEXT | UNBEGUN | {"State": "PENDING"}
         trace = read(pending, {"JobID": "9"} | JOB | {"JobIDRaw": "9"}, not_ended=True)
         waiting = trace.take(~trace.has_ended)
@@ -51,7 +51,7 @@ class TestNumbers:
         assert (skip.line, skip.malformed) == (2, True)
         assert "members" in skip.reason
 
-    def test_without_raw_ids(self, read: Read) -> None:
+    def test_sacct_without_raw_ids_is_read(self, read: Read) -> None:
         """A member has a number of ours then, and of a heterogeneous job each part its own."""
         ids = ("5_3", "5_4", "6", "8+0", "8+1", "20_[1-2]")
         jobs = [{"JobID": name} | JOB for name in ids]
@@ -104,7 +104,7 @@ class TestResources:
             ("", {"cores": 32, "memory": 51200}, 2),
         ],
     )
-    def test_a_unit_is_what_a_node_has_of_it(
+    def test_unit_holds_the_job_resources_of_one_node(
         self, read: Read, allocated: str, request_: dict[str, int], units: int
     ) -> None:
         trace = read(JOB | {"AllocTRES": allocated})

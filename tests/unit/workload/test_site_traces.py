@@ -35,8 +35,7 @@ def request(trace: Trace) -> dict[str, list[int]]:
     return {kind: amounts.tolist() for kind, amounts in trace.request.items()}
 
 
-def test_a_unit_of_eurora_s_is_the_largest_share_of_a_node(rows: Read) -> None:
-    """Units are the nodes that were asked for, not those that were used; power that is not stated is none."""
+def test_eurora_unit_is_the_largest_share_of_a_node(rows: Read) -> None:
     trace = rows(EURORA, ROW + "11.0,33:4:1:0:1025 34:4:1:0:500")
     assert (trace.submit.tolist(), trace.wait.tolist(), trace.runtime.tolist()) == ([60], [60], [30])
     assert (trace.units.tolist(), trace.walltime.tolist(), trace.queue.tolist()) == ([2], [1800], ["debug"])
@@ -60,7 +59,7 @@ def test_a_unit_of_eurora_s_is_the_largest_share_of_a_node(rows: Read) -> None:
         *((PODS, POD.replace("LS,", new)) for new in ("", "LS,LS,")),
     ],
 )
-def test_a_row_that_is_no_job_is_malformed(rows: Read, header: str, row: str) -> None:
+def test_malformed_site_row_is_counted(rows: Read, header: str, row: str) -> None:
     trace = rows(header, FIRST[header], row)
     assert len(trace) == 1
     assert [(skip.line, skip.malformed) for skip in trace.skipped] == [(3, True)]

@@ -62,7 +62,7 @@ def test_fields_follow_the_rules(read):
         (line(alloc=-1), "no processors", False),
     ],
 )
-def test_a_line_that_is_no_job_is_counted_with_number_and_reason(read, bad, reason, malformed):
+def test_malformed_line_is_counted_with_number_and_reason(read, bad, reason, malformed):
     trace = read("; header", line(number=1), bad, line(number=2))
     assert trace.number.tolist() == [1, 2]
     assert [tuple(skip) for skip in trace.skipped] == [(3, reason, malformed)]

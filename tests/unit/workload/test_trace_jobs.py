@@ -63,7 +63,7 @@ def test_a_partition_restricts_the_groups_and_the_shape():
     assert [(job.groups, job.units) for job in jobs] == [(0b10, 2), (0b01, 1), (0b11, 2)]
 
 
-def test_a_kind_that_the_platform_lacks_is_ignored_with_one_note():
+def test_unknown_resource_kind_is_ignored_with_one_note():
     trace = table_of([1, 1, 1], {"cores": [1, 1, 1], "gpu": [2, 0, 1], "mic": [0, 0, 0]})
     workload = to_jobs(trace, FLAT)
     assert workload.notes == ["gpu: ignored, the platform declares none and 2 of 3 jobs ask for it"]

@@ -62,7 +62,7 @@ def test_trace_is_scaled_to_the_requested_load(target):
     assert scaled.submit[0] == trace.submit[0]
 
 
-def test_a_trace_of_one_instant_gets_no_load():
+def test_trace_of_one_instant_cannot_be_scaled():
     trace = parse_table(Path("t.csv"), "job_id,submit_s,runtime_s,units,req_cores\n1,0,9,1,1\n2,0,9,1,1\n", strict=True)
     assert transform.offered_load(trace, FOUR) is None
     with pytest.raises(InputError, match=r"1\.0: this trace has no load"):

@@ -52,7 +52,6 @@ def read(tmp_path: Path) -> Read:
 
 @pytest.mark.parametrize("form", FORMS)
 def test_every_format_supports_running_and_waiting_jobs(read: Read, form: str, tmp_path: Path) -> None:
-    """Written, too, with their times as far as they are known; who does not ask for them has only what has ended."""
     trace = read(FORMS[form], form, not_ended=True)
     columns = (trace.submit, trace.wait, trace.runtime, trace.procs)
     assert [column.tolist() for column in columns] == [[0, 10, 40], [5, 20, -1], [100, -1, -1], [4, 4, 2]]
@@ -75,7 +74,7 @@ def test_every_format_supports_running_and_waiting_jobs(read: Read, form: str, t
             assert getattr(again, column).tolist() == getattr(trace, column).tolist(), (name, column)
 
 
-def test_a_trace_in_which_nothing_has_ended_is_refused(read: Read) -> None:
+def test_trace_without_ended_jobs_is_refused(read: Read) -> None:
     text = "".join(line + "\n" for line in FORMS["swf"].splitlines()[1:])
     with pytest.raises(InputError, match=r"no valid job \(2 lines skipped, the first: line 1: no runtime: it runs"):
         read(text)

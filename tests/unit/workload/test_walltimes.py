@@ -16,7 +16,6 @@ UNSTATED = replace(STATED, walltime=STATED.runtime.copy(), no_walltime=np.array(
 
 
 def test_walltimes_are_extended_or_estimated():
-    """To the runtimes at least; for those who state none."""
     assert extended(STATED).walltime.tolist() == [100, 70, 90]
     assert extended(STATED).runtime.tolist() == STATED.runtime.tolist()
     assert STATED.walltime.tolist() == [60, 70, 90]
@@ -45,6 +44,6 @@ def headed(*comments, partitions=("",)):
         (("; MaxProcs: many", "; Note: MaxProcs: 7"), ("",), ""),
     ],
 )
-def test_a_header_of_another_machine(comments, partitions, said):
+def test_header_of_a_different_machine_is_reported(comments, partitions, said):
     assert unlike_header(headed(*comments, partitions=partitions), SEVENTEENS) == said
     assert stated_size(headed("; MaxProcs: 5", "; MaxProcs: 6", "; MaxNodes: 0")) == {"MaxProcs": 5}

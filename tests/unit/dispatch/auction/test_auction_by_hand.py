@@ -72,7 +72,7 @@ JOBS = [
 
 @pytest.mark.parametrize("slurm_bids", ["off", "on"])
 @pytest.mark.parametrize("alpha", ["exact", "paper"])
-def test_all_four_start_at_once(slurm_bids, alpha):
+def test_all_four_jobs_start_at_once(slurm_bids, alpha):
     setup = with_settings(AUCTION_SETUPS["aucsched"], [f"slurm_bids={slurm_bids}", f"alpha={alpha}"])
     schedule = dispatch(PLATFORM, JOBS, setup).schedule
     assert schedule.start.tolist() == [0, 5, 5, 5, 5]

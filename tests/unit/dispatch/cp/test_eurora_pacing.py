@@ -26,7 +26,7 @@ def test_next_cycle_depends_on_the_last_one(pace, first_s, expected):
     assert PACING.after(pace, first_s) == expected
 
 
-def test_a_search_that_finds_nothing_has_more_time_each_time_up_to_300_s():
+def test_time_limit_grows_after_failed_searches_up_to_300_s():
     assert PACING.limits(PACING.begin()) == [2, 6, 18]
     assert PACING.limits(SearchPace(50.0)) == [50, 150, 300]
     assert Pacing(m=1).limits(SearchPace(7.0)) == [7]
@@ -61,13 +61,13 @@ def test_the_first_solution_is_taken_where_delta_is_above_60_s():
     assert searched.answer.result.objective > better.answer.result.objective
 
 
-def test_a_search_of_more_than_10_s_goes_on_from_what_it_has_and_ends_without_gain():
+def test_search_over_10_s_continues_from_its_solution_and_stops_without_gain():
     searched = search(hard_model(5), Pacing(), SearchPace(20.0), seed=1)
     assert searched.answer.result.proven
     assert searched.first_s is not None
 
 
-def test_a_search_that_finds_nothing_is_made_m_times():
+def test_failed_search_is_repeated_m_times():
     searched = search(hard_model(300), Pacing(m=3, k2=2.0), SearchPace(1e-9), seed=1)
     assert not searched.answer.result.found
     assert searched.first_s is None

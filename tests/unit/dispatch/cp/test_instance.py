@@ -25,7 +25,7 @@ def written(path, problem):
 
 
 @pytest.mark.parametrize("seed", range(60))
-def test_a_problem_comes_back(tmp_path, seed):
+def test_instance_file_round_trips(tmp_path, seed):
     problem = random_problem(seed)
     again = read_instance(written(tmp_path / "i.json", problem))
     assert again.plain() == problem.plain()
@@ -135,7 +135,7 @@ FIRST = int(PROBLEM.running[0].nodes[0])
         (["blocked", 0, "amounts"], [1000, 0], "blocked[0].amounts"),
     ],
 )
-def test_a_damaged_one_is_refused_with_its_place(tmp_path, path, value, said):
+def test_damaged_instance_is_refused_with_position(tmp_path, path, value, said):
     file = tmp_path / "i.json"
     file.write_text(json.dumps(changed(PROBLEM, path, value)))
     with pytest.raises(InputError) as mistake:

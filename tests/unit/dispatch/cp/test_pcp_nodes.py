@@ -42,7 +42,6 @@ def test_jobs_that_do_not_fit_now_are_excluded_from_version_1_on():
 
 
 def test_overrunning_job_postpones_all_starts_only_in_version_1():
-    """The horizon is 30 s shorter than all jobs: nobody's start is left to choose (002, section 4)."""
     problem = DecisionProblem(
         TWO, NOW, (run(9, NOW + 1, 0, 2, foreseen=NOW - 30),), (wait(0, 10, 2, 2), wait(1, 5, 1, 2))
     )
@@ -57,7 +56,6 @@ def test_overrunning_job_postpones_all_starts_only_in_version_1():
 
 
 def test_no_job_starts_on_nodes_of_an_overrunning_job():
-    """Version 1 takes the first node for empty; best fit would fill the second, 3 of whose cores are in use."""
     running = (run(9, NOW + 1, 0, 4, foreseen=NOW - 1), run(8, NOW + 50, 1, 3))
     problem = DecisionProblem(TWO, NOW, running, (wait(0, 10, 1, 1), wait(1, 10, 1, 1)))
     answer = Pcp19(1).decide(problem, 1)

@@ -44,13 +44,13 @@ def test_the_smallest_optimum_that_pieces_make_worse():
     assert answer.result.status is SolverStatus.OPTIMAL
 
 
-def test_in_pieces_where_too_few_are_free_in_a_row():
+def test_job_is_split_where_too_few_adjacent_positions_are_free():
     known = running(1, 9, 0, (2, 0), (1, -1))
     taken = FixedBoxes.of_problem(problem_of(machine((1, 4, 0)), [known, running(2, 5, 0, (2, 0), None)]))
     assert sorted(taken.rows.tolist()) == [[0, 0, 0, 1, 0, 5], [0, 0, 1, 3, 0, 9], [0, 0, 3, 4, 0, 5]]
 
 
-def test_an_answer_goes_on_where_the_last_one_left_off():
+def test_positions_of_running_jobs_are_kept_for_the_next_decision():
     problem = problem_of(machine((2, 4, 1), (1, 6, 2)), jobs=[waiting(1, 5, 2, 1, units=3), waiting(2, 5, 3, 0)])
     answer = Pcp20().decide(problem, 1)
     assert answer.starts == {0: NOW, 1: NOW}

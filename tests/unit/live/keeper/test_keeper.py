@@ -56,7 +56,7 @@ def test_run_receives_input_environment_folder_and_output_files(keeper, tmp_path
     assert not (tmp_path / "keeper" / "keeper.sock").exists()
 
 
-def test_ends_by_code_and_by_signal_and_what_can_not_start(keeper, tmp_path):
+def test_exit_codes_signals_and_start_failures_are_recorded(keeper, tmp_path):
     asker = keeper.connect()
     asker.hello()
     asker.start(
@@ -85,7 +85,7 @@ def test_ends_by_code_and_by_signal_and_what_can_not_start(keeper, tmp_path):
     assert all(told[f"1.{number}"]["state"] == "over" for number in range(4, 9))
 
 
-def test_a_job_gets_nothing_of_the_keeper(plain, tmp_path):
+def test_job_inherits_nothing_from_the_keeper(plain, tmp_path):
     asker = plain.connect()
     asker.hello()
     core = min(os.sched_getaffinity(0))
@@ -105,7 +105,7 @@ def test_a_job_gets_nothing_of_the_keeper(plain, tmp_path):
     assert {int(line.split()[1], 16) for line in lines(tmp_path / "1.2.out")} == {0}
 
 
-def test_output_is_cut_or_added_to(plain, tmp_path):
+def test_output_is_truncated_or_appended(plain, tmp_path):
     asker = plain.connect()
     asker.hello()
     for run, append in (("1.1", False), ("1.2", False), ("1.3", True)):
@@ -183,7 +183,7 @@ def leftover_processes(tmp_path):
     return found
 
 
-def test_sigterm_reaches_all_of_a_run(keeper, tmp_path):
+def test_sigterm_reaches_all_processes_of_a_run(keeper, tmp_path):
     asker = keeper.connect()
     asker.hello()
     child = f"trap 'echo child >> {tmp_path}/got; exit' TERM; echo >> {tmp_path}/ready; while :; do sleep 0.05; done"
@@ -237,7 +237,7 @@ def asker_pid(asker, run, keeper):
     return json.loads((keeper.folder / "runs" / run).read_text())["pid"]
 
 
-def test_a_run_whose_keeper_died_before_it_began_never_begins(plain, tmp_path):
+def test_run_not_begun_before_keeper_death_never_begins(plain, tmp_path):
     from dardis.live.keeper.keeper_log import Log
 
     plain.connect()
@@ -258,7 +258,7 @@ def test_a_run_whose_keeper_died_before_it_began_never_begins(plain, tmp_path):
     assert lines(tmp_path / "ran") == ["new"]
 
 
-def test_a_run_that_has_begun_but_is_not_in_the_log_is_not_begun_again(plain, tmp_path):
+def test_begun_run_missing_from_the_log_is_not_started_again(plain, tmp_path):
     asker = plain.connect()
     asker.hello()
     (plain.folder / "runs" / "1.1").touch()
@@ -287,7 +287,7 @@ def test_next_leader_drops_intended_runs_and_may_reuse_their_names(plain, tmp_pa
     assert lines(tmp_path / "ran") == ["new"]
 
 
-def test_a_start_that_is_refused_holds_no_other_back(plain, tmp_path):
+def test_refused_start_does_not_delay_others(plain, tmp_path):
     asker = plain.connect()
     assert asker.ask("hello", epoch=1)["protocol"] == PROTOCOL
     odd = ran_of(tmp_path, "2.1", "odd") | {"chdir": "nowhere"}
@@ -305,7 +305,7 @@ def test_a_start_that_is_refused_holds_no_other_back(plain, tmp_path):
 
 
 @pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.slow), pytest.param(2, marks=pytest.mark.slow)])
-def test_killed_at_any_moment_nothing_runs_twice_and_nothing_is_lost(keeper, tmp_path, seed):
+def test_runs_survive_keeper_kills_and_none_runs_twice(keeper, tmp_path, seed):
     chance = random.Random(seed)  # noqa: S311 (no secret)
     runs = [
         start(f"{number}.1", tmp_path, "sh", "-c", f"echo {number} >> {tmp_path}/ran; sleep 0.0{number % 10}")
@@ -339,7 +339,7 @@ def test_killed_at_any_moment_nothing_runs_twice_and_nothing_is_lost(keeper, tmp
             assert record["why"].startswith("unknown: ")
 
 
-def test_lower_epochs_are_refused_for_ever(plain, tmp_path):
+def test_lower_epochs_are_always_refused(plain, tmp_path):
     first = plain.connect()
     first.hello(5)
     second = plain.connect()
@@ -453,7 +453,7 @@ def test_memory_is_limited(keeper, tmp_path):
         assert (record["signal"], record["memory"]) == (signal.SIGKILL, True)
 
 
-def test_a_full_disk_begins_nothing_and_the_keeper_goes_on(tmp_path):
+def test_full_disk_starts_nothing_and_the_keeper_survives(tmp_path):
     """The log is held to a size, which fails as a full disk does; what its turn did not take comes later."""
     folder = tmp_path / "keeper"
     folder.mkdir()
@@ -509,7 +509,6 @@ def test_keeper_errors_are_one_line(plain, tmp_path):
 
 
 def test_ended_step_ends_its_runs_and_the_next_keeper_records_it(tmp_path):
-    """Those that are told to end by somebody else, before it is; those that end well then; and those that don't."""
     keeper = Keeper(tmp_path / "keeper", "--step", "--cgroups=none")
     try:
         asker = keeper.connect()
@@ -548,7 +547,6 @@ def test_ended_step_ends_its_runs_and_the_next_keeper_records_it(tmp_path):
 
 @pytest.mark.parametrize("words", [("sleep", "100"), ("sh", "-c", "sleep 100; exit $?")])
 def test_run_killed_just_before_its_step_ends_with_the_step(tmp_path, words, monkeypatch):
-    """Nobody tells the step that it is to end, or too late; what is killed alone is over."""
     code = "import dardis.live.keeper.server as server; server.HOLD_MS = 4000"  # what is 0.2 s here may be a second
     (tmp_path / "sitecustomize.py").write_text(code)
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), *sys.path]))

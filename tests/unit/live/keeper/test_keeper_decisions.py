@@ -64,7 +64,7 @@ def test_invalid_start_request_is_refused(amiss):
 
 
 @pytest.mark.parametrize("said", [None, [], "1.1"])
-def test_a_start_is_an_object(said):
+def test_start_request_must_be_an_object(said):
     with pytest.raises(InvalidRequestError):
         read_start(said)
 

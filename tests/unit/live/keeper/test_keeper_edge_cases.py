@@ -38,7 +38,7 @@ def size(path):
 @pytest.mark.parametrize(
     "mode", ["auto", pytest.param("v1", marks=pytest.mark.slow), pytest.param("none", marks=pytest.mark.slow)]
 )
-def test_a_process_whose_first_thread_is_over_lives(tmp_path, mode):
+def test_process_without_its_first_thread_is_alive(tmp_path, mode):
     keeper = Keeper(tmp_path / "keeper", f"--cgroups={mode}")
     odd = [sys.executable, "-S", "-c", FIRST_THREAD_ENDS]
     try:
@@ -93,7 +93,7 @@ def few_files():
     resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
 
 
-def test_connections_leave_files_for_runs_and_a_keeper_that_lacks_them_ends_nothing(tmp_path):
+def test_connections_leave_file_descriptors_for_runs(tmp_path):
     words = [sys.executable, "-m", "dardis.live.keeper", str(tmp_path / "keeper"), "--foreground", "--cgroups=none"]
     keeper = Keeper(tmp_path / "keeper", "--cgroups=none")
     try:

@@ -54,7 +54,7 @@ def test_torn_commit_is_dropped_and_earlier_commits_hold(commits, data):
 
 
 @given(COMMITS, COMMITS.map(lambda commits: [*commits, [["intent", "9.1", {}]]]), COMMITS, st.data())
-def test_damage_of_what_was_on_the_disk_is_found(before, waited, after, data):
+def test_damage_of_synced_data_is_detected(before, waited, after, data):
     lines = written([*before, *waited])
     text = bytearray(b"".join(lines))
     text[data.draw(st.integers(0, len(text) - len(lines[-1]) - 2))] ^= data.draw(st.integers(1, 255))

@@ -229,7 +229,7 @@ def test_run_with_expired_lease_does_not_execute_its_program(keeper, tmp_path):
     assert asker.over("2.1")["why"] == "exit"
 
 
-def test_a_lease_of_another_boot_is_none(tmp_path):
+def test_lease_of_an_earlier_boot_is_invalid(tmp_path):
     path = str(tmp_path / "lease")
     one = Lease(path, "a")
     one.renew(7)

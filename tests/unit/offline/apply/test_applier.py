@@ -125,7 +125,6 @@ def test_all_requests_apply_once_also_after_a_late_start(asked, late, data):
                                  st.integers(1, 6), max_size=6), st.booleans(), st.data())  # fmt: skip
 @examples(2)
 def test_total_power_limit_never_exceeds_the_requested_limit(asked, failures, all_the_same, data):
-    """Once all have come below it; whoever fails, and whether he did it all the same."""
     machine = Machine(machines(data.draw), dict(failures), all_the_same)
     start = machine.drawn()
     left = machine.applier().run(asked, 24 * 3_600)  # who fails 18 times is asked 20 hours later the last time

@@ -208,7 +208,7 @@ def test_certificates_are_checked(case, capsys):
     assert "holds no certificates" in capsys.readouterr().err
 
 
-def test_one_copy_at_a_time_and_a_signal_ends_it(case, capsys):
+def test_second_instance_is_refused_and_a_signal_ends_the_first(case, capsys):
     with serving(nodes()) as service:
         case.reached(service.url)
         case.now = time.time()

@@ -60,7 +60,7 @@ def test_jobs_without_placement_or_partition_do_not_calibrate_groups(tmp_path):
     assert any("measured jobs are left out" in note for note in found.notes)
 
 
-def test_jobs_without_a_node_spoil_no_time_but_their_own(tmp_path):
+def test_jobs_without_nodes_exclude_only_their_own_time(tmp_path):
     site = measured_site(2)
     lines = site.sacct().splitlines()
     at = next(row for row, line in enumerate(lines) if line.endswith("|n2") and row > 20)
@@ -73,7 +73,7 @@ def test_jobs_without_a_node_spoil_no_time_but_their_own(tmp_path):
     assert less.groups[1].samples == whole.groups[1].samples
 
 
-def test_jobs_on_nodes_that_the_platform_lacks_are_no_ones_concern(tmp_path):
+def test_jobs_on_unknown_nodes_are_ignored(tmp_path):
     site = measured_site(2)
     other = site.sacct() + f"999|{MAY}|{MAY}|{MAY + 2 * DAY_S}|COMPLETED|2|8|cpu=8,node=2||x[1-2]\n"
     whole, more = calibrated(tmp_path, site), calibrated(tmp_path, site, history=other)
@@ -97,7 +97,7 @@ def test_gpus_that_never_work_keep_their_figure(tmp_path):
     assert "gpu (busy)     70 W, left as it was: none was ever busy" in "\n".join(report_lines(found))
 
 
-def test_nodes_that_are_off_are_no_idle_ones(tmp_path):
+def test_powered_down_nodes_do_not_count_as_idle(tmp_path):
     site = measured_site(4)
     for row, (time, node, _) in enumerate(site.samples):
         if node == "n0" and time < MAY + DAY_S:
@@ -108,7 +108,7 @@ def test_nodes_that_are_off_are_no_idle_ones(tmp_path):
     assert 250 < int(note.split()[0]) <= 288
 
 
-def test_a_group_of_which_too_little_is_measured_is_left(tmp_path):
+def test_group_with_few_samples_is_not_calibrated(tmp_path):
     site = measured_site(5)
     site.samples = [one for one in site.samples if one[1] not in {"n0", "g0", "g1", "g2"}]
     found = calibrated(tmp_path, site, history=site.sacct(places=False))

@@ -63,7 +63,7 @@ def kept(draw, begin, count):
 
 @examples(0.4)
 @given(st.data(), st.integers(0, 40), st.sampled_from((0.1, 0.4, 0.9)), st.integers(3, 12))
-def test_no_node_is_down_while_a_job_is_on_it_and_what_is_to_stay_on_does(data, seed, load, nodes):
+def test_busy_and_always_on_nodes_stay_on(data, seed, load, nodes):
     problem = day_problem(25, nodes, load, seed, cores=8, prices=data.draw(st.sampled_from(("flat", "tou"))))
     plan = heuristic(problem)
     begin, end = problem.conditions.start, problem.conditions.end

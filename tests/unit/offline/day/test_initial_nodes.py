@@ -75,7 +75,7 @@ def test_jobs_move_within_groups_and_together(problem, data):
 
 @examples(0.6)
 @given(st.data(), st.integers(0, 40), st.sampled_from((0.1, 0.4, 0.8)), st.integers(3, 12), st.booleans())
-def test_nothing_is_on_nodes_that_are_off_or_closed(data, seed, load, nodes, switches):
+def test_no_job_is_placed_on_down_or_closed_nodes(data, seed, load, nodes, switches):
     problem = day_problem(25, nodes, load, seed, cores=8)
     start = problem.conditions.start
     said = data.draw(standings(nodes, start))

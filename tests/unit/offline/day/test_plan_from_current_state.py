@@ -65,7 +65,7 @@ def crowded(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Row]]:
     ("lead_s", "told"),
     [pytest.param(0, "2023-07-11T00:00Z", marks=pytest.mark.slow), (9 * HOUR_S, "2023-07-10T15:00+00:00")],
 )
-def test_a_history_as_the_site_has_it_gives_the_plan_of_hindsight_and_of_the_loop(
+def test_current_history_gives_the_plan_of_hindsight_and_of_the_loop(
     crowded: tuple[Path, list[Row]],
     lead_s: int,
     told: str,
@@ -115,7 +115,6 @@ def test_a_history_as_the_site_has_it_gives_the_plan_of_hindsight_and_of_the_loo
 
 
 def test_days_without_forecast_are_excluded_from_learning(tmp_path, monkeypatch):
-    """A job alone, two days before all others: nobody was there on the day before the third."""
     monkeypatch.setattr(hindsight, "GROUPS", 20)
     folder = write_site(tmp_path)
     first, *others = made_up_rows()

@@ -46,7 +46,7 @@ def test_switching_replayed_from_the_table_is_the_plan():
         assert row["off_nodes"] == hostlist(NAMES[n] for n in range(10) if not on[n])
 
 
-def test_json_comes_back_as_the_plan(tmp_path):
+def test_json_plan_round_trips(tmp_path):
     for example in (plan(), plan(actions=())):
         (tmp_path / "plan.json").write_text(export_json(example, NAMES).text)
         assert same(read_json_plan(tmp_path / "plan.json"), example)
@@ -73,7 +73,7 @@ def test_damaged_json_is_named(tmp_path, damage, told):
 
 
 @given(actions(), st.integers(0, 80))
-def test_absences_are_when_a_node_holds_nothing(found, boot_s):
+def test_absences_cover_times_without_jobs(found, boot_s):
     table, start, end = onoff(found), 0, 1_000
     down = np.zeros((PLATFORM.node_count, end), dtype=bool)
     for node in range(5):

@@ -86,7 +86,7 @@ def test_missing_tools_are_reported_before_any_change(tmp_path):
     assert set((tmp_path / "asked").read_text().splitlines()) == {"show config"}
 
 
-def test_names_that_a_shell_or_slurm_would_read_otherwise_are_refused():
+def test_unsafe_node_names_are_refused():
     for name in ("n[0]", "n;reboot", "$(x)", "-n", "n 1"):
         with pytest.raises(InputError, match="node name"):
             export_slurm(plan(), [name, *NAMES[1:]], mode=Mode.WINDOWS)

@@ -34,8 +34,6 @@ HOURLY = st.integers(0, 1000).flatmap(lambda most: st.lists(st.integers(0, most)
 @example([840] * 24, [0] * 24, 0.7)
 @example([841] * 24, [0] * 24, 0.5)
 def test_target_includes_a_share_of_unused_cores_and_all_above_84_percent(by_hour, planned, offset) -> None:
-    """Hours that have passed count as planned; a full day before fills the whole day, whatever is planned."""
-
     def steps(first: int, numbers: list[int]) -> StepFunction:
         return StepFunction.from_steps(0, [*((first + HOUR * h, n) for h, n in enumerate(numbers)), (first + DAY, 0)])
 
@@ -98,7 +96,7 @@ def table(days: int, used: StepFunction, submits: list[int]):
     return hour_table(DAY, days, 3, used, 100, np.array(sorted(submits)), {"temperature": temp})
 
 
-def test_the_target_tree_finds_what_plans_do() -> None:
+def test_target_tree_predicts_planned_targets() -> None:
     known = table(20, StepFunction.from_steps(50, []), [])
     noise = np.random.default_rng(1).normal(0, 0.01, 480)
     use = np.where(known.values[:, 0] >= 18, 0.9, 0.4) + noise
@@ -161,7 +159,6 @@ def test_demand_before_a_time_is_all_that_a_rule_of_that_time_needs() -> None:
 
 
 def test_a_price_of_waits_takes_the_place_of_the_aims() -> None:
-    """The rule costs no more than any number always kept, but for what it has not seen; dear waits keep more."""
     demands, table = demands_of(schedule_of(bursts(10)), machine(COUNT, DEFAULTS)), known(10)
     past, kept = PastDemand(demands[0], DEFAULTS, 337, table.edges), []
     for wait_j in (1e-6, 1e-3, 10.0, 100.0, 1e4, 1e6):
@@ -180,7 +177,7 @@ def test_a_price_of_waits_takes_the_place_of_the_aims() -> None:
     assert kept[-1] > 0
 
 
-def test_rows_know_of_the_past_what_lies_before_their_midnight() -> None:
+def test_rows_use_only_data_before_their_midnight() -> None:
     used = StepFunction.from_steps(0, [(0, 25), (DAY, 50), (2 * DAY, 75)])
     submits = [20 * HOUR, 23 * HOUR, DAY + 5 * HOUR, DAY + 5 * HOUR + 1]
     known = table(2, used, submits)

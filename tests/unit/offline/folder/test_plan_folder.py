@@ -16,7 +16,7 @@ from offline.folder.plan_folder import read_plan, write_plan
 FILES = ("profile.csv", "onoff.csv", "schedule.csv", "summary.json", "run.json")
 
 
-def test_a_plan_comes_back(tmp_path):
+def test_plan_folder_round_trips(tmp_path):
     written = plan()
     write_plan(tmp_path, written)
     assert same(read_plan(tmp_path), written)
@@ -66,7 +66,7 @@ def test_impossible_actions_and_empty_profiles_are_refused():
         ("run.json", '"count": 8', '"count": "x"', r"run\.json: platform\.groups\[0\]\.count: 'x'; expected a valid i"),
     ],
 )
-def test_damage_is_named(tmp_path: Path, file, old, new, told):
+def test_damaged_file_is_named(tmp_path: Path, file, old, new, told):
     write_plan(tmp_path, plan())
     text = (tmp_path / file).read_text()
     assert old in text

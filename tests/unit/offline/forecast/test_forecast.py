@@ -28,7 +28,7 @@ def made_by(trace, day, hours, method, seed=1) -> Forecast:
 
 @examples(0.6)
 @given(traces(), st.integers(2, 8), st.sampled_from(list(METHODS)), st.sampled_from([24, 48]), st.integers(0, 99))
-def test_a_forecast_keeps_its_promises(trace, day, method, hours, seed):
+def test_forecast_satisfies_its_bands_and_ranges(trace, day, method, hours, seed):
     made = made_by(trace, day, hours, method, seed)
     assert made.edges.tolist() == list(range(day * DAY, day * DAY + hours * HOUR + 1, HOUR))
     for band in (made.demand.in_use, made.demand.submitted):
@@ -51,7 +51,7 @@ def test_a_forecast_keeps_its_promises(trace, day, method, hours, seed):
 
 @examples(0.6)
 @given(traces(), st.integers(1, 8), st.sampled_from([24, 48]))
-def test_the_previous_day_comes_again_as_it_was(trace, day, hours):
+def test_previous_day_forecast_repeats_the_day(trace, day, hours):
     made = made_by(trace, day, hours, "previous-day")
     past = history_before(trace, day * DAY, hours).jobs
     last = past.take(past.submit >= (day - 1) * DAY)

@@ -39,7 +39,7 @@ def same(one, other):
 
 @examples(0.6)
 @given(traces(), st.integers(1, 8), st.sampled_from(list(METHODS)), st.sampled_from([24, 48]), st.booleans())
-def test_the_future_changes_nothing(trace, day, method, hours, stated):
+def test_forecast_is_independent_of_later_jobs(trace, day, method, hours, stated):
     origin = day * DAY
     if not stated:  # then the runtimes stand in their place
         trace = replace(trace, walltime=trace.runtime)
@@ -87,7 +87,7 @@ def test_ended_runtimes_are_known_and_running_jobs_are_extrapolated(trace, day):
     assert longer[~ended].all()
 
 
-def test_less_than_a_day_or_one_long_ago_or_other_hours_are_refused():
+def test_short_stale_or_mismatched_history_is_refused():
     trace = trace_of([HOUR, 2 * HOUR], [60, 60], [1, 1])
     assert history_before(trace, DAY + HOUR, 24).days == 1
     with pytest.raises(InputError, match=r"2 jobs in the 23\.0 h before that day; expected jobs of one whole day"):

@@ -55,7 +55,7 @@ def closing(small_plan, folder):
     return folder
 
 
-def test_a_mode_that_loses_is_not_written_unless_that_is_accepted(small_plan, tmp_path, capsys):
+def test_unprofitable_mode_is_written_only_when_accepted(small_plan, tmp_path, capsys):
     folder = closing(small_plan, tmp_path / "closing")
     words = ["export", str(folder), "--format", "slurm"]
     windows = [*words, "--mode", "windows", "--check", "--out", str(tmp_path / "plan.sh")]
@@ -138,7 +138,7 @@ def test_plain_suspend_time_keeps_no_node_on(found, small_plan, tmp_path):
         ([], "dardis export: no --format"),
     ],
 )
-def test_mistakes_are_one_line(small_plan, capsys, words, said):
+def test_export_check_errors_are_one_line(small_plan, capsys, words, said):
     assert run(["export", str(small_plan), *words]) == 2
     told = capsys.readouterr()
     assert told.out == ""
@@ -146,7 +146,7 @@ def test_mistakes_are_one_line(small_plan, capsys, words, said):
     assert said in told.err
 
 
-def test_histories_that_are_of_no_use(small_plan, small_site, tmp_path, capsys):
+def test_unusable_histories_are_refused(small_plan, small_site, tmp_path, capsys):
     moved = [line.split() for line in (small_site / "trace.swf").read_text().splitlines()]
     (tmp_path / "later.swf").write_text("\n".join(" ".join([row[0], str(int(row[1]) + 99), *row[2:]]) for row in moved))
     assert run(["export", str(small_plan), "--check", "--history", str(tmp_path / "later.swf")]) == 2

@@ -152,8 +152,7 @@ def moments(past: PastSchedule) -> dict[int, tuple[int, int]]:
 
 @given(pasts())
 @examples(2)
-def test_days_in_turn_go_on_from_each_other(past):
-    """Who runs at a midnight ends when he would have; everybody else who has come starts after it, and legally."""
+def test_consecutive_days_continue_from_each_other(past):
     before, start = past, int(past.schedule.submit.min())
     for _ in range(3):
         start += DAY_S
@@ -172,7 +171,6 @@ def test_days_in_turn_go_on_from_each_other(past):
 
 
 def test_a_walltime_that_reaches_a_window_is_no_hindrance():
-    """Two jobs share a node over midnight: one runs through the window, the other ends before it."""
     lengths = {1: 2 * DAY_S, 2: DAY_S + 60}
     jobs = [actual(number, 0, 0, None, 2 * DAY_S, 1, (1,), 2, runtime=length) for number, length in lengths.items()]
     past = PastSchedule(replay_easy(jobs, PLATFORM), jobs, "")

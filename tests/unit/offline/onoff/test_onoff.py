@@ -146,7 +146,7 @@ def test_no_other_numbers_within_the_limits_cost_less(count, steps, before, most
         (1, SwitchingLimits(min_off_s=1000), "1000 s"),
     ],
 )
-def test_more_than_there_is_and_steps_that_would_cut_a_stay_short_are_refused(need, limits, told) -> None:
+def test_excess_nodes_and_steps_shorter_than_the_minimum_stay_are_refused(need, limits, told) -> None:
     with pytest.raises((InputError, ValueError), match=told):
         nodes_on(np.array([need]), np.array([0, STEP]), np.ones(1), 8, DEFAULTS, limits)
 
@@ -173,7 +173,7 @@ def down_at(downtime: Downtime, moment: int) -> int:
     st.just(set()) | st.sets(st.integers(0, 5)),
 )
 @examples(2)
-def test_a_plan_keeps_every_promise(
+def test_plan_satisfies_every_constraint(
     seed: int, kept: int, share: float, stay_s: int, per_min: float, grain_s: int, off: set[int]
 ) -> None:
     """Of jobs anywhere, and of such that begin and end with the steps of the plan or halfway; some nodes begin off."""
@@ -271,7 +271,7 @@ def played(demand, count: int, start: int, end: int, spares) -> tuple[list[int],
 
 
 @given(st.integers(0, 100_000), st.integers(0, 4), st.integers(0, 4))
-def test_the_arithmetic_is_the_rule_played_second_by_second(seed: int, early: int, late: int) -> None:
+def test_formula_equals_a_replay_second_by_second(seed: int, early: int, late: int) -> None:
     count, start, end = 6, 20, 140
     jobs = schedule_of(random_jobs(np.random.default_rng(seed), 25, count, 120))
     demand = demands_of(jobs, machine(count))[0]
@@ -288,7 +288,7 @@ def test_the_arithmetic_is_the_rule_played_second_by_second(seed: int, early: in
 
 
 @given(st.integers(0, 100_000), st.integers(0, 130))
-def test_a_demand_before_a_time_knows_nothing_that_begins_from_then_on(seed: int, end: int) -> None:
+def test_demand_before_a_time_ignores_later_jobs(seed: int, end: int) -> None:
     rows = random_jobs(np.random.default_rng(seed), 25, 6, 120)
     whole, some = (
         demands_of(schedule_of([row for row in rows if row[0] < until]), machine(6))[0] for until in (999, end)

@@ -179,7 +179,7 @@ def overfull(problem: DayProblem, start) -> bool:
 
 
 @pytest.mark.parametrize(("load", "prices"), [(0.6, "tou"), (0.9, "flat")])
-def test_a_plan_gets_better_and_stays_legal(load, prices):
+def test_polish_improves_a_plan_and_keeps_it_legal(load, prices):
     problem = day_problem(80, 8, load, 5, prices=prices)
     before = one_by_one(problem)
     told = []

@@ -34,7 +34,7 @@ def asked_of(many: list[ActualJob]) -> list[Job]:
 
 @examples(0.6)
 @given(days())
-def test_every_job_of_the_past_has_ended_or_runs_or_waits_and_the_future_does_not_count(day):
+def test_earlier_jobs_have_ended_run_or_wait_and_later_jobs_are_ignored(day):
     platform, many, now = day
     schedule = replay_easy(many, platform)
     state = state_at(schedule, asked_of(many), platform, now, predictor_of(schedule))
@@ -83,7 +83,7 @@ def test_running_jobs_draw_the_power_of_the_account(day, stated, data):
     assert (cores * running.core_w).tolist() == pytest.approx(expected)
 
 
-def test_a_job_that_waits_draws_the_watts_that_it_states_or_those_of_its_devices():
+def test_waiting_job_draws_its_stated_or_device_power():
     group = NodeGroup("n", 2, {"cores": 4, "power": 90}, NodePower(idle_w=20.0, core_w=9.0))
     platform = Platform("stated", (group,))
     request = {"cores": 2, "power": 30}
@@ -112,7 +112,7 @@ def records(draw):
 
 @examples(0.6)
 @given(records())
-def test_a_record_of_this_machine_comes_back_at_its_own_starts(record):
+def test_recorded_schedule_is_replayed_at_its_own_starts(record):
     platform, many, now = record
     schedule = replay_easy(many, platform)
     ran = [job for job, there in zip(many, schedule.ran, strict=True) if there]

@@ -74,7 +74,6 @@ def test_forecast_inputs_cover_the_days_on_the_trace_clock(request_of):
 
 
 def test_the_clock_of_a_trace_in_unix_seconds(folder, request_of):
-    """A stated start that moves it is told: a dump of Slurm's accounting has another first job every day."""
     (folder / "trace.swf").write_text(swf([replace(row, submit=row.submit + START_UNIX) for row in made_up_rows()]))
     site = load_site(request_of.model_copy(update={"calendar_start": None}))
     assert site.calendar.offset == 0
@@ -125,7 +124,6 @@ def test_assumptions_about_a_platform_are_reported(folder, request_of, platform,
 
 
 def test_jobs_larger_than_a_node_are_skipped_and_reported(folder, request_of):
-    """As where Slurm counts hardware threads, and the platform whole cores."""
     jobs = [f"{number},{60 * number},60,1,{cores}\n" for number, cores in ((1, 4), (2, 16), (3, 9), (4, 8))]
     (folder / "jobs.csv").write_text("job_id,submit_s,runtime_s,units,req_cores\n" + "".join(jobs))
     notes = load_site(request_of.model_copy(update={"history": folder / "jobs.csv"})).notes
@@ -240,7 +238,6 @@ def test_real_traces_are_fresh_and_truncated_ones_stale(shared: Path, name: str)
 def test_plan_and_export_of_a_stale_history_require_force(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """And its export once more, also if --force planned it."""
     search_less(monkeypatch)
     site = write_site(tmp_path)
     (site / "trace.swf").write_text(swf(made_up_rows(days=12)))
