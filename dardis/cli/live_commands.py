@@ -248,10 +248,10 @@ def replay(
     found = replay_instants(read_instants(folder))
     if as_json:
         print_json(asdict(found))
-        return 1 if found.difference else 0
+        return 1 if found.differs else 0
     what = f"{found.instants} instants of {found.services} services, {found.starts} starts"
-    typer.echo(f"{what}: {found.difference or 'all the same'}")
-    return 1 if found.difference else 0
+    typer.echo(f"{what}: {found.differs or 'all the same'}")
+    return 1 if found.differs else 0
 
 
 GROUP: Final = CommandGroup("Look at what a live service has written down.", {"replay": replay})

@@ -275,12 +275,12 @@ class LiveDecider:
 
 @dataclass(frozen=True, slots=True)
 class ReplayResult:
-    """Result of a replay. `difference`: first difference."""
+    """Result of a replay. `differs`: first difference."""
 
     instants: int
     starts: int
     services: int
-    difference: str = ""
+    differs: str = ""
 
 
 def replay(texts: Iterable[str]) -> ReplayResult:

@@ -136,7 +136,7 @@ GO_ON, JOINED = RelayingHost._on_reminder, relay.join_answers
     [
         (RelayingHost, "_on_reminder", asks_again_never, "is lost"),
         (RelayingHost, "_remind", lambda *_: Kill(-1, 0), "has not forgotten a question"),  # nobody runs that
-        (questions, "living", lambda first, *_: first, "is lost"),
+        (questions, "first_living_host", lambda first, *_: first, "is lost"),
         (RelayingHost, "_replaced_hosts", lambda *_: [], "is lost"),
         (relay, "join_answers", counts_an_answer_twice, "is lost"),
     ],

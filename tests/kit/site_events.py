@@ -106,7 +106,7 @@ def stories(draw, *, shaped: bool = False) -> Case:
         ]
     events = draw(stops([queue.name for queue in site.queues]))
     for job in listed:
-        if not job.asked.requests and draw(st.integers(0, 3)) == 0:
+        if not job.job.requests and draw(st.integers(0, 3)) == 0:
             walltime = draw(st.none() | st.integers(1, 40))
             queue = draw(st.sampled_from([None, *(queue.name for queue in site.queues)]))
             bits = {queue.name: queue.groups for queue in make_layout(site).machine.queues}

@@ -35,7 +35,7 @@ class Both:
     def __init__(self, tunnels):
         self.wire = Wire()
         self.ends = [tunnels(lambda told, to=to: self.wire.say(to, told)) for to in (1, 0)]
-        self.wire.hears = [end.hear for end in self.ends]
+        self.wire.hears = [end.on_message for end in self.ends]
         self.last = 0
 
     @asynccontextmanager
@@ -47,7 +47,7 @@ class Both:
             for one in pair:
                 one.setblocking(False)
         for end, (_, inner) in zip(self.ends, pairs, strict=True):
-            end.begin(self.last, closing_socket(inner))
+            end.forward(self.last, closing_socket(inner))
         try:
             yield [outer for outer, _ in pairs]
         finally:

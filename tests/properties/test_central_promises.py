@@ -75,7 +75,7 @@ def backfillers(draw, name: str, **fixed) -> Case:
 
 def ranks(case: Case) -> dict[int, tuple[float, int, int]]:
     rule = rule_of(case.setup.rule, case.platform)
-    return {job.number: (rule(job.asked, case.platform), job.submit, job.number) for job in case.jobs}
+    return {job.number: (rule(job.job, case.platform), job.submit, job.number) for job in case.jobs}
 
 
 @given(backfillers("easy"))
@@ -141,7 +141,7 @@ def test_a_strict_order_never_overtakes(case):
         times = {"submit": int(schedule.submit[place]), "earliest": int(schedule.earliest[place])}
         latest = int(schedule.latest[place])
         job = asking(case.jobs[place], latest=None if latest == NO_TIME else latest, **times)
-        ran.append(((rule(job.asked, case.platform), job.submit, job.number), job.earliest, int(schedule.start[place])))
+        ran.append(((rule(job.job, case.platform), job.submit, job.number), job.earliest, int(schedule.start[place])))
     slack = 1 if case.setup.event_order is EventOrder.PER_EVENT else 0
     for (first, ready, start), (then, _, overtaken_at) in itertools.permutations(ran, 2):
         if first < then and ready + slack <= overtaken_at:

@@ -21,7 +21,7 @@ def could_start(decider, now):
     for manager in turns._turns._managers:
         for slot in manager._view.slots.values():
             manager._view.waiting.queue.table[slot, columns.FRESH] = 1
-        manager.overtakes = lambda _: False  # no reservation is given back
+        manager.has_overtaking_job = lambda _: False  # no reservation is given back
     turns._starts = []
     turns._take(turns._turns.over(now, last=True), now)
     return turns._starts

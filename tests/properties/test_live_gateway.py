@@ -220,7 +220,7 @@ class Site:
     def tell(self):
         """Keepers that are heard tell what has ended."""
         for name, keeper in self.names.items():
-            for run, told in [*keeper.records.items()] if name not in self.hearing.silent else ():
+            for run, told in [*keeper.records.items()] if name not in self.hearing.unreachable else ():
                 if told["state"] != "running" and run not in keeper.told:
                     keeper.told.add(run)
                     self.gateway.on_run_record(told, self.now_ms, name)
@@ -253,7 +253,7 @@ class Site:
         lost = self.given_up | self.forgotten
         for name, keeper in [*self.names.items(), *((None, keeper) for keeper in self.keepers)]:
             for other in keeper.running:
-                if job_run(other) == job_run(run) or (other in lost and (name is None or name in self.hearing.silent)):
+                if job_run(other) == job_run(run) or (other in lost and (name is None or name in self.hearing.unreachable)):
                     continue
                 for share in self.known_shares(keeper, other):
                     if not (is_step(other) or other in lost) or self.machine.host(share.node) == name:
@@ -280,7 +280,7 @@ class Site:
                 self.gateway.steps.discard(part)
                 client.has_end = True
             return client.has_end  # a question of before may come late
-        if part is None and not job.cancelled and self.hearing.is_heard(host):
+        if part is None and not job.cancelled and self.hearing.is_reachable(host):
             try:
                 part = self.gateway.start_step(job, client.run, host, client.mark)
             except InputError:
@@ -303,7 +303,7 @@ class Site:
             if self.rng.random() < 0.2:
                 self.asking.append((part, keeper, share))
             elif (
-                self.names.get(part.host) is keeper and self.hearing.is_heard(part.host) and part.run in keeper.intended
+                self.names.get(part.host) is keeper and self.hearing.is_reachable(part.host) and part.run in keeper.intended
             ):
                 if self.gateway.steps.mark_started(part) and self.rng.random() < 0.9:
                     keeper.let_begin(part.run, self.now_ms)
@@ -317,14 +317,14 @@ class Site:
             self.released.update(f"{job.number}.{attempt}" for attempt in range(job.attempt + 1))
 
     def how(self, number):
-        found = self.journal.holder(number)
+        found = self.journal.find_job(number)
         if found is None:
             return []
         jobs = self.ended(found[0])
         return [job.state for job in jobs] if jobs[0].number == number else [jobs[number - jobs[0].number].state]
 
     def ended(self, row):
-        jobs, become = new_jobs(Submission.from_row(row)), self.journal.become(row.first, row.count)
+        jobs, become = new_jobs(Submission.from_row(row)), self.journal.job_states(row.first, row.count)
         for job in jobs:
             if job.number in become:
                 job.restore(become[job.number])
@@ -350,11 +350,11 @@ class Site:
             if self.rng.random() < 0.5:
                 return self.restart()
         taken = self.gateway.take_output()
-        marks = [(keeper, len(keeper.marks)) for name, keeper in self.names.items() if name not in self.hearing.silent]
+        marks = [(keeper, len(keeper.marks)) for name, keeper in self.names.items() if name not in self.hearing.unreachable]
         orders = sorted(taken.orders, key=lambda order: [ForgetRun, StartRun, EndRun].index(type(order)))
         starts = [order for order in orders if isinstance(order, StartRun)]
         for order in starts[: self.rng.randint(0, len(starts))] if dies == "before" else starts:
-            assert self.hearing.is_heard(order.host)
+            assert self.hearing.is_reachable(order.host)
             self.names[order.host].intend(order)
         between()
         if dies == "before":
@@ -370,7 +370,7 @@ class Site:
         for order in orders:
             if isinstance(order, StartRun) and self.gateway.job_of_run(order.run) is None:
                 continue
-            if order.host not in self.hearing.silent or self.rng.random() < 0.5:
+            if order.host not in self.hearing.unreachable or self.rng.random() < 0.5:
                 self.names[order.host].hear(order, self.now_ms)
         between()
         return self.restart() if dies else None
@@ -435,21 +435,21 @@ def happens(site, rng):
             keeper, run = rng.choice(running)
             keeper.end(run, site.now_ms, state="unknown", why="unknown: the parent died")
         case 3:
-            site.hear(name) if name in gateway.hearing.silent else gateway.fell_silent(name)
-        case 4 if name in gateway.hearing.silent:
+            site.hear(name) if name in gateway.liveness.unreachable else gateway.on_host_lost(name)
+        case 4 if name in gateway.liveness.unreachable:
             leases_end(site, name)
         case 5:
             site.tell()
             parts(site, rng)
-            gateway.end_parts_alone(site.now_ms / 1000)
-        case 6 if name in gateway.hearing.silent and rng.random() < 0.1:  # its folder is gone, and what it had begun
+            gateway.end_unattended_steps(site.now_ms / 1000)
+        case 6 if name in gateway.liveness.unreachable and rng.random() < 0.1:  # its folder is gone, and what it had begun
             gone = site.names[name]
             site.reset.add(site.keepers.index(gone))
             site.excused.update(gone.records)
             site.names[name] = site.keepers[site.keepers.index(gone)] = Keeper(site)
         case 7:
             keeper = site.names[name]
-            keeper.put_back() if name in gateway.hearing.silent and rng.random() < 0.3 else keeper.copy()
+            keeper.put_back() if name in gateway.liveness.unreachable and rng.random() < 0.3 else keeper.copy()
 
 
 def leases_end(site, name):
@@ -464,25 +464,25 @@ def leases_end(site, name):
         if (job.state, job.host) == (LiveJobState.RUNNING, name) and job.of.asked.requeue and not job.cancelled:
             again += 1
             site.excused.add(job.run)
-    assert site.gateway.lease_is_over(name) == again
+    assert site.gateway.on_leases_expired(name) == again
 
 
 def give_up(site, name):
-    of_one_heard = site.hearing.is_heard(site.machine.host(name))
+    of_one_heard = site.hearing.is_reachable(site.machine.host(name))
     lost = {
-        job.run for job in site.gateway.jobs() if site.hearing.why_lost(job)
+        job.run for job in site.gateway.jobs() if site.hearing.lost_reason(job)
         and (name == job.host or (not of_one_heard and name in {share.node for share in job.shares}))
     }  # fmt: skip
     without = {
         job.run for job in site.gateway.jobs() for host in job.hosts
-        if (job.rests or (job.state is LiveJobState.RUNNING and job.run not in lost and host != job.host))
-        and not site.hearing.is_heard(host)
+        if (job.is_pending_rerun or (job.state is LiveJobState.RUNNING and job.run not in lost and host != job.host))
+        and not site.hearing.is_reachable(host)
         and name in (host, *(share.node for share in job.shares if site.machine.host(share.node) == host))
     }  # fmt: skip
-    heard = [keeper for host, keeper in site.names.items() if site.hearing.is_heard(host)]
+    heard = [keeper for host, keeper in site.names.items() if site.hearing.is_reachable(host)]
     unheard = {run for keeper, run in site.running if keeper not in heard and is_step(run)}
     site.given_up |= lost | {run for run in unheard if job_run(run) in lost | without}
-    if site.hosts_are_nodes and not site.hearing.is_heard(name):
+    if site.hosts_are_nodes and not site.hearing.is_reachable(name):
         site.without.update((run, int(site.place(name))) for _, run in site.running)
     assert site.gateway.give_up(name, site.now_ms) == len(lost) + len(without)
 
@@ -519,13 +519,13 @@ def settle(site):
             site.release(job)
         for keeper, run in site.running:
             keeper.end(run, site.now_ms, code=0)
-        for name in [*site.hearing.silent]:
+        for name in [*site.hearing.unreachable]:
             site.hear(name)
         for job in site.gateway.jobs():
-            if site.hearing.why_lost(job):  # its host was called otherwise then, and has another keeper now
+            if site.hearing.lost_reason(job):  # its host was called otherwise then, and has another keeper now
                 assert not any(job.mark in keeper.marks for keeper in site.keepers)
                 give_up(site, job.host)
-            for host in [*job.hosts] if job.rests else []:
+            for host in [*job.hosts] if job.is_pending_rerun else []:
                 if host not in site.names:
                     give_up(site, host)
         site.let_parts_begin()
@@ -537,7 +537,7 @@ def settle(site):
 def judge(site):
     """All that was acknowledged is over, no run began twice, and the journal's starts are found again."""
     assert not list(site.journal.unfinished()), [job.as_dict() for job in site.gateway.jobs()]
-    ended = [job for first in site.acknowledged for job in site.ended(site.journal.holder(first)[0])]
+    ended = [job for first in site.acknowledged for job in site.ended(site.journal.find_job(first)[0])]
     assert len(ended) == sum(site.acknowledged.values())
     for job in ended:
         assert job.state.is_over

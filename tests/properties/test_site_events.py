@@ -142,7 +142,7 @@ class TestByHand:
         case = Case(FOUR, [ask(1, 50, 4), ask(2, 50, 4)], [QueueStopped(20, "a"), QueueStarted(20, "a")])
         run = case.play(name)
         assert starts(run) == {1: 0, 2: 50}
-        assert all(queue.stopped == () for queue in run.site.as_it_became.queues)
+        assert all(queue.stopped == () for queue in run.site.platform_after_events.queues)
 
     def test_change_to_a_smaller_request_applies(self, name):
         listed = [ask(1, 50, 2), ask(2, 50, 4), ask(3, 100, 2, submit=5)]
@@ -241,7 +241,7 @@ def test_decision_files_round_trip_with_site_events(case, name, tmp_path_factory
 def test_refused_reservation_conflicts_with_running_jobs(case):
     run = case.play("easy")
     made = [event for event in case.events if isinstance(event, ReservationMade)]
-    standing = {one.name for one in run.site.as_it_became.reservations if one.stands}
+    standing = {one.name for one in run.site.platform_after_events.reservations if one.stands}
     for event in made:
         assert (event.name in standing) != any(
             f"reservation {event.name} is refused" in note for note in run.site.notes

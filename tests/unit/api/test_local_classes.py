@@ -127,7 +127,7 @@ def test_local_runs_are_made_again_and_others_are_kept(module, capsys):
     assert "ok" in capsys.readouterr().out
     # A class of the same name may hold another value from its function.
     again = compare([of_function(sign=1)[0], *dispatchers[1:]], out="out")
-    assert (again._done.runs, again._done.now) == (4, 2)
+    assert (again._done.runs, again._done.new_runs) == (4, 2)
     second = again.runs["schedule_digest"].tolist()
     assert [one != other for one, other in zip(second, first, strict=True)] == [True, True, False, False]
 

@@ -29,7 +29,7 @@ def shaped(number: int, submit: int, *requests: Request) -> ActualJob:
         number, submit, submit, None, first.walltime, first.units, part.request, part.groups, runtime=first.walltime,
         requests=requests,
     )  # fmt: skip
-    return ActualJob(job.asked, job.runtime, runtimes=tuple(request.walltime for request in requests))
+    return ActualJob(job.job, job.runtime, runtimes=tuple(request.walltime for request in requests))
 
 
 def run(platform: Platform, jobs: list[ActualJob], name: str = "easy", *settings: str) -> Run:
@@ -77,7 +77,7 @@ def test_parts_start_together(name: str) -> None:
     assert made.schedule.start.tolist() == [0, 8]
     assert where(made, 1) == [{0: 1, 1: 1}, {2: 1}]
     assert made.schedule.units.tolist() == [1, 3]
-    assert made.schedule.asked_of("cores").tolist() == [1, 7]
+    assert made.schedule.requested_total("cores").tolist() == [1, 7]
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -69,18 +69,18 @@ class Slow:
     def wake(self) -> int:
         return FOREVER
 
-    switches = wake
+    next_switch = wake
 
-    def submitted(self, job, place, now):  # noqa: ARG002
+    def on_submit(self, job, place, now):  # noqa: ARG002
         yield Turn(iter_of([]), upkeep=True)
         think()
         yield Turn(iter_of([Placed(job.number, now, np.array([0]), np.array([1]))]))
         think()
 
-    def ended(self, jobs, now):  # noqa: ARG002
+    def on_job_ends(self, jobs, now):  # noqa: ARG002
         yield from ()
 
-    def over(self, now, *, last):  # noqa: ARG002
+    def on_instant_end(self, now, *, last):  # noqa: ARG002
         yield from ()
 
 

@@ -17,7 +17,7 @@ def program_output(*program):
     return done.stdout.split()
 
 
-DRAW = "import sys\nfrom dardis.kernels.chance import below\nprint(below(7, 1, 100))\n"
+DRAW = "import sys\nfrom dardis.kernels.chance import draw_below\nprint(draw_below(7, 1, 100))\n"
 WHETHER = "print('scipy.linalg' in sys.modules)\n"
 COMPILE = """
 import numba
@@ -25,7 +25,7 @@ import numpy as np
 
 @numba.njit
 def drawn_and_multiplied(matrix):
-    return below(7, 1, 100), matrix @ np.ones(2)
+    return draw_below(7, 1, 100), matrix @ np.ones(2)
 
 drawn, product = drawn_and_multiplied(np.diag([2.0, 4.0]))
 print(drawn, *product)

@@ -38,7 +38,7 @@ def compiled():
     kernels = {function for module in modules for function in vars(module).values() if hasattr(function, "overloads")}
     return {(kernel.__module__, kernel.__name__, signature) for kernel in kernels for signature in kernel.overloads}
 
-dardis.runs.kernel_warmup.compiled_by_one = lambda what: nullcontext(False)  # as if it were the first time
+dardis.runs.kernel_warmup.lock_compilation = lambda what: nullcontext(False)  # as if it were the first time
 for warm in ROOTS.values():
     warm()
 warmed = compiled()
@@ -107,10 +107,10 @@ def test_kernels_compile_without_a_writable_cache(tmp_path):
 ALONE = """
 import os, sys, time
 from pathlib import Path
-from dardis.kernels.jit import compiled_by_one
+from dardis.kernels.jit import lock_compilation
 
 log = Path(sys.argv[1])
-with compiled_by_one("something"):
+with lock_compilation("something"):
     with log.open("a") as file:
         file.write("begin\\n")
     time.sleep(0.3)

@@ -37,7 +37,7 @@ def record(run, state="over", **more):
 
 def step(gateway, now=1000):
     gateway.decide(now)
-    return gateway.take()
+    return gateway.take_output()
 
 
 def test_dependency_chain_is_cancelled_when_its_first_job_fails():
@@ -46,7 +46,7 @@ def test_dependency_chain_is_cancelled_when_its_first_job_fails():
     for number in range(2, 3000):
         submit(gateway, number, after=(Dependency("ok", number - 1),))
     step(gateway)
-    gateway.told(record("1.1", code=1), 5000, HERE)
+    gateway.on_run_record(record("1.1", code=1), 5000, HERE)
     assert {gateway.job(number).state for number in range(2, 3000)} == {LiveJobState.CANCELLED}
 
 
@@ -54,7 +54,7 @@ def test_dependent_job_starts_while_the_end_of_its_dependency_is_being_written()
     gateway = gateway_of(machine())
     submit(gateway, 1)
     step(gateway)
-    gateway.told(record("1.1"), 2000, HERE)
+    gateway.on_run_record(record("1.1"), 2000, HERE)
     step(gateway)  # the journal still says that it runs
     submit(gateway, 2, after=(Dependency("ok", 1),), how=lambda _: [LiveJobState.RUNNING])
     step(gateway)
@@ -77,12 +77,12 @@ def test_run_larger_than_the_current_machine_continues_exclusively(less):
     beside = {share.node for share in gateway.job(1).shares}
     assert gateway.job(3).state is LiveJobState.WAITING or gateway.job(3).shares[0].node not in beside
     assert gateway.job(1).as_dict()["nodes"]
-    gateway.told(record("1.1"), 3000, HERE)
+    gateway.on_run_record(record("1.1"), 3000, HERE)
     submit(gateway, 4, cpus=less.platform.capacity[0].tolist()[0])
     step(gateway, 1002)
     step(gateway, 1003)
     assert gateway.job(3).state is LiveJobState.RUNNING
-    gateway.told(record("3.1"), 4000, HERE)
+    gateway.on_run_record(record("3.1"), 4000, HERE)
     step(gateway, 1004)
     assert gateway.job(4).state is LiveJobState.RUNNING
 
@@ -92,18 +92,18 @@ def test_reason_for_waiting_is_reported():
     for number in (1, 2):
         submit(gateway, number)
     step(gateway)
-    assert [gateway.why_waits(gateway.job(number)) for number in (1, 2)] == ["", "waits for nodes"]
+    assert [gateway.wait_reason(gateway.job(number)) for number in (1, 2)] == ["", "waits for nodes"]
     submit(gateway, 3, array=Array((range(2),), 1))
     step(gateway)
-    assert [gateway.why_waits(gateway.job(n)) for n in (3, 4)] == ["waits for nodes", "waits for others of its array"]
-    gateway.led_otherwise(HERE)
-    assert gateway.why_waits(gateway.job(2)) == f"nothing starts: {HERE} was led by another service"
+    assert [gateway.wait_reason(gateway.job(n)) for n in (3, 4)] == ["waits for nodes", "waits for others of its array"]
+    gateway.on_epoch_refused(HERE)
+    assert gateway.wait_reason(gateway.job(2)) == f"nothing starts: {HERE} was led by another service"
 
 
 def test_job_that_needs_a_larger_machine_is_held():
     gateway = gateway_of(machine(2, 4))
     submit(gateway, 1, nodes=2, cpus=4, array=Array((range(4),), 1))
-    row = gateway.take().batch.submissions[0]
+    row = gateway.take_output().batch.submissions[0]
     smaller = gateway_of(machine(1, 4), [(Submission.from_row(row), {})])
     taken = step(smaller)
     assert taken.orders == []
@@ -114,7 +114,7 @@ def test_job_that_needs_a_larger_machine_is_held():
     larger = gateway_of(machine(2, 4), [(Submission.from_row(row), dict(taken.batch.jobs))])
     assert larger.release(larger.job(1))
     assert [order.job.number for order in step(larger).orders] == [1], "one of it at once"
-    larger.told(record("1.1"), 2000, HERE)
+    larger.on_run_record(record("1.1"), 2000, HERE)
     assert [order.job.number for order in step(larger).orders if isinstance(order, StartRun)] != []
 
 

@@ -99,25 +99,25 @@ def test_hosts_are_unreachable_until_their_first_message():
 
 def test_unreachable_host_starts_nothing_and_its_jobs_stay_running():
     site = site_with_a_job_on_b()
-    site.gateway.fell_silent("b")
+    site.gateway.on_host_lost("b")
     site.submit(4)
     assert site.step() == []
     assert site.job(3).state is LiveJobState.RUNNING
-    assert site.gateway.hearing.why_lost(site.job(3)) == "its host b is silent"
-    assert site.gateway.hearing.why_lost(site.job(1)) == ""
+    assert site.gateway.liveness.lost_reason(site.job(3)) == "its host b is silent"
+    assert site.gateway.liveness.lost_reason(site.job(1)) == ""
     assert site.silent_nodes() == ["n2", "n3"]
-    site.gateway.heard([record("3.1", "running")], 1, "b", marks("b"))
+    site.gateway.on_host_report([record("3.1", "running")], 1, "b", marks("b"))
     assert site.step() == ["4.1"]
-    assert site.gateway.hearing.why_lost(site.job(3)) == ""
+    assert site.gateway.liveness.lost_reason(site.job(3)) == ""
 
 
 def test_job_cancelled_on_an_unreachable_host_ends_when_the_host_returns():
     site = site_with_a_job_on_b()
-    site.gateway.fell_silent("b")
+    site.gateway.on_host_lost("b")
     site.gateway.cancel(site.job(3), 1)
     site.step()
     assert site.orders == [], "nobody would hear it"
-    site.gateway.heard([record("3.1", "running")], 1, "b", marks("b"))
+    site.gateway.on_host_report([record("3.1", "running")], 1, "b", marks("b"))
     site.step()
     assert site.orders == [EndRun("3.1", "b")]
 
@@ -128,35 +128,35 @@ def test_copied_keeper_folder_of_another_host_requeues_nothing(told):
     site.submit(1, requeue=True)
     assert site.step() == ["1.1"]
     site = site.again("a", "b")
-    site.gateway.heard([record("1.1", **({"why": "unknown: the host was restarted"} | told))], 1, "a", marks("b"))
+    site.gateway.on_host_report([record("1.1", **({"why": "unknown: the host was restarted"} | told))], 1, "a", marks("b"))
     assert site.job(1).state is LiveJobState.UNKNOWN
 
 
 @pytest.mark.parametrize("told", [[], [record("3.1", started_ms=None, why=NEVER_BEGUN)], [record("3.1", "running")]])
 def test_keeper_with_a_restored_older_folder_has_forgotten_its_runs(told):
     before = site_with_a_job_on_b().again("a", "b")
-    before.gateway.heard([record("3.1", "running")], 1, "b", marks("b", "second"))
+    before.gateway.on_host_report([record("3.1", "running")], 1, "b", marks("b", "second"))
     before.step()
     for later in (["third"], ["third", "fourth"]):
         site = before.again("a", "b")
-        site.gateway.heard(told, 1, "b", marks("b", *later))
+        site.gateway.on_host_report(told, 1, "b", marks("b", *later))
         assert (site.job(3).state, site.job(3).why) == (LiveJobState.UNKNOWN, FORGOTTEN)
         assert not {"3.1", "3.2"} & {*site.step()}
 
 
 def test_no_job_starts_beside_an_orphaned_run():
     site = site_with_a_job_on_b()
-    site.gateway.fell_silent("b")
+    site.gateway.on_host_lost("b")
     assert site.gateway.give_up("b", 5) == 1
     assert site.job(3).state is LiveJobState.UNKNOWN
     site.step()
     site.step()
     assert site.job(3) is None
-    site.gateway.heard([record("3.1", "running")], 1, "b", marks("b"))
+    site.gateway.on_host_report([record("3.1", "running")], 1, "b", marks("b"))
     site.submit(4)
     assert site.step() == [], "nobody knows on which of b's nodes it is any more"
     assert site.orders == [EndRun("3.1", "b")]
-    site.gateway.told(record("3.1"), 1, "b")
+    site.gateway.on_run_record(record("3.1"), 1, "b")
     assert site.step() == ["4.1"]
 
 

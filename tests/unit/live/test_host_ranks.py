@@ -70,8 +70,8 @@ def test_single_machine_loads_neither_mpi_nor_zmq():
 HOLDER = """
 import sys, time
 from pathlib import Path
-from dardis.model.out_folder import locked
-with locked(Path(sys.argv[1]), "there", sys.argv[3]):
+from dardis.model.out_folder import lock_folder
+with lock_folder(Path(sys.argv[1]), "there", sys.argv[3]):
     print("held", flush=True)
     time.sleep(float(sys.argv[2]))
 """

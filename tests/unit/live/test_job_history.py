@@ -45,10 +45,10 @@ def some_jobs(rng, journal):
 
 def served(journal, jobs):
     """A service that has them in memory that are not over, and others that were handed in with such."""
-    still = {job.of.first for job in jobs if not job.state.is_over}
-    known = {job.number: job for job in jobs if job.of.first in still}
+    still = {job.submission.first for job in jobs if not job.state.is_over}
+    known = {job.number: job for job in jobs if job.submission.first in still}
     service = SimpleNamespace(journal=journal, users=True, looked=[])
-    service.gateway = SimpleNamespace(job=known.get, jobs=list, hearing=HostLiveness(()), why_waits=lambda _: "")
+    service.gateway = SimpleNamespace(job=known.get, jobs=list, liveness=HostLiveness(()), wait_reason=lambda _: "")
 
     def history(*asked):
         service.looked.append(asked[0])
@@ -82,7 +82,7 @@ def test_history_returns_each_job_once_latest_first(tmp_path, monkeypatch, journ
     }  # fmt: skip
     wanted = [
         job.number for job in reversed(jobs)
-        if (query["state"] == "all" or job.state.is_over) and query["user"] in (None, job.of.asker.name)
+        if (query["state"] == "all" or job.state.is_over) and query["user"] in (None, job.submission.user.name)
         and (query["since_ms"] is None or (job.ended_ms or 0) >= query["since_ms"])
     ][: query["limit"]]  # fmt: skip
     service = served(journal, jobs)

@@ -126,7 +126,7 @@ def test_step_unknown_to_its_host_has_not_begun_and_unknown_to_another_keeper_is
     part = site.begin()
     site.hear("b")
     assert site.gateway.steps.get(PART) is None
-    assert site.gateway.start_step(site.job, PART, "b", part.mark) is not None
+    assert site.gateway.start_step(site.job, PART, "b", part.incarnation) is not None
     site.gateway.steps.mark_started(site.gateway.steps.get(PART))
     site.hear("b", marks=["another's"])
     assert site.gateway.steps.get(PART).record["why"] == FORGOTTEN
@@ -195,7 +195,7 @@ def test_requeued_job_waits_for_an_unreachable_host_also_after_a_service_restart
     again.hear("b", record(PART))
     assert again.step() == [EndRun(PART, "b")]
     assert again.starts == []
-    again.gateway.told(record(PART, "over", signal=15, why="cancelled"), 1, "b")
+    again.gateway.on_run_record(record(PART, "over", signal=15, why="cancelled"), 1, "b")
     again.step()
     assert again.starts == ["1.2"]
 
@@ -206,10 +206,10 @@ def test_leased_steps_end_with_their_lease(leased, waits):
     site.gateway.on_host_lost("b")
     site.run_ends(**LOST)
     site.step()
-    assert site.job.rests
+    assert site.job.is_pending_rerun
     site.gateway.on_leases_expired("b")
     site.step()
-    assert site.job.rests is waits
+    assert site.job.is_pending_rerun is waits
 
 
 def test_steps_on_an_abandoned_host_end_and_return_as_orphaned_runs():

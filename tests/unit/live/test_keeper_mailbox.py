@@ -67,7 +67,7 @@ async def mailbox_of(gateway, kind=Hasty):
     return Mailbox(
         SupervisedHost("here", Path("/nowhere"), connect),
         gateway,
-        SimpleNamespace(epoch=1, certain_s=lambda: -inf),
+        SimpleNamespace(epoch=1, last_led_s=lambda: -inf),
         lambda: None,
         as_root=False,
     )
@@ -78,11 +78,11 @@ def test_events_after_a_hello_are_delivered_after_earlier_ones():
         gateway = Told()
         post = await mailbox_of(gateway)
         while post.trouble:
-            assert not post.has_news
-            post.tell(1)
+            assert not post.has_records
+            post.deliver_records(1)
             await asyncio.sleep(0)
-        assert post.has_news
-        post.tell(1)
+        assert post.has_records
+        post.deliver_records(1)
         assert gateway.said == ["running", "over"]
         await post.end(stop=False)
 
@@ -124,10 +124,10 @@ def test_refusing_keeper_is_contacted_with_increasing_pauses(monkeypatch):
         post = await mailbox_of(gateway, Full)
         for _ in range(4):
             async with asyncio.timeout(10):
-                while post.keeper is None:  # noqa: ASYNC110 (nothing says it)
+                while post.supervisor is None:  # noqa: ASYNC110 (nothing says it)
                     await asyncio.sleep(0.005)
                 post.order("end", ["1.1"])
-                while post.keeper is not None:  # noqa: ASYNC110
+                while post.supervisor is not None:  # noqa: ASYNC110
                     await asyncio.sleep(0.005)
             assert "no room" in post.trouble
             pauses.append(post._pause_s)

@@ -64,14 +64,14 @@ class Site:
     def __init__(self):
         self.keepers, self.away, self.over_s = [], False, None
         self.certain_s = monotonic_s
-        self.journal = SimpleNamespace(epoch=1, certain_s=lambda: self.certain_s())  # noqa: PLW0108 (it changes)
+        self.journal = SimpleNamespace(epoch=1, last_led_s=lambda: self.certain_s())  # noqa: PLW0108 (it changes)
         machine = machine_of_platform(Platform("m", (NodeGroup("a", 1, {"cores": 1}),)), ["far"])
         self.gateway = SimpleNamespace(
             machine=machine,
-            heard=lambda *_, **__: None,
-            fell_silent=lambda _: None,
-            lease_is_over=self.lease_is_over,
-            hearing=HostLiveness(("far",)),
+            on_host_report=lambda *_, **__: None,
+            on_host_lost=lambda _: None,
+            on_leases_expired=self.lease_is_over,
+            liveness=HostLiveness(("far",)),
         )
 
     def lease_is_over(self, host):

@@ -122,7 +122,7 @@ class Doors:
     """Other hosts' doors."""
 
     @asynccontextmanager
-    async def answering(self, answer):
+    async def serve_connections(self, answer):
         self.answer = answer
         yield
         self.answer = None
@@ -160,7 +160,7 @@ class Waiting:
     """A job that never begins."""
 
     state = SimpleNamespace(is_over=False)
-    of = SimpleNamespace(asker=SimpleNamespace(uid=os.getuid(), name="me"))
+    submission = SimpleNamespace(user=SimpleNamespace(uid=os.getuid(), name="me"))
     number, why, told = 7, "", 0
 
     def as_dict(self):
@@ -177,8 +177,8 @@ async def a_queue(folder, count):
         return Waiting()
 
     gateway = SimpleNamespace(
-        queued=0, running=0, jobs=lambda: [Waiting()] * count, hearing=SimpleNamespace(why_lost=lambda _: ""),
-        why_waits=lambda _: "",
+        queued=0, running=0, jobs=lambda: [Waiting()] * count, liveness=SimpleNamespace(lost_reason=lambda _: ""),
+        wait_reason=lambda _: "",
     )  # fmt: skip
     service = SimpleNamespace(
         users=False, folder=folder, trouble="", journal=SimpleNamespace(epoch=1), silent={}, gateway=gateway,

@@ -88,7 +88,7 @@ def test_remote_runs_start_and_their_ends_are_reported(folder):
             ]
             refused = await keeper.intend(runs, [script, nowhere], {})
             assert list(refused) == ["2.1"]
-            assert await keeper.go(["1.1"]) == {}
+            assert await keeper.start_runs(["1.1"]) == {}
             record = await site.over()
             assert (record["run"], record["code"]) == ("1.1", 3)
             again = await site.connect()
@@ -131,9 +131,9 @@ def test_new_session_ends_the_previous_session(folder):
             await first.intend([run("1.1", folder, "true")], [], {})
             second = await site.connect()
             await second.hello(1)
-            going = asyncio.create_task(first.go(["1.1"]))  # nobody takes it any more
+            going = asyncio.create_task(first.start_runs(["1.1"]))  # nobody takes it any more
             await second.intend([run("2.1", folder, "true")], [], {})
-            await second.go(["2.1"])
+            await second.start_runs(["2.1"])
             assert (await site.over())["run"] == "2.1"
             first.close()
             with pytest.raises(SupervisorError):
@@ -147,20 +147,20 @@ def test_killed_remote_keeper_is_reported_lost_and_restarted(folder):
     async def work():
         async with keeper_site(folder) as site:
             keeper = await site.connect()
-            told = await keeper.ask("hello", epoch=1, mark="first")
+            told = await keeper.request("hello", epoch=1, mark="first")
             await keeper.intend([run("1.1", folder, "sleep", "60")], [], {})
-            await keeper.go(["1.1"])
+            await keeper.start_runs(["1.1"])
             os.kill(told["pid"], signal.SIGKILL)
             await asyncio.wait_for(keeper.lost.wait(), PATIENCE_S)
             assert await site.over() is None
             with pytest.raises(SupervisorError, match="is gone"):
-                await keeper.ask("end", runs=[])
+                await keeper.request("end", runs=[])
             again = await site.connect()
             records, _ = await again.hello(2)
             assert [(record["run"], record["state"]) for record in records] == [("1.1", "running")]
-            await again.ask("end", runs=["1.1"])
+            await again.request("end", runs=["1.1"])
             assert (await site.over())["run"] == "1.1"
-            pid = (await again.ask("hello", epoch=2, mark="last"))["pid"]
+            pid = (await again.request("hello", epoch=2, mark="last"))["pid"]
             with suppress(SupervisorError):
                 await again.ask("stop")
             async with asyncio.timeout(PATIENCE_S):
@@ -207,7 +207,7 @@ def test_agents_exit_when_dismissed(folder):
     async def work():
         async with keeper_site(folder) as site:
             (await site.connect()).close()  # it has been heard
-            assert await site.talks.dismiss([HOST], PATIENCE_S) == []
+            assert await site.talks.stop_agents([HOST], PATIENCE_S) == []
             await asyncio.wait_for(site.agent, PATIENCE_S)
 
     asyncio.run(work())

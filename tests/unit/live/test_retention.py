@@ -76,7 +76,7 @@ def test_old_jobs_are_removed_and_others_kept(shelf):
     assert shelf.rows() == [partly, partly + 1, waits, unknown, young, last]
     assert shelf.journal.next_job() == shelf.next
     assert [row.first for row, _ in shelf.journal.unfinished()] == [waits]
-    assert shelf.journal.holder(old + 1) is shelf.journal.holder(failed) is None
+    assert shelf.journal.find_job(old + 1) is shelf.journal.find_job(failed) is None
     assert shelf.journal.find(7, f"k{old}") is None
     assert shelf.journal.find(7, f"k{partly}") == (partly, 2)
     shelf.prune(13)
@@ -89,7 +89,7 @@ def test_old_jobs_are_removed_and_others_kept(shelf):
 def test_truncated_journal_is_replayed_from_the_next_service_start(shelf):
     shelf.told(1, 2, 3)
     found = replay(read_instants(shelf.folder))
-    assert (found.instants, found.starts, found.services, found.difference) == (0, 0, 0, "")
+    assert (found.instants, found.starts, found.services, found.differs) == (0, 0, 0, "")
     shelf.prune(2.5)
     assert shelf.days() == [3]
     shelf.told(4)

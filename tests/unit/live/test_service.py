@@ -215,9 +215,9 @@ def test_stop_with_kill_starts_nothing_while_the_journal_is_full(tmp_path):
         stopping.start()
         until(lambda: is_to_end(live, first))
         with unwritable(live), pytest.raises(DardisError, match="it is full"):
-            live.client.change(held, "cancel")
+            live.client.change_job_job(held, "cancel")
         live.ready()
-        live.client.change(held - 1, "release")
+        live.client.change_job_job(held - 1, "release")
         stopping.join(30)
         assert live.service.wait(20) == 0
         assert not live.lines()

@@ -136,12 +136,12 @@ def test_all_connections_close_when_the_service_leaves(tmp_path):
     async def work(site):
         with await site.ask() as one:
             assert await site.echoes(one)
-            site.door.look()
+            site.door.report_connections()
             assert await site.echoes(one)
             site.away = True
-            site.door.look()
+            site.door.report_connections()
             assert await all_of(one) == b""
-            site.far.break_off(HOST)
+            site.far.close_host(HOST)
 
     play(tmp_path, work)
 
@@ -157,7 +157,7 @@ def test_connections_of_an_unreachable_host_are_closed(tmp_path, monkeypatch):
             site.silent = True
             await until_async(lambda: site.carried() == ([1], []) and not site.echoing)
             site.silent = False
-            site.door.look()
+            site.door.report_connections()
             assert await all_of(one) == b""
 
     play(tmp_path, work)
@@ -178,8 +178,8 @@ def test_excess_connections_wait_for_a_free_slot(tmp_path, monkeypatch):
             third.close()  # it has given up
             first.close()
             assert await some_of(fourth, 6) == b"fourth"
-            site.far.break_off(HOST)
-            site.door.look()
+            site.far.close_host(HOST)
+            site.door.report_connections()
             assert await all_of(second) == await all_of(fourth) == b""
             with await site.ask() as one:
                 assert await site.echoes(one)
@@ -224,7 +224,7 @@ def test_response_sent_before_the_close_arrives(tmp_path):
             answers.append(asyncio.create_task(answer(connection, who)))
 
         ended, answers = asyncio.Event(), []
-        async with site.far.answering(begin):
+        async with site.far.serve_connections(begin):
             one = await site.ask()
             await send(one, b"a")
             await ended.wait()
@@ -237,11 +237,11 @@ def test_response_sent_before_the_close_arrives(tmp_path):
 
 def test_unexpected_server_error_is_raised(tmp_path, monkeypatch):
     async def work(site):
-        monkeypatch.setattr(doors, "peer_of", lambda connection: connection.close() or 1 // 0)
+        monkeypatch.setattr(doors, "peer_user", lambda connection: connection.close() or 1 // 0)
         with await site.ask():
             await until_async(site.door._taking.done)
             with pytest.raises(ZeroDivisionError):
-                site.door.look()
+                site.door.report_connections()
 
     play(tmp_path, work)
 

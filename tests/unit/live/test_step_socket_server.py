@@ -36,7 +36,7 @@ class Service:
         self.job = self.gateway.job(1)
         self.gateway.steps.mark_started(self.gateway.start_step(self.job, "1.1.7", "b", None))
 
-    def post(self, _):
+    def mailbox(self, _):
         return self
 
     async def read(self, run, offsets, wait_s):
@@ -48,7 +48,7 @@ class Service:
         return {"out": b64encode(piece).decode()} if piece and offsets["out"] < 6 else {}
 
     @contextmanager
-    def following(self, _):
+    def subscribe_step(self, _):
         yield asyncio.Event()
 
 

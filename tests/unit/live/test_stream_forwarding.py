@@ -125,7 +125,7 @@ def test_lost_message_closes_the_connection(kind, seed):
                 pass
             await asyncio.sleep(0.02)
             for end in both.ends:
-                end.break_off()
+                end.close_all()
             assert said.startswith(await reading)
 
     play(work)

@@ -126,7 +126,7 @@ def test_captions_count_the_draws_that_both_ended():
 
 def test_uncertain_leads_are_not_marked_and_decision_times_not_tested():
     lines = compared(others=(21.0, 9.0, 33.0))
-    assert lines[1].beside(lines[0], "mean_wait_s").may_be_chance
+    assert lines[1].compare_with(lines[0], "mean_wait_s").may_be_chance
     assert best_labels(lines, "mean_wait_s") == frozenset()
     assert best_labels(compared(others=(22.0, 12.0, 32.0)), "mean_wait_s") == {"a"}
     assert best_labels(lines, "decision_mean_s") == {"a"}

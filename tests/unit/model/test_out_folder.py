@@ -21,7 +21,7 @@ import os, sys, time
 from pathlib import Path
 from dardis.model.errors import InputError
 from dardis.model.out_folder import OutFolder
-FOLDER = OutFolder("a plan", ("a.csv", "s.json", "b.csv", "c.html"), seal="s.json")
+FOLDER = OutFolder("a plan", ("a.csv", "s.json", "b.csv", "c.html"), last_file="s.json")
 out = Path(sys.argv[1])
 """
 
@@ -112,7 +112,7 @@ def counted(change):
 for name in ("replace", "unlink", "rmdir", "mkdir", "write_text"):
     setattr(Path, name, counted(getattr(Path, name)))
 os.rmdir = counted(os.rmdir)
-with FOLDER.held(out, force=True), FOLDER.written_together(out) as part:
+with FOLDER.lock(out, force=True), FOLDER.written_together(out) as part:
     for name in ("a.csv", "b.csv", "s.json"):
         (part / name).write_text("new")
 """
@@ -149,7 +149,7 @@ def test_killed_write_leaves_the_old_or_new_folder_or_an_unfinished_mark(tmp_pat
 
 
 HOLDS = """
-with FOLDER.held(out, force=True), FOLDER.written_together(out) as part:
+with FOLDER.lock(out, force=True), FOLDER.written_together(out) as part:
     (part / "a.csv").write_text("half")
     print("held", flush=True)
     sys.stdin.read()
@@ -180,7 +180,7 @@ RACES = """
 done = 0
 while done < 25:
     try:
-        with FOLDER.held(out, force=True):
+        with FOLDER.lock(out, force=True):
             count = out / "a.csv"
             value = int(count.read_text()) if count.exists() else 0
             count.write_text(str(value + 1))

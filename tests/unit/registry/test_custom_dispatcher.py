@@ -164,7 +164,7 @@ class AnyOrder(Rule):
 def test_any_rule_makes_legal_schedules(seed):
     instance = draw_instance(seed)
     dispatcher = class_dispatcher(AnyOrder)
-    jobs = [job for job in instance.jobs if not job.asked.requests]
+    jobs = [job for job in instance.jobs if not job.job.requests]
     if not jobs:
         return
     machine = instance.platform

@@ -20,7 +20,7 @@ def backlog(manager: int = 0) -> Backlog:
 
 
 def job(number: int, walltime: int, cores: int):
-    return actual(number, 0, 0, None, walltime, cores, (1, 1), 3, runtime=walltime).asked
+    return actual(number, 0, 0, None, walltime, cores, (1, 1), 3, runtime=walltime).job
 
 
 def test_backlog_counts_waiting_and_running_work():

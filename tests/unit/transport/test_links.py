@@ -79,12 +79,12 @@ def test_hosts_are_queried_concurrently_and_answer_their_own_requests(server):
         running(board.places, server, both[0], answer(0)),
         running(board.places, server, both[1], answer(1)),
     ):
-        assert board.ask({1: b"one", 0: b"none"}, PATIENT_S) == {0: b"none by 0", 1: b"one by 1"}
+        assert board.request({1: b"one", 0: b"none"}, PATIENT_S) == {0: b"none by 0", 1: b"one by 1"}
 
 
 def no_peer_connects(board):
     with pytest.raises(HostDownError) as down:
-        board.ask({0: b"hallo"}, IMPATIENT_S)
+        board.request({0: b"hallo"}, IMPATIENT_S)
     return down.value.hosts == (0,)
 
 
@@ -114,7 +114,7 @@ MIB = 1 << 20
 def test_unauthenticated_senders_are_disconnected_without_buffering(server, begins):
     keys = new_keys()
     with switchboard(server, keys) as board, running(board.places, server, keys):
-        assert board.ask({0: b"a"}, PATIENT_S) == {0: b"A"}
+        assert board.request({0: b"a"}, PATIENT_S) == {0: b"A"}
         for place in board.places:
             before = resident_bytes()
             strangers = []
@@ -129,7 +129,7 @@ def test_unauthenticated_senders_are_disconnected_without_buffering(server, begi
                 with stranger, suppress(ConnectionError):
                     while stranger.recv(1 << 16):
                         pass
-            assert board.ask({0: b"b"}, PATIENT_S) == {0: b"B"}
+            assert board.request({0: b"b"}, PATIENT_S) == {0: b"B"}
 
 
 @contextmanager
@@ -146,15 +146,15 @@ def forged_client(place, server, keys, identity):
 def test_host_identity_is_its_key(server):
     honest, other = new_keys(), new_keys()
     with switchboard(server, honest, other) as board, running(board.places, server, honest, lambda _: b"honest"):
-        assert board.ask({0: b""}, PATIENT_S) == {0: b"honest"}
+        assert board.request({0: b""}, PATIENT_S) == {0: b"honest"}
         route = board._turns.routes[0]
         with forged_client(board.places[0], server, other, b"0") as socket:
             socket.send(b"")
             while 1 not in board._turns.routes:
                 with suppress(HostDownError):
-                    board.ask({1: b""}, 0.05)
+                    board.request({1: b""}, 0.05)
             socket.send_multipart([(board._asked + 1).to_bytes(8, "big"), b"forged"])
-            assert board.ask({0: b""}, PATIENT_S) == {0: b"honest"}
+            assert board.request({0: b""}, PATIENT_S) == {0: b"honest"}
             assert board._turns.routes[0] == route
 
 
@@ -167,11 +167,11 @@ def test_late_response_does_not_answer_a_later_request(server):
         return payload
 
     with switchboard(server, keys) as board, running(board.places, server, keys, answer):
-        assert board.ask({0: b"hallo"}, PATIENT_S)
+        assert board.request({0: b"hallo"}, PATIENT_S)
         with pytest.raises(HostDownError, match="no answer from host 0"):
-            board.ask({0: b"first"}, 0.1)
+            board.request({0: b"first"}, 0.1)
         go_on.set()
-        assert board.ask({0: b"second"}, PATIENT_S) == {0: b"second"}
+        assert board.request({0: b"second"}, PATIENT_S) == {0: b"second"}
 
 
 def test_host_that_returns_during_a_request_answers(server):
@@ -191,7 +191,7 @@ def test_host_that_returns_during_a_request_answers(server):
         back = Thread(target=comes_back)
         back.start()
         try:
-            assert board.ask({0: b"a"}, PATIENT_S) == {0: b"A"}
+            assert board.request({0: b"a"}, PATIENT_S) == {0: b"A"}
         finally:
             answered.set()
             back.join()
@@ -279,7 +279,7 @@ def test_request_repeated_on_a_new_connection_is_answered_once(server):
         wires(board.places) as both,
         running([wire.place for wire in both], server, keys, answer),
     ):
-        assert board.ask({0: b"a"}, PATIENT_S) == {0: b"a"}
+        assert board.request({0: b"a"}, PATIENT_S) == {0: b"a"}
     assert asked == [b"a"]
 
 
@@ -320,8 +320,8 @@ def talking(server, work, wired=None):
 
 def test_messages_to_a_disconnected_host_are_not_queued(server):
     async def work(talk):
-        talk.link.say(b"too early")
-        talk.board.say(0, b"too early")
+        talk.link.send(b"too early")
+        talk.board.send(0, b"too early")
         assert await talk.next(talk.here) == 0
         while (told := await talk.next(talk.here)) == 0:
             talk.link.say(b"heard")
@@ -335,11 +335,11 @@ def test_messages_to_a_disconnected_host_are_not_queued(server):
 def test_lost_message_breaks_the_session(server):
     async def work(talk):
         assert await talk.next(talk.here) == 0
-        talk.link.say(b"a")
+        talk.link.send(b"a")
         talk.link._said += 1  # as if another could not have been sent
         assert [await talk.next(talk.here) for _ in range(2)] == [(0, b"a"), 0]
         talk.link._said += 1
-        talk.link.say(b"b")
+        talk.link.send(b"b")
         assert [await talk.next(talk.here) for _ in range(2)] == [0, (0, b"b")]
 
     talking(server, work)
@@ -354,9 +354,9 @@ def test_full_send_queue_breaks_the_session_without_blocking(server, monkeypatch
         assert await talk.next(talk.here) == 0
         for _ in range(60):  # more than connections hold
             if speaks == "link":
-                talk.link.say(bytes(1 << 20))
+                talk.link.send(bytes(1 << 20))
             else:
-                talk.board.say(0, bytes(1 << 20))
+                talk.board.send(0, bytes(1 << 20))
         while await talk.next(talk.here) != 0:
             pass
 

@@ -20,7 +20,7 @@ class Silent:
     def send(self, who, said, now):  # noqa: ARG002
         raise AssertionError
 
-    tell = send
+    send_to_managers = send
 
 
 def test_unknown_effect_is_refused():

@@ -17,9 +17,9 @@ import sys
 import numpy as np
 from dardis.model.errors import InputError
 from dardis.node_manager import RelayingHost
-from dardis.transport.mpi_transport import MpiHosts, guarded, serve, world
-from dardis.wire.effects import Send, SendAll, Tell
-from dardis.wire.messages import Ended, Later, Look, Noted, Refused, Relay
+from dardis.transport.mpi_transport import MpiHosts, run_or_abort, serve, world
+from dardis.wire.effects import Send, SendAll, SendToManager
+from dardis.wire.messages import CapacityFreed, FinishedAck, PublishRequest, Refused, Relay, UnitsEnded
 
 comm, failing, none = world(), int(sys.argv[1]), np.zeros(0, dtype=np.int64)
 """
@@ -28,11 +28,11 @@ class Machine:
     def handle(self, message, now):
         if comm.rank == failing and message.job == 3:
             raise {error}
-        return [Tell(0, Later(comm.rank, np.array([message.job]), 1))]
+        return [SendToManager(0, CapacityFreed(comm.rank, np.array([message.job]), 1))]
 
 def ask(hosts):
     for job in range(5):
-        answers, _ = hosts.exchange([SendAll(Ended(job, 1))], now=job)
+        answers, _ = hosts.exchange([SendAll(UnitsEnded(job, 1))], now=job)
         assert [answer.host for answer in answers] == list(range(comm.size))
 """
 REFUSING = """
@@ -41,16 +41,16 @@ class Pool:
 
     def handle(self, message, now):
         if isinstance(message, Noted):
-            return [Tell(1, Refused(message.job, 1, comm.rank))] if comm.rank == failing else []
-        return [Tell(0, Later(comm.rank, none, 0))]
+            return [SendToManager(1, Refused(message.job, 1, comm.rank))] if comm.rank == failing else []
+        return [SendToManager(0, CapacityFreed(comm.rank, none, 0))]
 
 def Machine():
     return RelayingHost(Pool())
 
 def ask(hosts):
-    hosts.exchange([Send(host, Noted(7, 1)) for host in range(1, comm.size)], now=1)
-    question = Relay(1, -1, -1, 0, comm.size, 2, 0, 0, 0, none, [], Look())
-    hosts._outbox.put(0, Noted(7, 1), 1)  # as a parcel of its own, too
+    hosts.exchange([Send(host, FinishedAck(7, 1)) for host in range(1, comm.size)], now=1)
+    question = Relay(1, -1, -1, 0, comm.size, 2, 0, 0, 0, none, [], PublishRequest())
+    hosts._outbox.put(0, FinishedAck(7, 1), 1)  # as a parcel of its own, too
     hosts.exchange([Send(0, question)], now=2)
 """
 TAIL = """
@@ -64,7 +64,7 @@ def work():
     print("all well")
     return 0
 
-sys.exit(guarded(comm, work))
+sys.exit(run_or_abort(comm, work))
 """
 NOBODY, SLOW = -1, pytest.mark.slow
 DEFECT = RAISING.replace("{error}", "ZeroDivisionError('broken here')")

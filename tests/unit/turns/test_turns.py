@@ -44,7 +44,7 @@ class Told:
         """What is said in these turns."""
         self.said = []
         for turn in turns:
-            self.lockstep.run_turn(turn.talk, now)
+            self.lockstep.run_turn(turn.dialogue, now)
             self.count += not turn.upkeep
         return [
             (deed.job, deed.start)

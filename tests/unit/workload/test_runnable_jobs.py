@@ -48,7 +48,7 @@ def trace_and_runnable_jobs(folder, rows):
 def test_reasons_of_jobs_that_cannot_run(folder):
     rows = [(4, 100, -1, 1, 1), (29, 100, -1, 1, 1), (17, 100, -1, 1, 2), (5, 200, -1, 2, 1), (1, 100, 1 << 23, 1, 1)]
     _, found = trace_and_runnable_jobs(folder, [*rows, rows[1]])
-    assert found.can.tolist() == [True, False, False, False, False, False]
+    assert found.is_runnable.tolist() == [True, False, False, False, False, False]
     assert found.reasons == {
         "too wide, for more than the 28 cores": 2,
         "too wide, for more than the 16 cores of the nodes they may use": 1,

@@ -39,8 +39,8 @@ def test_node_meters_and_job_means_give_the_figures(tmp_path_factory, power, pla
     found = calibrated(tmp_path_factory.mktemp("s"), site, getattr(site, power)(), site.sacct(places=places))
     for group in found.groups:
         assert close_to(group, site.truth[group.group.prefix], rel)
-        assert power != "long" or not group.fit.left
-        assert power != "long" or group.fit.unseen.median_w < 3 < group.fit.before.median_w
+        assert power != "long" or not group.fit.unfitted
+        assert power != "long" or group.fit.held_out_errors.median_w < 3 < group.fit.original_errors.median_w
     assert bool(found.of_jobs) is (power == "of_jobs")
     assert any("groups are fitted as a whole" in note for note in found.notes) is (power == "wide")
     assert power != "long" or not any("NodeList" in note for note in found.notes)
@@ -52,11 +52,11 @@ def test_jobs_without_placement_or_partition_do_not_calibrate_groups(tmp_path):
     found = calibrated(tmp_path, site, history=anywhere)
     assert found.changed == {}
     thin, fat = found.groups
-    assert re.match(r"only \d+ samples are of use", thin.why_none), "those before the first such job"
-    assert thin.why_none == fat.why_none
+    assert re.match(r"only \d+ samples are of use", thin.missing_reason), "those before the first such job"
+    assert thin.missing_reason == fat.missing_reason
     found = calibrated(tmp_path, site, site.of_jobs(), anywhere)
     assert close_to(found.groups[0], site.truth["n"], 1e-3), "who asks for more cores than others have is certain"
-    assert found.groups[1].why_none == "no measured job is known to have run there"
+    assert found.groups[1].missing_reason == "no measured job is known to have run there"
     assert any("measured jobs are left out" in note for note in found.notes)
 
 
@@ -90,7 +90,7 @@ def test_gpus_that_never_work_keep_their_figure(tmp_path):
     power = "power = { devices = { gpu = { idle_w = 4, busy_w = 70 } } }\n"
     found = calibrated(tmp_path, site, platform=lambda text: text.replace("gpu = 2 }\n", "gpu = 2 }\n" + power))
     fat = found.groups[1]
-    assert list(fat.fit.left.values()) == ["none was ever busy"]
+    assert list(fat.fit.unfitted.values()) == ["none was ever busy"]
     assert fat.stated_before == {"core_w": 9.455, "gpu": 70.0, "idle_w": 0.0}
     assert fat.changed["idle_w"] == pytest.approx(site.truth["g"][0] - 2 * 4, rel=0.02)
     assert found.changed[1].keys() == {("core_w",), ("idle_w",)}
@@ -112,11 +112,11 @@ def test_group_with_few_samples_is_not_calibrated(tmp_path):
     site = measured_site(5)
     site.samples = [one for one in site.samples if one[1] not in {"n0", "g0", "g1", "g2"}]
     found = calibrated(tmp_path, site, history=site.sacct(places=False))
-    assert found.groups[0].why_none.startswith("of 5 nodes at most 4 were measured together")
-    assert found.groups[1].why_none.startswith("of 3 nodes at most 0 were measured together")
+    assert found.groups[0].missing_reason.startswith("of 5 nodes at most 4 were measured together")
+    assert found.groups[1].missing_reason.startswith("of 3 nodes at most 0 were measured together")
     found = calibrated(tmp_path, site)
     assert close_to(found.groups[0], site.truth["n"])
-    assert found.groups[1].why_none == "none of its nodes was measured"
+    assert found.groups[1].missing_reason == "none of its nodes was measured"
 
 
 def test_a_history_on_a_clock_of_its_own_needs_the_calendar(tmp_path):

@@ -57,7 +57,7 @@ def standings(draw, nodes: int, start: int) -> InitialNodes:
 def test_jobs_move_within_groups_and_together(problem, data):
     running, platform = problem.running, problem.platform
     standing = data.draw(standings(platform.node_count, problem.conditions.start))
-    moved, left, found_on = standing.seated(running, platform)
+    moved, left, found_on = standing.assign_jobs(running, platform)
     before, after = running.placed.nodes, moved.placed.nodes
     assert platform.group_of_node[before].tolist() == platform.group_of_node[after].tolist()
     moves = {*zip(before.tolist(), after.tolist(), strict=True)}
@@ -79,7 +79,7 @@ def test_no_job_is_placed_on_down_or_closed_nodes(data, seed, load, nodes, switc
     problem = day_problem(25, nodes, load, seed, cores=8)
     start = problem.conditions.start
     said = data.draw(standings(nodes, start))
-    running, standing, _ = said.seated(problem.running, problem.platform)
+    running, standing, _ = said.assign_jobs(problem.running, problem.platform)
     machine = standing.closed_until(problem.platform, start, problem.horizon)
     problem = replace(problem, platform=machine, running=running)
     plan_of = heuristic(problem)
