@@ -30,7 +30,7 @@ def test_slow_user_lookup_does_not_delay_others(tmp_path, monkeypatch):
         return range(7, 8)
 
     service = SimpleNamespace(
-        users=False, folder=tmp_path, trouble="", journal=SimpleNamespace(epoch=1), silent={}, submit=submit,
+        users=False, folder=tmp_path, trouble="", journal=SimpleNamespace(epoch=1), unreachable_hosts={}, submit=submit,
         gateway=SimpleNamespace(queued=0, running=0, jobs=list),
     )  # fmt: skip
 
@@ -86,11 +86,11 @@ def test_agent_states_the_user_of_a_forwarded_request(tmp_path, users):
 
     async def submit(submission, may):
         may()
-        submitted.append(submission.asker.uid)
+        submitted.append(submission.user.uid)
         return range(7, 8)
 
     service = SimpleNamespace(
-        users=users, folder=tmp_path, trouble="", journal=SimpleNamespace(epoch=1), silent={}, submit=submit,
+        users=users, folder=tmp_path, trouble="", journal=SimpleNamespace(epoch=1), unreachable_hosts={}, submit=submit,
         gateway=SimpleNamespace(queued=0, running=0, jobs=list, drain=None),
     )  # fmt: skip
 
@@ -181,8 +181,8 @@ async def a_queue(folder, count):
         wait_reason=lambda _: "",
     )  # fmt: skip
     service = SimpleNamespace(
-        users=False, folder=folder, trouble="", journal=SimpleNamespace(epoch=1), silent={}, gateway=gateway,
-        find=lambda _: Waiting(), ended=ended,
+        users=False, folder=folder, trouble="", journal=SimpleNamespace(epoch=1), unreachable_hosts={}, gateway=gateway,
+        find=lambda _: Waiting(), wait_for_end=ended,
     )  # fmt: skip
     with open_listener(folder, users=False) as listener:
         async with Api(service, 1).serve_connections(listener):

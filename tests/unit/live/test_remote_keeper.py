@@ -162,7 +162,7 @@ def test_killed_remote_keeper_is_reported_lost_and_restarted(folder):
             assert (await site.over())["run"] == "1.1"
             pid = (await again.request("hello", epoch=2, mark="last"))["pid"]
             with suppress(SupervisorError):
-                await again.ask("stop")
+                await again.request("stop")
             async with asyncio.timeout(PATIENCE_S):
                 while lives(pid):  # noqa: ASYNC110 (nobody says it)
                     await asyncio.sleep(0.02)

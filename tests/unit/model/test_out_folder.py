@@ -112,7 +112,7 @@ def counted(change):
 for name in ("replace", "unlink", "rmdir", "mkdir", "write_text"):
     setattr(Path, name, counted(getattr(Path, name)))
 os.rmdir = counted(os.rmdir)
-with FOLDER.lock(out, force=True), FOLDER.written_together(out) as part:
+with FOLDER.lock(out, force=True), FOLDER.replace_files(out) as part:
     for name in ("a.csv", "b.csv", "s.json"):
         (part / name).write_text("new")
 """
@@ -149,7 +149,7 @@ def test_killed_write_leaves_the_old_or_new_folder_or_an_unfinished_mark(tmp_pat
 
 
 HOLDS = """
-with FOLDER.lock(out, force=True), FOLDER.written_together(out) as part:
+with FOLDER.lock(out, force=True), FOLDER.replace_files(out) as part:
     (part / "a.csv").write_text("half")
     print("held", flush=True)
     sys.stdin.read()
