@@ -101,7 +101,7 @@ def _place_jobs(jobs: list[ActualJob], start: Ints, end: Ints, machine: Platform
         while running and running[0][0] <= start[place]:
             _, gone, nodes, units = heappop(running)
             free[nodes] += units[:, None] * np.array(jobs[gone].request)
-        rooms = np.where(machine.sets.nodes(job.asked.groups), units_in(free, job.request), 0)
+        rooms = np.where(machine.sets.nodes(job.job.groups), units_in(free, job.request), 0)
         some = np.flatnonzero(rooms > 0)
         if int(rooms[some].sum()) < job.units:
             without.append(place)

@@ -109,10 +109,8 @@ def switching_of(path: Path, table: SwitchingTable, platform: Platform) -> Switc
             expected = "power = { idle_w = …, boot_s = …, shutdown_s = … } in its [[nodes]]"
             raise InputError(place, f"{platform.name!r} does not say what the group draws", expected)
         for name, steps, kept in (("spares", group.spares, spares), ("floors", group.floors, floors)):
-            if steps:
-                kept[index_of[prefix]] = StepFunction.from_steps(of.count, _ascending(f"{place}.{name}", steps))
-        if not group.spares and not group.floors:
-            spares[index_of[prefix]] = StepFunction.from_steps(0, [])  # switched, without reserve
+            before = of.count if steps else 0
+            kept[index_of[prefix]] = StepFunction.from_steps(before, _ascending(f"{place}.{name}", steps))
     return Switching(spares, floors, table.idle_s, table.most_cycles_per_day)
 
 

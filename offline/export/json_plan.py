@@ -17,6 +17,8 @@ from dardis.model.arrays import Floats, Ints
 from dardis.model.csv_table import TEXT, WHOLE, WORD, Column, CsvCells, CsvTable
 from dardis.model.errors import InputError
 from dardis.model.hostlist import hostlist
+from dardis.model.platform import Platform
+from dardis.model.target import Switching
 from offline.export.exporter import Export, initially_on, steps
 from offline.folder.plan_folder import PlanFolder, head
 from offline.folder.tables import (
@@ -52,11 +54,18 @@ def export_json(plan: PlanFolder, names: list[str]) -> Export:
         "profile": profile_columns(plan.profile, plan.offset),
         "onoff": onoff,
         "schedule": schedule_columns(plan.schedule),
-        "switching": None if plan.switching is None else switching_table(plan.switching, plan.platform),
+        "switching": None if plan.switching is None else _switching(plan.switching, plan.platform),
         "settings": plan.settings,
     }
     lines = (f"{json.dumps(key)}: {json.dumps(part, allow_nan=False)}" for key, part in value.items())
     return Export("{\n" + ",\n".join(lines) + "\n}\n")
+
+
+def _switching(rule: Switching, platform: Platform) -> dict[str, Any]:
+    """The table with all keys, as a plan that was read back has them."""
+    table = switching_table(rule, platform)
+    groups = {name: {"spares": [], "floors": []} | group for name, group in table["groups"].items()}
+    return table | {"groups": groups}
 
 
 _Columns = dict[str, list[StrictStr | StrictInt | StrictFloat | None]]

@@ -161,7 +161,7 @@ def test_late_binding_requests_sums_and_candidates_through_the_tree():
 
     def note(_: int, text: str) -> None:
         seen.update(kind for kind in ("Sums", "Candidates", "Offers") if f"{kind}(" in text)
-        tags = {int(tag) for tag in re.findall(r"Written\(block=array\(\[ *(-?\d+)", text)}
+        tags = {int(tag) for tag in re.findall(r"EncodedMessage\(block=array\(\[ *(-?\d+)", text)}
         seen.update(kind for kind, tag in (("Sums", SUMS_TAG), ("Candidates", CANDIDATES_TAG)) if tag in tags)
 
     judge(draw_scenario(3, tree=True, late=True), log=note)

@@ -150,7 +150,14 @@ NOT_DONE = "ran in full, all its hosts lived, and the job was not done"
 @pytest.mark.parametrize(
     ("where", "name", "broken", "kind", "found", "quick"),
     [
-        (TwoPhaseClaims, "_on_host_death", lambda self, _, host: host in self._dead, PLAIN, "while an earlier one does", 31),
+        (
+            TwoPhaseClaims,
+            "_on_host_death",
+            lambda self, _, host: host in self._dead,
+            PLAIN,
+            "while an earlier one does",
+            31,
+        ),
         (TwoPhaseClaims, "_demand", calls_off_what_is_committed(), PLAIN, NOT_DONE, 94),
         (Proposal, "demand", lets_forget_too_soon(), STALE, "after it had released it", 4),
         (negotiation, "confirms_of", takes_claims_for_final(), LATE, NOT_DONE, 63),

@@ -90,5 +90,5 @@ def judge_jobs(live, numbers, *, is_full=False):
         if job["state"] == "unknown":
             unknown.append(job)
     replayed = replay(read_instants(live.folder))
-    assert not replayed.difference
+    assert not replayed.differs
     return unknown

@@ -36,7 +36,7 @@ class ThreadPeers:
         payloads = [encode(batch) for batch in batches]
         return [about for row in self._all(payloads) for about in decode(row[self.rank])[1]]
 
-    def share(self, *values: int) -> np.ndarray:
+    def gather_all(self, *values: int) -> np.ndarray:
         return np.array(self._all(values), dtype=np.int64)
 
     def gather(self, value: object) -> list[Any] | None:

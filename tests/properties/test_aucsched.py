@@ -157,7 +157,7 @@ def test_each_bid_matches_its_class_and_holds_its_units(case):
         assert amounts.tolist() == (part.units * np.array(part.request)).tolist()
         several_ways = len(nodes) < part.units < most[nodes].sum() and part.nodes != part.units
         free_to_spread = several_ways and sum(part.request) == 1 and not case.problem.distinct
-        assert (bid.held is None) == free_to_spread
+        assert (bid.placement is None) == free_to_spread
         contiguous = request.contiguous or (case.terms.bids is BidClasses.CONTIGUOUS and bid.of is not BidClass.SLURM)
         assert is_a_block(nodes) or not contiguous
         if bid.of is BidClass.SLURM:
@@ -194,7 +194,7 @@ def best_fit(most, part, exact, *, contiguous):
 
 @given(cases(4, 5, slurm_bids=True))
 def test_slurm_bids_are_its_best_fit_one_job_after_the_other_and_fit_beside_one_another(case):
-    places = [place for place, bid in enumerate(case.auction.bids) if bid.of is BidClass.SLURM]
+    places = [place for place, bid in enumerate(case.auction.bids) if bid.bid_class is BidClass.SLURM]
     assert fit_together(case.auction, places)
     first = next((case.auction.bids[place] for place in places), None)
     found = {}
@@ -253,7 +253,7 @@ def test_preferences_are_those_of_equation_12(case):
              for part in request.parts}  # fmt: skip
     count = len(nodesets(free, sorted(asked | {(0,) * (free.shape[1] - 1)}))) if case.window else 0
     for bid in case.auction.bids:
-        if bid.of is BidClass.SLURM:
+        if bid.bid_class is BidClass.SLURM:
             assert bid.preference == 1.0
         elif (bid.job, bid.request) in case.most:
             part = case.part_of(bid)

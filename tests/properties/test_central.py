@@ -89,7 +89,7 @@ def test_schedule_equals_the_slow_reference(case):
 def test_started_job_precedes_all_waiting_jobs_in_the_order(case):
     """With a strict queue: by a number that is worked out of job and time alone."""
     setup, platform = case.setup, replace(case.platform, queues=())
-    waiting = {job.number: job.asked for job in case.jobs}
+    waiting = {job.number: job.job for job in case.jobs}
     first = min(job.submit for job in case.jobs)
 
     def key(number: int, now: int) -> tuple[float, int, int]:

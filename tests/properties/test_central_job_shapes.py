@@ -45,7 +45,7 @@ def test_schedule_of_shaped_jobs_equals_the_slow_reference(case):
     assert {case.jobs[p].number: (int(schedule.start[p]), placement(schedule, p)) for p in ran} == slow.claims
     for place in ran:
         job = case.jobs[place]
-        if job.asked.requests:
+        if job.job.requests:
             assert by_part(run, place) == [where for _, where in slow.pieces[job.number]]
             taken = -1 if schedule.taken is None else int(schedule.taken[place])
             assert taken == (slow.taken[job.number] if len(job.asked.requests) > 1 else -1)

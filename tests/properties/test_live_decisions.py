@@ -23,7 +23,7 @@ def could_start(decider, now):
             manager._view.waiting.queue.table[slot, columns.FRESH] = 1
         manager.has_overtaking_job = lambda _: False  # no reservation is given back
     turns._starts = []
-    turns._take(turns._turns.over(now, last=True), now)
+    turns._take(turns._turns.on_instant_end(now, last=True), now)
     return turns._starts
 
 

@@ -49,7 +49,7 @@ class Keeper:
         assert (job.state, job.run) == (LiveJobState.RUNNING, order.run)
         assert job.run not in self.intended
         assert job.run not in self.records, "a name is given again that is known"
-        self.intended[job.run] = (job.of, job.shares)
+        self.intended[job.run] = (job.submission, job.shares)
 
     def hello(self):
         """Somebody leads anew, as service or keeper has died, or the host; what didn't begin never will."""
@@ -253,7 +253,9 @@ class Site:
         lost = self.given_up | self.forgotten
         for name, keeper in [*self.names.items(), *((None, keeper) for keeper in self.keepers)]:
             for other in keeper.running:
-                if job_run(other) == job_run(run) or (other in lost and (name is None or name in self.hearing.unreachable)):
+                if job_run(other) == job_run(run) or (
+                    other in lost and (name is None or name in self.hearing.unreachable)
+                ):
                     continue
                 for share in self.known_shares(keeper, other):
                     if not (is_step(other) or other in lost) or self.machine.host(share.node) == name:
@@ -303,7 +305,9 @@ class Site:
             if self.rng.random() < 0.2:
                 self.asking.append((part, keeper, share))
             elif (
-                self.names.get(part.host) is keeper and self.hearing.is_reachable(part.host) and part.run in keeper.intended
+                self.names.get(part.host) is keeper
+                and self.hearing.is_reachable(part.host)
+                and part.run in keeper.intended
             ):
                 if self.gateway.steps.mark_started(part) and self.rng.random() < 0.9:
                     keeper.let_begin(part.run, self.now_ms)
@@ -350,7 +354,9 @@ class Site:
             if self.rng.random() < 0.5:
                 return self.restart()
         taken = self.gateway.take_output()
-        marks = [(keeper, len(keeper.marks)) for name, keeper in self.names.items() if name not in self.hearing.unreachable]
+        marks = [
+            (keeper, len(keeper.marks)) for name, keeper in self.names.items() if name not in self.hearing.unreachable
+        ]
         orders = sorted(taken.orders, key=lambda order: [ForgetRun, StartRun, EndRun].index(type(order)))
         starts = [order for order in orders if isinstance(order, StartRun)]
         for order in starts[: self.rng.randint(0, len(starts))] if dies == "before" else starts:
@@ -442,7 +448,9 @@ def happens(site, rng):
             site.tell()
             parts(site, rng)
             gateway.end_unattended_steps(site.now_ms / 1000)
-        case 6 if name in gateway.liveness.unreachable and rng.random() < 0.1:  # its folder is gone, and what it had begun
+        case 6 if (
+            name in gateway.liveness.unreachable and rng.random() < 0.1
+        ):  # its folder is gone, and what it had begun
             gone = site.names[name]
             site.reset.add(site.keepers.index(gone))
             site.excused.update(gone.records)

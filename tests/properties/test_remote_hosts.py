@@ -19,7 +19,7 @@ class InProcess:
         self.hosts = [site.far_host() for _ in range(site.hosts)]
         self.away, self.asked = set(), 0
 
-    def ask(self, payloads, patience_s):  # noqa: ARG002
+    def request(self, payloads, patience_s):  # noqa: ARG002
         self.asked += 1
         assert all(type(payload) is bytes for payload in payloads.values())
         answers = {host: self.hosts[host].answer(payload) for host, payload in reversed(payloads.items())}

@@ -191,7 +191,7 @@ def test_exception_in_a_dispatcher_is_reported(site, capsys):
 
     with pytest.raises(
         dardis.DardisError,
-        match=r"dispatcher '.*test_python_mistakes:.*Broken' of test_python_errors.py \w+ failed at .*: mine",
+        match=r"dispatcher '.*test_python_errors:.*Broken' of test_python_errors.py \w+ failed at .*: mine",
     ):
         dardis.simulate("t.csv", "p.toml", Broken)
     assert "Traceback" in capsys.readouterr().err, "its author needs it"

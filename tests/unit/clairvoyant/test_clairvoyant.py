@@ -90,7 +90,7 @@ def best_of_all(platform, listed, weight=None):
             continue
         used = np.zeros(horizon)
         for s, job in zip(starts, listed, strict=True):
-            used[s : s + job.duration] += job.asked.request[0]
+            used[s : s + job.duration] += job.job.request[0]
         if used.max() <= cores:
             least = wait
     return least

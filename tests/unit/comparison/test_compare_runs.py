@@ -100,7 +100,7 @@ def test_parallel_runs_are_limited_and_report_progress(scripted_comparison, tmp_
 
     def watch(children, *_):
         seen.append(len(children))
-        progress.update(child.done for child in children)
+        progress.update(child.job_counts for child in children)
         if len(children) == 3 and (3, 9) in progress:
             go.touch()
 

@@ -31,7 +31,7 @@ from contextlib import nullcontext
 import dardis.runs.kernel_warmup
 from dardis.cli.main import run
 from dardis.cli.warm_command import ROOTS
-from dardis.registry import OURS
+from dardis.registry import BUILT_IN_DISPATCHERS
 
 def compiled():
     modules = [module for name, module in [*sys.modules.items()] if name.startswith("dardis.kernels.")]
@@ -43,7 +43,7 @@ for warm in ROOTS.values():
     warm()
 warmed = compiled()
 more = "easy --profile cap.csv", "dardis-throughput --arity 2", "dardis-throughput --sample 2"
-for number, words in enumerate([*OURS, *more, "dardis-late --task-managers 2", "dardis-balance --profile cap.csv"]):
+for number, words in enumerate([*BUILT_IN_DISPATCHERS, *more, "dardis-late --task-managers 2", "dardis-balance --profile cap.csv"]):
     where = ["--platform", sys.argv[1], "--out", str(number), "--no-report", "--deadlines", "factor:2"]
     assert run(["simulate", "t.csv", *where, "--dispatcher", *words.split()]) == 0
 print("\\n", len(warmed), *sorted({kernel[:2] for kernel in compiled() - warmed}))
@@ -74,7 +74,7 @@ def test_cached_kernels_are_used_until_a_source_changes(tmp_path):
     """Whatever the times of their files are."""
     copy = tmp_path / "copy" / "dardis"
     shutil.copytree(Path(dardis.__file__).parent, copy, ignore=shutil.ignore_patterns("__pycache__"))
-    source = "from dardis.kernels import chance, jit\nprint(chance.below(7, 1, 100), jit.__file__)"
+    source = "from dardis.kernels import chance, jit\nprint(chance.draw_below(7, 1, 100), jit.__file__)"
 
     def compiles():
         environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache"), "PYTHONPATH": str(copy.parent)}
@@ -98,7 +98,7 @@ def test_kernels_compile_without_a_writable_cache(tmp_path):
     (tmp_path / "file").write_text("")
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "file" / "cache")}
     done = subprocess.run(
-        [sys.executable, "-c", "from dardis.kernels import chance\nprint(chance.below(7, 1, 1))"], capture_output=True,
+        [sys.executable, "-c", "from dardis.kernels import chance\nprint(chance.draw_below(7, 1, 1))"], capture_output=True,
         text=True, env=environment, check=False, timeout=120,
     )  # fmt: skip
     assert (done.returncode, done.stdout) == (0, "0\n"), done.stderr
@@ -134,8 +134,8 @@ def test_one_process_compiles_and_others_wait(tmp_path):
 
 
 COMPILES = """
-from dardis.kernels.chance import below
-below(1, 2, 3), below(1, 2, 3.0)  # of two kinds of numbers: compiled twice
+from dardis.kernels.chance import draw_below
+draw_below(1, 2, 3), draw_below(1, 2, 3.0)  # of two kinds of numbers: compiled twice
 """
 
 

@@ -128,7 +128,9 @@ def test_copied_keeper_folder_of_another_host_requeues_nothing(told):
     site.submit(1, requeue=True)
     assert site.step() == ["1.1"]
     site = site.again("a", "b")
-    site.gateway.on_host_report([record("1.1", **({"why": "unknown: the host was restarted"} | told))], 1, "a", marks("b"))
+    site.gateway.on_host_report(
+        [record("1.1", **({"why": "unknown: the host was restarted"} | told))], 1, "a", marks("b")
+    )
     assert site.job(1).state is LiveJobState.UNKNOWN
 
 

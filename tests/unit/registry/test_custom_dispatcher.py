@@ -356,5 +356,5 @@ def test_a_comparison_takes_it_in_its_file(own_folder):
     assert (asked.dispatcher, asked.settings, asked.task_managers) == ("mine:WidestFirst", ("depth=3",), 1)
     assert record_of(asked, InputFiles())["dispatcher_of"] == origin_of("mine")
     assert not mine.asks_nodes, "it is one queue"
-    with pytest.raises(InputError, match=r"^dispatcher nowhere:X: --dispatcher nowhere:X: can't be loaded"):
+    with pytest.raises(InputError, match=r"spec.toml: dispatcher nowhere:X: --dispatcher nowhere:X: can't be loaded"):
         check(comparison, [], InputFiles())

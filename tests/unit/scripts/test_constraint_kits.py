@@ -64,14 +64,14 @@ def test_all_contenders_are_dispatchers_with_such_settings():
 def solver(objective, variables, **more):
     """A model that always answers the same."""
     answer = Decision({}, objective, variables=variables, **more)
-    return SimpleNamespace(answer=lambda _problem, _seed: answer)
+    return SimpleNamespace(decide=lambda _problem, _seed: answer)
 
 
 def some_instances(*models):
     rows = []
     for first, second in models:
         both = instances.Beside(first, second)
-        assert both.decide(None, 1) is first.answer(None, 1)
+        assert both.decide(None, 1) is first.decide(None, 1)
         rows += both.rows
     return instances.Instances(**instances.of_rows(rows))
 

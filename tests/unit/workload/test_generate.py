@@ -29,7 +29,7 @@ def see_that_all_fit(workload, platform):
         )
         assert job.units <= holders
         assert job.runtime <= job.walltime
-        assert platform.refusal(job.asked) == ""
+        assert platform.refusal(job.job) == ""
 
 
 @pytest.mark.parametrize("kind", ["eurora", "lublin", "rivals"])

@@ -547,7 +547,9 @@ def test_ended_step_ends_its_runs_and_the_next_keeper_records_it(tmp_path):
 
 @pytest.mark.parametrize("words", [("sleep", "100"), ("sh", "-c", "sleep 100; exit $?")])
 def test_run_killed_just_before_its_step_ends_with_the_step(tmp_path, words, monkeypatch):
-    code = "import dardis.live.keeper.server as server; server.KILL_DELAY_MS = 4000"  # what is 0.2 s here may be a second
+    code = (
+        "import dardis.live.keeper.server as server; server.KILL_DELAY_MS = 4000"  # what is 0.2 s here may be a second
+    )
     (tmp_path / "sitecustomize.py").write_text(code)
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), *sys.path]))
     keeper = Keeper(tmp_path / "keeper", "--step", "--cgroups=none")
