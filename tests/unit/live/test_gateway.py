@@ -95,7 +95,7 @@ def test_reason_for_waiting_is_reported():
     assert [gateway.why_waits(gateway.job(number)) for number in (1, 2)] == ["", "waits for nodes"]
     submit(gateway, 3, array=Array((range(2),), 1))
     step(gateway)
-    assert [gateway.why_waits(gateway.job(n)) for n in (3, 4)] == ["waits for nodes", "waits for others of its array"]
+    assert [gateway.why_waits(gateway.job(n)) for n in (3, 4)] == ["waits for nodes", "waits for jobs of its array"]
     gateway.led_otherwise(HERE)
     assert gateway.why_waits(gateway.job(2)) == f"nothing starts: {HERE} was led by another service"
 
