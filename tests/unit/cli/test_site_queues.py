@@ -107,7 +107,7 @@ def test_the_audit_knows_the_hours_and_the_limits_and_the_trace(starts, tmp_path
     record.unlink()
     assert run(["audit", "o", "--platform", "p.toml"]) == 2
     said = capsys.readouterr().err
-    assert "has queues with hours or maintenance by date, and nobody says when the trace began" in said
+    assert "has queues with hours or maintenance by date, but the start of the trace is unknown" in said
     assert said.count("\n") == 1
 
 
