@@ -97,7 +97,7 @@ def test_kinds_of_gpus_and_other_things_are_left_out_and_named():
         ("#DARDIS -t 5", "s.sh:2: '-t'; expected options such as --time=10"),
         ("#DARDIS now", "s.sh:2: 'now'; expected options"),
         ("#DARDIS --time", "s.sh:2: --time without a value"),
-        ("#DARDIS --hold=yes", "s.sh:2: '--hold=yes'; expected --hold alone"),
+        ("#DARDIS --hold=yes", "s.sh:2: '--hold=yes'; expected --hold without a value"),
         ("#DARDIS --name 'a", "s.sh:2: "),
         ("#DARDIS --time soon", "s.sh:2: --time: 'soon'; expected a time"),
         ("#DARDIS --cpus 0", "s.sh:2: --cpus: '0'; expected a whole number from 1"),

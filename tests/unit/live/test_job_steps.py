@@ -117,7 +117,7 @@ def test_the_end_of_a_part_is_kept_until_its_client_has_it_and_it_does_not_begin
     assert site.gateway.steps.get(PART).record["code"] == 3
     site.gateway.steps.discard(part)
     assert site.step() == [ForgetRun(PART, "b")]
-    with pytest.raises(InputError, match="has been"):
+    with pytest.raises(InputError, match="has ended"):
         site.gateway.start_step(site.job, PART, "b", None)
 
 
