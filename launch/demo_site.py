@@ -1,7 +1,7 @@
-# ruff: noqa: INP001 (what is run by its path)
-"""Makes weather.csv and prices.csv for the demo, which are synthetic and day-shaped, the same for the same seed.
+# ruff: noqa: INP001 (a script outside of a package)
+"""Write synthetic weather.csv and prices.csv for the demo; equal seeds give equal files.
 
-A temperature that is lowest before dawn, and a price with a peak in the morning and one in the evening.
+The temperature is lowest before dawn. The price has a peak in the morning and one in the evening.
 """
 
 from __future__ import annotations
@@ -17,26 +17,26 @@ from dardis.model.arrays import Floats
 from dardis.model.randomness import stream
 
 MEAN_C, SWING_C, COLDEST_H = 18.0, 6.0, 4.0
-"""Outdoor temperature: mean and amplitude of a day in May, and the hour (UTC) that is coldest."""
+"""Outdoor temperature of a day in May: mean, amplitude and coldest hour (UTC)."""
 NIGHT_EUR, PEAKS = 0.09, ((8.0, 2.0, 0.07), (18.5, 2.2, 0.12))
-"""Price per kWh without its peaks, and of each the hour, how wide (h) and how high."""
+"""Price per kWh without peaks, and hour, width (h) and height of each peak."""
 DAILY_C, DAILY_SHARE = 1.5, 0.06
-"""Standard deviation of a day's mean temperature, and of its price as a share."""
+"""Standard deviations of a day's mean temperature, and of its relative price."""
 
 
 def temperatures(hours: Floats, shift_c: Floats) -> Floats:
-    """°C at hours of the day, each day warmer than the mean by its `shift_c`."""
+    """°C at hours of the day, with the `shift_c` of each day."""
     return MEAN_C + shift_c - SWING_C * np.cos(2 * np.pi * (hours - COLDEST_H) / 24)
 
 
 def prices(hours: Floats, factor: Floats) -> Floats:
-    """Price per kWh at hours of the day, times the day's `factor`."""
+    """Price per kWh at hours of the day, times the `factor` of each day."""
     peaks = sum(high * np.exp(-(((hours - hour) / width) ** 2)) for hour, width, high in PEAKS)
     return factor * (NIGHT_EUR + peaks)
 
 
 def write_around(folder: Path, begin: datetime, days: int, seed: int) -> None:
-    """Write weather.csv and prices.csv of so many UTC days, hour by hour. Raises OSError."""
+    """Write hourly weather.csv and prices.csv of `days` UTC days. Raises OSError."""
     rng = stream(seed, "demo", "around")
     hour = np.arange(24 * days)
     of_day = (hour % 24).astype(np.float64) + 0.5

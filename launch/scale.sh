@@ -1,21 +1,21 @@
 # shellcheck shell=bash
 # The scaling experiments of one allocation, in any batch system: software and kernels on each node, then strong and
 # weak scaling. Sourced by scale.slurm and scale.pbs, which set:
-#   ranks        how many, one a core
-#   once_a_node  launcher of a command on each node; its ranks are no MPI ranks
+#   ranks        number of ranks, one per core
+#   once_a_node  launcher of a command on each node, without MPI
 #   all_ranks    launcher of a command on all ranks
-#   here         a folder of this job on each node's own disk; it is made and removed here
-# and read by people: DARDIS_VENV, DARDIS_ARCHIVE, DARDIS_NODES, DARDIS_NODES_A_RANK, DARDIS_JOBS, DARDIS_OPTIONS,
+#   here         folder of this job on the local disk of each node; created and removed here
+# Users set DARDIS_VENV, DARDIS_ARCHIVE, DARDIS_NODES, DARDIS_NODES_A_RANK, DARDIS_JOBS, DARDIS_OPTIONS,
 # DARDIS_OUT (launch/README.md).
 : "${ranks:?}" "${once_a_node[0]:?}" "${all_ranks[0]:?}" "${here:?}"
 
-# One rank, one thread. Kernels are compiled once a node, on its own disk: thousands of ranks must neither compile at
-# the same time nor look for machine code in one shared folder.
+# One thread per rank. Kernels are compiled once per node, on its local disk: thousands of ranks must neither compile at
+# the same time nor search for machine code in one shared folder.
 export OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 NUMBA_NUM_THREADS=1 NUMBA_CACHE_DIR="$here/kernels"
 export PYTHONDONTWRITEBYTECODE=1 TERM=dumb NO_COLOR=1
 
-# Machine code is only taken from a folder of one's own.
-# shellcheck disable=SC2016 # the node's shell is to expand it
+# Machine code is only loaded from a folder of the same user.
+# shellcheck disable=SC2016 # the node's shell expands it
 "${once_a_node[@]}" bash -c 'mkdir -p -m 700 "$0" && [ -O "$0" ] && mkdir -p "$0/kernels"' "$here"
 trap '"${once_a_node[@]}" rm -rf "$here" "$here.tar"' EXIT
 
@@ -25,7 +25,7 @@ if [ -n "${DARDIS_ARCHIVE:-}" ]; then
     "${once_a_node[@]}" mkdir -p "$venv"
     "${once_a_node[@]}" tar -xf "$DARDIS_ARCHIVE" -C "$venv"
 fi
-# -P: not from the folder that the job was submitted in. Not bin/dardis, whose first line names the old place.
+# -P: ignore the folder of the submission. bin/dardis contains the original path, so it is not used.
 python=("$venv/bin/python" -P)
 "${once_a_node[@]}" "${python[@]}" -m dardis warm
 

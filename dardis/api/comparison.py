@@ -108,7 +108,7 @@ class Comparison:
         raise self._missing(name)
 
     def _missing(self, name: str) -> InputError:
-        return InputError(name, f"is not in {self.folder}", "what this comparison was asked for, and did not fail")
+        return InputError(name, f"is not in {self.folder}", "a requested part of this comparison that did not fail")
 
 
 @with_keywords_of(ReplaySpec, CompareSpec, omit=_PARAMETERS)
@@ -140,7 +140,7 @@ def compare(
     several = _trace_list(traces)
     for option, other in (("set", "settings={…}"), ("help", "help(dardis.compare)"), ("version", "dardis_version")):
         if option in options:
-            raise InputError(option, "is no keyword here", other)
+            raise InputError(option, "is no keyword", other)
     more = dict(options) | {"seeds": seeds, "force": force}
     if isinstance(dispatchers, str | type):
         dispatchers = [dispatchers]
@@ -156,7 +156,7 @@ def compare(
     if local:
         names = ", ".join(dict.fromkeys(map(local_name, local)))
         told = f"{names}: other processes can't import classes of a notebook, script or function"
-        warnings.warn(f"{told}; their runs happen one after another in this process", DardisWarning, stacklevel=2)
+        warnings.warn(f"{told}; this process runs them one after another", DardisWarning, stacklevel=2)
     with TemporaryDirectory(prefix="dardis-") as made:
         if platform is not None:
             stated["platform"] = as_file(platform, Path(made))
@@ -204,7 +204,7 @@ def _trace_list(traces: object) -> list[Any]:
     objects = [one for one in found if not isinstance(one, str | PathLike)]
     names = [one.place.name if isinstance(one, Trace) else "trace" for one in objects]
     if twice := [name for name in names if names.count(name) > 1]:
-        raise InputError("traces", f"two are called {twice[0]!r}", 'names of their own, as in Trace(…, name="june")')
+        raise InputError("traces", f"two have the name {twice[0]!r}", 'unique names, as in Trace(…, name="june")')
     return found
 
 

@@ -77,7 +77,7 @@ def stated_options(
     keywords = {name: one for model in models for name, one in keywords_of(model, omit).items()}
     for name in more:
         if name not in keywords:
-            raise InputError(name, f"is no keyword here{suggestion(name, keywords)}", f"one of {', '.join(keywords)}")
+            raise InputError(name, f"is no keyword{suggestion(name, keywords)}", f"one of {', '.join(keywords)}")
     stated = {keywords[name].name: plain_value(value) for name, value in more.items() if value is not None}
     for one in keywords.values():
         if one.kind is str and isinstance(texts := stated.get(one.name), list):

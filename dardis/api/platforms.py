@@ -51,7 +51,7 @@ class Platform:
         groups: object = [nodes] if isinstance(nodes, Mapping) else nodes
         if isinstance(groups, str) or not isinstance(groups, Iterable):
             raise InputError(
-                f"{_PLACE}: nodes", f"is a {type(nodes).__name__}", "what dardis.nodes makes, one or several"
+                f"{_PLACE}: nodes", f"is a {type(nodes).__name__}", "one or several results of dardis.nodes"
             )
         content: dict[str, Any] = plain_value({"name": name, "nodes": list(groups), **keys})
         for key in _FILES:

@@ -62,15 +62,15 @@ class Trace:
         self, jobs: DataFrame | Mapping[str, Iterable[Any]], *, name: str = "trace", strict: bool = True
     ) -> None:
         if not isinstance(name, str) or is_no_unicode(name) or not _NAME.fullmatch(name) or len(name.encode()) > 200:
-            raise InputError("name", repr(name), "a name of up to 200 signs, none of them /, that a file could have")
+            raise InputError("name", repr(name), "a file name of up to 200 characters, without /")
         columns = {key: [*map(_cell, values)] for key, values in _columns(jobs).items()}
         for key, values in columns.items():
             for row, value in enumerate(values, 2):
                 if isinstance(value, str) and not value.isprintable() and is_no_unicode(value):
-                    raise InputError(f"{name}:{row}", f"{key}: {value!r}", "a text that UTF-8 can hold")
+                    raise InputError(f"{name}:{row}", f"{key}: {value!r}", "a text in UTF-8")
         if len({*map(len, columns.values())}) > 1:
             lengths = ", ".join(f"{key} {len(values)}" for key, values in columns.items())
-            raise InputError(name, f"columns of several lengths ({lengths})", "as many values in each")
+            raise InputError(name, f"columns of different lengths ({lengths})", "equal lengths")
         swf = _PROCS in columns and "units" not in columns
         place = Path(name)
         self._table = "" if swf else table_of(columns).text(zip(*columns.values(), strict=True))
@@ -155,8 +155,8 @@ class Trace:
         elif keeps_names(self.jobs):
             write_swf(self.jobs, file)
         else:
-            found = "jobs of processors with texts for user, group, name, queue or partition, which SWF can't hold"
-            raise InputError(self.place, found, "numbers, units in place of processors, or the file it was read from")
+            found = "jobs in processors with texts for user, group, name, queue or partition, which SWF can't hold"
+            raise InputError(self.place, found, "numbers, units instead of processors, or the original file")
         return file
 
 

@@ -11,40 +11,42 @@ from dardis.config.option_texts import decimal_parser, whole_number_parser
 
 
 def apply(
-    requests: Annotated[Path, typer.Argument(metavar="FILE", help="What dardis export --format redfish wrote.")],
-    controllers: Annotated[Path, typer.Option(metavar="C.toml", help="How the controller of each node is reached.")],
+    requests: Annotated[Path, typer.Argument(metavar="FILE", help="File of dardis export --format redfish.")],
+    controllers: Annotated[Path, typer.Option(metavar="C.toml", help="Address of the controller of each node.")],
     credentials: Annotated[Path, typer.Option(metavar="S.toml", help="User and password; mode 0600.")],
     idle_check: Annotated[
         str | None,
-        typer.Option(metavar="COMMAND", help="Ends with 0 if the node that {node} stands for is idle."),
+        typer.Option(metavar="COMMAND", help="Command with {node} that exits with 0 if the node is idle."),
     ] = None,
     state: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Where it keeps what it found (default: FILE.state).")
+        Path | None, typer.Option(metavar="DIR", help="Folder for the original states (default: FILE.state).")
     ] = None,
     log: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Where it adds a line an event (default: standard error).")
+        Path | None, typer.Option(metavar="FILE", help="Append a line per event (default: standard error).")
     ] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what would be asked and when; ask nobody.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the requests and their times; send none.")] = False,
     rollback: Annotated[
-        bool, typer.Option("--rollback", help="Give limits back as they were found; power on who was shut down.")
+        bool, typer.Option("--rollback", help="Restore the original limits; power on nodes that were shut down.")
     ] = False,
     poll_s: Annotated[
         int,
         typer.Option(
-            parser=whole_number_parser("--poll-s", 1), metavar="S", help="How soon to look again at who is not so yet."
+            parser=whole_number_parser("--poll-s", 1),
+            metavar="S",
+            help="Interval of checks of pending nodes.",
         ),
     ] = 60,
     timeout_s: Annotated[
-        float, typer.Option(parser=decimal_parser("--timeout-s", 0.1), metavar="S", help="Limit on each request.")
+        float, typer.Option(parser=decimal_parser("--timeout-s", 0.1), metavar="S", help="Time limit of each request.")
     ] = 10.0,
     at_once: Annotated[
         int,
-        typer.Option(parser=whole_number_parser("--at-once", 1, 1000), metavar="N", help="Controllers asked at once."),
+        typer.Option(parser=whole_number_parser("--at-once", 1, 1000), metavar="N", help="Parallel requests."),
     ] = 32,
     give_up_s: Annotated[
         int,
         typer.Option(
-            parser=whole_number_parser("--give-up-s", 0), metavar="S", help="How long to try on after the end."
+            parser=whole_number_parser("--give-up-s", 0), metavar="S", help="Duration of retries after the end."
         ),
     ] = 600,
 ) -> None:

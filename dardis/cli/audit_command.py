@@ -31,7 +31,7 @@ def audit(
     run_dir: Annotated[Path, typer.Argument(metavar="DIR", help="The folder of a run, with jobs.csv and run.json.")],
     platform: Annotated[
         Path | None,
-        typer.Option(metavar="P.toml", help="The machine, when DIR has no run.json or to judge by another."),
+        typer.Option(metavar="P.toml", help="Platform file if DIR has no run.json, or to check against another."),
     ] = None,
 ) -> None:
     """Check whether a schedule is legal. Exit status 0: legal; 1: violations, which are printed."""
@@ -55,11 +55,11 @@ def audit(
         shown = list(islice(violations, SHOWN))
         more = sum(1 for _ in violations)
     if _file_identity(path) != before:
-        raise InputError(run_dir, "was written while it was read", "a folder in which no command works")
+        raise InputError(run_dir, "changed while it was read", "a folder that no command writes")
     if metrics is None:
-        typer.echo(f"audit: not counted against {METRICS}, which is not there")
+        typer.echo(f"audit: not compared with {METRICS}, which does not exist")
     if asked is None:
-        typer.echo(f"audit: not counted against the trace: {why}")
+        typer.echo(f"audit: not compared with the trace: {why}")
     for violation in shown:
         typer.echo(f"audit: {violation}")
     if more:
@@ -100,15 +100,15 @@ def _machine(path: Path, record: RunRecord | None, file: Path | None) -> Platfor
             begins = record.unix_start if known is None or known.unix_start is None else known.unix_start
             machine = machine.on_clock(begins, 0 if known is None else known.first)
         if machine.needs_calendar:
-            found = "has queues with hours or maintenance by date, and nobody says when the trace began"
-            raise InputError(f"--platform {file}", found, "the folder of a run on it, which knows")
+            found = "has queues with hours or maintenance by date, but the start of the trace is unknown"
+            raise InputError(f"--platform {file}", found, "the folder of a run on this platform")
         return machine
     if record is None:
         from dardis.model.out_folder import COMPARISON_FOLDER, RUN_FOLDER
 
         if (path.parent / COMPARISON_FOLDER.last_file).exists():
             raise InputError(path.parent, "is a comparison", f"one of its runs, a folder in {path.parent / 'runs'}")
-        RUN_FOLDER.check_finished(path.parent, ", or --platform P.toml to judge jobs.csv alone")
+        RUN_FOLDER.check_finished(path.parent, ", or --platform P.toml to check only jobs.csv")
         raise InputError(path, "does not exist", "a run's folder, or --platform P.toml")
     return record.machine(path)
 
@@ -120,11 +120,11 @@ def _requested_jobs(path: Path, record: RunRecord | None) -> tuple[RequestedJobs
     if record is None:
         return None, f"there is no {path.name}"
     if record.trace is None or record.trace_sha256 is None:
-        return None, f"{path.name} names none"
+        return None, f"{path.name} names no trace"
     trace = Path(record.trace)
     digest = sha256_of(trace)
     if digest != record.trace_sha256:
-        why = "has changed since the run" if digest else "can't be read" if trace.exists() else "is not there"
+        why = "has changed since the run" if digest else "can't be read" if trace.exists() else "does not exist"
         return None, f"{trace} {why}"
     from dardis.runs.run_workload import TraceSelection, read_selected_jobs
 
@@ -146,7 +146,7 @@ def solve(
     instances: Annotated[
         list[Path], typer.Argument(metavar="INSTANCE…", help="Files of `dardis simulate --save-instances`, or folders.")
     ],
-    dispatcher: Annotated[str, typer.Option(metavar="NAME", help="Whose model: pcp14, hcp19, cp-eurora, ...")],
+    dispatcher: Annotated[str, typer.Option(metavar="NAME", help="Model: pcp14, hcp19, cp-eurora, ...")],
     settings: Annotated[
         list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help=option_texts.SETTINGS)
     ] = None,
@@ -154,7 +154,8 @@ def solve(
         int, typer.Option(parser=whole_number_parser("--seed", 0, 2**62), metavar="N", help="Seed of the solver.")
     ] = 1,
     out: Annotated[
-        Path | None, typer.Option(metavar="F.csv", help="Write a row for each: as solver.csv, and who starts now.")
+        Path | None,
+        typer.Option(metavar="F.csv", help="Write a row for each, as in solver.csv, with started jobs."),
     ] = None,
 ) -> None:
     """Solve decisions with a constraint model; print objective, bound and time of each."""
@@ -190,7 +191,7 @@ def _line(name: str, *figures: str) -> str:
 
 
 def _status(one: Solution) -> str:
-    return one.told.status or ("too large" if one.told.too_large else "not asked")
+    return one.told.status or ("too large" if one.told.too_large else "not solved")
 
 
 def _figure(value: float | None) -> str:

@@ -39,7 +39,7 @@ def forecast(
             help="UTC day to forecast, from 0 (default: after the last job).",
         ),
     ] = None,
-    hours: Annotated[int, typer.Option(metavar="24|48", help="How far ahead.")] = 24,
+    hours: Annotated[int, typer.Option(metavar="24|48", help="Hours to forecast.")] = 24,
     method: Annotated[
         str | None, typer.Option(metavar="NAME", help="previous-day, previous-week, mean or seasonal (the default).")
     ] = None,
@@ -54,7 +54,7 @@ def forecast(
         str | None, typer.Option(metavar="A-B", help="With --backtest: only these UTC days (default: evenly spread).")
     ] = None,
     strict: Strict = False,
-    force: Annotated[bool, typer.Option("--force", help="Replace what --out names.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace the files of --out.")] = False,
 ) -> None:
     """Forecast the submissions of one or two days from earlier submissions."""
     from dardis.config.platform_file import load_platform
@@ -164,8 +164,8 @@ def _print_backtest(
     )
     _show(_rows(result))
     typer.echo(
-        "* the default. MAE, RMSE: also as a multiple of the previous day's and the mean's. Jobs: MAE of the made-up "
-        "jobs.\nWhole: |error| of all hours together. Submitted: MAE of the core-hours submitted in an hour. "
+        "* the default. MAE, RMSE: also as a multiple of those of previous-day and mean. Jobs: MAE of the generated "
+        "jobs.\nTotal: |error| of the sum over all hours. Submitted: MAE of the core-hours submitted in an hour. "
         "In band: hours within the 10–90 % band."
     )
 
@@ -176,7 +176,7 @@ def _rows(result: Backtest) -> list[list[str]]:
     score_of = {score.method: score for score in result.scores}
     naive = [score_of[name] for name in ("previous-day", "mean")]
     head = ["method", "MAE", "/ prev. day", "/ mean", "RMSE", "/ prev. day", "/ mean"]
-    rows = [[*head, "jobs", "whole, core-h", "submitted, core-h", "in band"]]
+    rows = [[*head, "jobs", "total, core-h", "submitted, core-h", "in band"]]
     for score in result.scores:
         row = [score.method + (" *" if score.method == DEFAULT else ""), f"{score.mae:,.1f}"]
         row += [_ratio(score.mae, other.mae) for other in naive]

@@ -114,7 +114,7 @@ def nodes(
         str | None,
         typer.Option(
             metavar="NAME",
-            help="Give up a host that is silent, or a node of it: what runs there is taken for over, and unknown.",
+            help="Declare an unreachable host or one of its nodes lost: jobs there end, with an unknown result.",
         ),
     ] = None,
     folder: Folder = None,
@@ -129,8 +129,8 @@ def nodes(
         if as_json:
             print_json(given_up)
         else:
-            said = f"what {given_up['given_up']} jobs had on {lost} is taken for over"
-            typer.echo(f"{said}; those that ran there are unknown now (dardis release runs them again)")
+            said = f"{lost} was declared lost, with processes of {given_up['given_up']} jobs"
+            typer.echo(f"{said}; jobs that ran there are unknown now (dardis release runs them again)")
         return
     answer = service.get("/nodes")
     if as_json:
@@ -140,8 +140,8 @@ def nodes(
 
 
 def drain(
-    node: Annotated[str, typer.Argument(metavar="NODE", help="Its name.")],
-    why: Annotated[str, typer.Option(metavar="TEXT", help="What is told to those who ask.")] = "",
+    node: Annotated[str, typer.Argument(metavar="NODE", help="Name of the node.")],
+    why: Annotated[str, typer.Option(metavar="TEXT", help="Reason, shown by dardis nodes.")] = "",
     undo: Annotated[bool, typer.Option("--undo", help="Let jobs start there again.")] = False,
     folder: Folder = None,
     as_json: Json = False,
@@ -159,8 +159,8 @@ def drain(
 
 def logs(
     job: JobId,
-    error: Annotated[bool, typer.Option("--error", help="The error output instead.")] = False,
-    follow: Annotated[bool, typer.Option("--follow", help="Go on until the job is over.")] = False,
+    error: Annotated[bool, typer.Option("--error", help="Print the error output instead.")] = False,
+    follow: Annotated[bool, typer.Option("--follow", help="Continue until the job is over.")] = False,
     folder: Folder = None,
     as_json: Json = False,
 ) -> None:
@@ -182,7 +182,7 @@ def logs(
 
 def execute(
     words: Annotated[
-        list[str] | None, typer.Argument(metavar="NODE [--] COMMAND…", help="A node of the job, and what runs there.")
+        list[str] | None, typer.Argument(metavar="NODE [--] COMMAND…", help="Node of the job, and a command.")
     ] = None,
     folder: Folder = None,
 ) -> JobStatus:
@@ -202,7 +202,7 @@ def execute(
 
 
 def stop(
-    kill: Annotated[bool, typer.Option("--kill", help="End jobs that run first; else they go on without it.")] = False,
+    kill: Annotated[bool, typer.Option("--kill", help="First end running jobs, which else continue.")] = False,
     folder: Folder = None,
     as_json: Json = False,
 ) -> None:
@@ -212,7 +212,7 @@ def stop(
         print_json(answer)
     elif running := answer["running"]:
         jobs = "1 job" if running == 1 else f"{running} jobs"
-        typer.echo(f"{jobs} told to end" if kill else f"{jobs} running on; the next dardis serve finds them again")
+        typer.echo(f"{jobs} ended" if kill else f"{jobs} still running; the next dardis serve finds them again")
 
 
 def _change(do: str, jobs: Sequence[str], whole_array: bool, folder: Path | None, as_json: bool) -> None:
@@ -236,7 +236,7 @@ def _change(do: str, jobs: Sequence[str], whole_array: bool, folder: Path | None
 
 def replay(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="The folder of a service, running or not.")],
-    as_json: Annotated[bool, typer.Option("--json", help="Print what came of it as an object.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the result as a JSON object.")] = False,
 ) -> int:
     """Repeat the recorded decisions. Exit status 1 if a job's start time or node differs."""
     from dataclasses import asdict
@@ -254,4 +254,4 @@ def replay(
     return 1 if found.differs else 0
 
 
-GROUP: Final = CommandGroup("Look at what a live service has written down.", {"replay": replay})
+GROUP: Final = CommandGroup("Inspect the journal of a live service.", {"replay": replay})

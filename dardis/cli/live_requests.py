@@ -22,13 +22,15 @@ TIMED_OUT, UNKNOWN, NOT_STARTED, CANCELLED = 124, 125, 126, 143
 Folder = Annotated[
     Path | None,
     typer.Option(
-        "--folder", metavar="DIR", help="The service's folder; else $DARDIS_FOLDER, else dardis in your XDG state."
+        "--folder",
+        metavar="DIR",
+        help="Folder of the service (default: $DARDIS_FOLDER, else dardis in XDG state).",
     ),
 ]
-Json = Annotated[bool, typer.Option("--json", help="Print what the service answers: an object a line.")]
+Json = Annotated[bool, typer.Option("--json", help="Print the service's answers, one JSON object per line.")]
 JobId = Annotated[str, typer.Argument(metavar="ID", help="A job's id.")]
 JobIds = Annotated[list[str], typer.Argument(metavar="ID…", help="Ids of jobs; A-B for all from A to B.")]
-WholeArray = Annotated[bool, typer.Option("--array", help="All jobs of the array that the ID is of.")]
+WholeArray = Annotated[bool, typer.Option("--array", help="All jobs of the array of each ID.")]
 
 
 class WordsCommand(TyperCommand):

@@ -58,7 +58,7 @@ def job_rows(jobs: Iterable[Job], now_ms: int) -> tuple[Row, list[Row]]:
             job["name"], job["user"], job["state"], str(job["node_count"]), str(job["cpus"]),
             _span(job["started_ms"], now_ms if running else None), time_text(job["walltime_s"]), _nodes_or_reason(job),
         ))  # fmt: skip
-    return ("ID", "INDEX", "NAME", "USER", "STATE", "NODES", "CPUS", "TIME", "LIMIT", "ON, OR WHY NOT"), rows
+    return ("ID", "INDEX", "NAME", "USER", "STATE", "NODES", "CPUS", "TIME", "LIMIT", "ON OR REASON"), rows
 
 
 def ended_rows(jobs: Iterable[Job]) -> tuple[Row, list[Row]]:
@@ -78,8 +78,9 @@ def node_rows(nodes: Iterable[Mapping[str, Any]]) -> tuple[Row, list[Row]]:
     """Return rows of nodes."""
     rows: list[Row] = [
         (
-            node["name"], "silent" if node["silent"] else node["state"], str(node["cores"]), str(node["used_cores"]),
-            str(node["gpus"]), f"{node['memory_mib']} MiB", ",".join(map(str, node["jobs"])), node["why"],
+            node["name"], "unreachable" if node["silent"] else node["state"], str(node["cores"]),
+            str(node["used_cores"]), str(node["gpus"]), f"{node['memory_mib']} MiB", ",".join(map(str, node["jobs"])),
+            node["why"],
         )
         for node in nodes
     ]  # fmt: skip
@@ -110,7 +111,7 @@ def ended_since(text: str, now_ms: int) -> int:
     if ":" not in text:  # could be a time of day, or hours and minutes ago
         with suppress(InputError):
             return now_ms - read_time(text, "--since") * 1000
-    raise InputError("--since", repr(text), "a UTC moment as 2026-11-25 or 2026-11-25T04:00Z, or 2h, 1d")
+    raise InputError("--since", repr(text), "a UTC time as 2026-11-25 or 2026-11-25T04:00Z, or 2h, 1d")
 
 
 def _range_text(first: int, last: int) -> str:

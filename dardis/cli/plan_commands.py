@@ -84,8 +84,8 @@ def _print_rule_comparison(rows: Sequence[Mapping[str, Figure]]) -> None:
 def review(
     plan_dir: Annotated[Path, typer.Argument(metavar="PLAN_DIR", help="The folder of dardis plan.")],
     run: Annotated[Path, typer.Option(metavar="DIR", help="A run that followed the plan (--profile target.json).")],
-    beside: Annotated[Path, typer.Option(metavar="DIR", help="A run of the same jobs that did not.")],
-    out: Annotated[Path, typer.Option(metavar="FILE.html", help="Where the page goes.")],
+    beside: Annotated[Path, typer.Option(metavar="DIR", help="A run of the same jobs without the plan.")],
+    out: Annotated[Path, typer.Option(metavar="FILE.html", help="File for the page.")],
     force: Annotated[bool, typer.Option("--force", help="Replace FILE.html.")] = False,
 ) -> None:
     """Judge a plan's day: compare two runs under its weather and prices, in two lines and a page."""

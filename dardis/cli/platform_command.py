@@ -15,16 +15,16 @@ def import_site(
         Path,
         typer.Argument(
             metavar="FILE",
-            help="What scontrol show node -o prints, a slurm.conf, or a SimGrid platform (XML), as Batsim has.",
+            help="Output of scontrol show node -o, a slurm.conf, or a SimGrid platform (XML) of Batsim.",
         ),
     ],
     out: Annotated[
-        Path | None, typer.Argument(metavar="OUT.toml", help="Where to write it, instead of standard output.")
+        Path | None, typer.Argument(metavar="OUT.toml", help="Output file (default: standard output).")
     ] = None,
     merge_memory: Annotated[
         str,
         typer.Option(
-            metavar="PERCENT", help="Nodes of a Slurm site whose memory differs by at most this are one kind: 1%."
+            metavar="PERCENT", help="Slurm: put nodes into one group if their memory differs by at most this: 1%."
         ),
     ] = "0%",
     force: Force = False,
@@ -53,22 +53,22 @@ def calibrate(
     platform: Annotated[Path, typer.Argument(metavar="P.toml", help="The platform file with the nodes.")],
     history: Annotated[
         Path,
-        typer.Option(metavar="TRACE", help="What ran: a trace with recorded starts; sacct's best with NodeList."),
+        typer.Option(metavar="TRACE", help="Trace with recorded starts; of sacct preferably with NodeList."),
     ],
     power: Annotated[
         Path,
         typer.Option(
             metavar="W.csv",
-            help="What was measured: nodes' watts over time (time,node,watts, or a column a node), or jobs' mean watts "
-            "a node; plain or .gz.",
+            help="Measured watts: of nodes over time (time,node,watts, or a column per node), or means per node of "
+            "jobs; plain or .gz.",
         ),
     ],
     out: Annotated[
-        Path | None, typer.Option("--out", metavar="OUT.toml", help="Where to write the file with the new figures.")
+        Path | None, typer.Option("--out", metavar="OUT.toml", help="Output file with the new figures.")
     ] = None,
     names: NodeNames = None,
     force: Annotated[
-        bool, typer.Option("--force", help="Replace OUT if it exists; without --out write into P.toml itself.")
+        bool, typer.Option("--force", help="Replace OUT if it exists; without --out change P.toml.")
     ] = False,
 ) -> None:
     """Fit idle_w, core_w and device watts of each node group to measured power, by robust regression on past jobs.
@@ -93,7 +93,7 @@ def calibrate(
     for line in report_lines(found):
         typer.echo(line)
     if not found.changed:
-        raise InputError(power, "tells no figure of any group", "power measured while the load varied")
+        raise InputError(power, "determines no figure of any group", "power measured while the load varied")
     target = out or (platform if force else None)
     if target is not None:
         write_figures(platform, target, found.changed)
@@ -101,5 +101,5 @@ def calibrate(
 
 
 GROUP: Final = CommandGroup(
-    "Make a platform file of what a site's own tools say and measure.", {"import": import_site, "calibrate": calibrate}
+    "Make platform files from a site's tools and measurements.", {"import": import_site, "calibrate": calibrate}
 )

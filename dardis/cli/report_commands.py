@@ -24,7 +24,7 @@ class ReportDrawer(Protocol):
 
 def report(
     run_dir: Annotated[
-        Path, typer.Argument(metavar="DIR", help="Of a run, a comparison, a plan, days under the loop, or scale.")
+        Path, typer.Argument(metavar="DIR", help="Folder of a run, comparison, plan, loop or scale experiment.")
     ],
     charts: Annotated[
         Literal["pdf", "svg"] | None, typer.Option(help="Write every chart to DIR/charts as well.", metavar="pdf|svg")
@@ -35,7 +35,7 @@ def report(
     ] = None,
     batsim: Annotated[
         Path | None,
-        typer.Option(metavar="PREFIX", help="Write a run as Batsim does, too: PREFIX_jobs.csv, PREFIX_schedule.csv."),
+        typer.Option(metavar="PREFIX", help="Also write Batsim's files: PREFIX_jobs.csv, PREFIX_schedule.csv."),
     ] = None,
 ) -> None:
     """Draw DIR/report.html from the other files in DIR: one file, readable offline."""
@@ -112,15 +112,15 @@ def dispatchers() -> None:
 
 def pue(
     cooling: Annotated[
-        str, typer.Option(metavar="air|hybrid|TABLE.csv", help="A modelled plant, or a measured one's table.")
+        str, typer.Option(metavar="air|hybrid|TABLE.csv", help="A modelled plant, or the table of a measured plant.")
     ],
     temperature: Annotated[float, typer.Option(metavar="C", help="Outdoor temperature in °C.")],
     it_w: Annotated[float, typer.Option("--it-w", metavar="W", help="Power of the machine in W.")],
     rows: Annotated[
-        str, typer.Option(metavar="nearest|interpolate", help="How a table answers between two of its rows.")
+        str, typer.Option(metavar="nearest|interpolate", help="Value of a table between two rows.")
     ] = "nearest",
     design_w: Annotated[
-        float | None, typer.Option("--design-w", metavar="W", help="What a modelled plant was built for [107000].")
+        float | None, typer.Option("--design-w", metavar="W", help="Design power of a modelled plant in W [107000].")
     ] = None,
 ) -> None:
     """Print PUE = (IT + cooling) / IT of a cooling plant."""

@@ -26,7 +26,7 @@ def scale(
         ),
     ],
     out: Annotated[Path, typer.Option(metavar="DIR", help="Folder for the tables (CSV), scale.json and report.html.")],
-    dispatcher: Annotated[str, typer.Option(metavar="NAME", help="One that has rounds.")] = "dardis-throughput",
+    dispatcher: Annotated[str, typer.Option(metavar="NAME", help="Dispatcher with rounds.")] = "dardis-throughput",
     task_managers: Annotated[str, typer.Option(metavar="M[,M…]", help=option_texts.TASK_MANAGERS)] = "1",
     overlap: Annotated[
         str | None,
@@ -45,8 +45,8 @@ def scale(
         ),
     ] = 64,
     sample: Annotated[str, typer.Option(metavar="all|default|S[,…]", help=option_texts.SAMPLE)] = "all",
-    window: Annotated[str, typer.Option(metavar="S[,S…]", help="How late a job may start, in s.")] = "86400",
-    reservations: Annotated[str, typer.Option(metavar="R[,R…]", help="Background reservations a node.")] = "4",
+    window: Annotated[str, typer.Option(metavar="S[,S…]", help="Length of the start window of a job, s.")] = "86400",
+    reservations: Annotated[str, typer.Option(metavar="R[,R…]", help="Background reservations per node.")] = "4",
     ranks: Annotated[
         str | None, typer.Option(metavar="R[,R…]", help="Only the first R ranks of mpirun (default: all).")
     ] = None,
@@ -55,21 +55,21 @@ def scale(
         typer.Option(
             parser=whole_number_parser("--repeat", 1, 10**6),
             metavar="N",
-            help="Run all experiments so often, for the spread.",
+            help="Number of repetitions, for the spread.",
         ),
     ] = 1,
     faults: Annotated[
         list[str] | None,
         typer.Option(
             metavar="drop=P,duplicate=P,delay=S,…",
-            help="A network that loses, doubles and delays messages, in virtual time; again: one more.",
+            help="Network that loses, duplicates and delays messages, in virtual time; may be repeated.",
         ),
     ] = None,
-    weak: Annotated[bool, typer.Option("--weak", help="The nodes are those of each rank.")] = False,
+    weak: Annotated[bool, typer.Option("--weak", help="Weak scaling: --nodes counts nodes per rank.")] = False,
     seed: Annotated[
         int, typer.Option(parser=whole_number_parser("--seed", 0, 2**62), metavar="N", help=option_texts.SEED)
     ] = 1,
-    force: Annotated[bool, typer.Option("--force", help="Replace the experiments that DIR holds.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace the experiments in DIR.")] = False,
     no_report: Annotated[bool, typer.Option("--no-report", help=option_texts.NO_REPORT)] = False,
 ) -> None:
     """Measure rounds on machines of N nodes. Each combination of the lists is an experiment and a row of scale.csv."""
@@ -119,7 +119,7 @@ def scale(
         typer.echo(f"  Times are virtual; results {out}")
     else:
         _show(_figures(cast("list[ExperimentRow]", found)))
-        typer.echo(f"  CPU and message bytes are a node and job; results {out}")
+        typer.echo(f"  CPU and message bytes are per node and job; results {out}")
 
 
 def _draw(folder: Path) -> None:
@@ -137,7 +137,7 @@ def _numbers(option: str, text: str, least: int, most: int) -> tuple[int, ...]:
 
 
 def _number(option: str, text: str, least: int, most: int) -> int:
-    return parse_whole_number(option, text, least, most, f"whole numbers from {least} to {most} with commas between")
+    return parse_whole_number(option, text, least, most, f"whole numbers from {least} to {most} separated by commas")
 
 
 def _figures(rows: Sequence[ExperimentRow]) -> list[tuple[str, ...]]:

@@ -19,24 +19,18 @@ STOPPED = "dardis: stopped"
 
 
 def serve(
-    folder: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Where the service keeps all it knows, on a local disk.")
-    ] = None,
+    folder: Annotated[Path | None, typer.Option(metavar="DIR", help="Folder of the service, on a local disk.")] = None,
     platform: Annotated[
         Path | None,
         typer.Option(
             metavar="P.toml",
-            help="Stand for these nodes, whose cores are counted and not bound, instead of this machine's own.",
+            help="Use these nodes instead of this machine's; their cores are counted, but not bound.",
         ),
     ] = None,
-    users: Annotated[
-        bool, typer.Option("--users", help="As root: let all users of this machine hand jobs in, each his own.")
-    ] = False,
+    users: Annotated[bool, typer.Option("--users", help="As root: accept jobs of all users of this machine.")] = False,
     address: Annotated[
         str | None,
-        typer.Option(
-            metavar="A", help="Under mpirun: by which address other hosts reach the first one, if not by its name."
-        ),
+        typer.Option(metavar="A", help="Under mpirun: address of the first host for other hosts (default: its name)."),
     ] = None,
     user_jobs: Annotated[
         int | None,
@@ -44,7 +38,7 @@ def serve(
             "--user-jobs",
             parser=whole_number_parser("--user-jobs", 1),
             metavar="N",
-            help="With --users: how many jobs that are not over each may have (10000), but for root.",
+            help="With --users: most unfinished jobs per user, except for root (10000).",
         ),
     ] = None,
     keep: Annotated[
@@ -53,35 +47,36 @@ def serve(
             "--keep",
             parser=whole_number_parser("--keep", 1, MOST_DAYS),
             metavar="DAYS",
-            help="Forget jobs that have been over for so many days (else none is forgotten).",
+            help="Forget jobs this many days after their end (default: never).",
         ),
     ] = None,
     keepers_apart: Annotated[
         bool,
         typer.Option(
-            "--keepers-apart", help="Wait for the keepers of the hosts, which somebody else starts: a step of Slurm's."
+            "--keepers-apart", help="Wait for job supervisors that are started separately, as by a Slurm step."
         ),
     ] = False,
     journal: Annotated[
         str | None,
         typer.Option(
             metavar="etcd://HOST[:PORT],HOST…[/NAME]",
-            help="Acknowledge what is in etcd, for a machine that may lose its disk. NAME: of several journals there.",
+            help="Journal in etcd, for a machine that may lose its disk. NAME: name of the journal.",
         ),
     ] = None,
     journal_ca: Annotated[
-        Path | None, typer.Option(metavar="CA.pem", help="Who vouches for etcd. Needed but for etcd on this machine.")
+        Path | None,
+        typer.Option(metavar="CA.pem", help="CA certificate of etcd; optional if etcd is on this machine."),
     ] = None,
-    journal_cert: Annotated[Path | None, typer.Option(metavar="C.pem", help="The certificate shown to etcd.")] = None,
-    journal_key: Annotated[Path | None, typer.Option(metavar="K.pem", help="The key of this certificate.")] = None,
+    journal_cert: Annotated[Path | None, typer.Option(metavar="C.pem", help="Client certificate for etcd.")] = None,
+    journal_key: Annotated[Path | None, typer.Option(metavar="K.pem", help="Key of the client certificate.")] = None,
     epoch: Annotated[
         int | None,
         typer.Option(
             "--epoch",
             parser=whole_number_parser("--epoch", 1, MOST_EPOCH),
             metavar="N",
-            help="Go on with a journal that was put back from an older copy, in an epoch that keepers don't refuse. "
-            "What has run since may run again.",
+            help="Continue with a journal restored from an older copy, in an epoch that job supervisors accept. "
+            "Later jobs may run again.",
         ),
     ] = None,
 ) -> None:
@@ -100,7 +95,7 @@ def serve(
     if user_jobs is not None and not users:
         raise InputError("--user-jobs", "given without --users", "both, or neither")
     if keep is not None and journal is not None:
-        raise InputError("--keep, --journal", "both", "one of them: what is in etcd is kept")
+        raise InputError("--keep, --journal", "both", "one of them, as a journal in etcd forgets no jobs")
     etcd = journal_address(journal, journal_ca, journal_cert, journal_key, users=users)
 
     served: list[Service] = []

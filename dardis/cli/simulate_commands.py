@@ -43,7 +43,7 @@ def simulate(options: dict[str, Any]) -> None:
 
 
 def _exit_without_jobs(outcome: FinishedRun) -> None:
-    typer.echo(f"dardis: no job ran: all {outcome.metrics['jobs']:,} were rejected, why is said above", err=True)
+    typer.echo(f"dardis: no job ran: all {outcome.metrics['jobs']:,} were rejected for the reasons above", err=True)
     raise typer.Exit(1)
 
 
@@ -69,11 +69,7 @@ def _show(outcome: FinishedRun) -> None:
         ("jobs", f"{metrics['jobs']} ({metrics['killed']} killed, {metrics['rejected']} rejected)"),
         ("makespan", _hours(metrics["makespan_s"])),
         ("mean wait", _hours(metrics["mean_wait_s"])),
-        *(
-            [("cores rounded up", f"{cores:,} more, so that units are equal")]
-            if (cores := metrics["rounded_up_cores"])
-            else []
-        ),
+        *([("cores rounded up", f"{cores:,} more, for equal units")] if (cores := metrics["rounded_up_cores"]) else []),
         ("longest wait", _hours(metrics["max_wait_s"])),
         ("mean bounded slowdown", _figure(metrics["mean_bounded_slowdown"], "")),
         ("utilisation", _figure(metrics["utilisation"], "share of cores")),
@@ -92,7 +88,7 @@ def _expectation_rows(outcome: FinishedRun) -> list[tuple[str, str]]:
     metrics, rules = outcome.metrics, outcome.rules
     if not rules:
         return []
-    told = "nobody ran"
+    told = "no job ran"
     if metrics["expected_mae_s"] is not None:
         shares = f"{metrics['expected_under_share']:.1%} ran longer, {metrics['expected_over_share']:.1%} shorter"
         told = f"{_hours(metrics['expected_mae_s'])} off on average, {shares}"
@@ -111,12 +107,12 @@ def _figure(value: float | None, unit: str) -> str:
 @options_of(
     "dardis.config.run_spec:ReplaySpec", "dardis.config.comparison_spec:CompareSpec",
     omit=frozenset({"trace"}), unstated=True, optional=frozenset({"platform"}),
-    helps={"platform": "The machine of all traces that name none."},
+    helps={"platform": "Platform of traces without their own."},
 )  # fmt: skip
 def compare(
     options: dict[str, Any],
     what: Annotated[
-        list[Path], typer.Argument(metavar="SPEC.toml|TRACE[@P.toml]…", help="A file that says all, or traces.")
+        list[Path], typer.Argument(metavar="SPEC.toml|TRACE[@P.toml]…", help="Comparison file, or traces.")
     ],
 ) -> None:
     """Replay traces under dispatchers, each pair with each seed. Finished runs of the same request in DIR are kept."""
@@ -136,7 +132,7 @@ def _print_traces_without_runs(done: ComparisonOutcome) -> bool:
         metrics = [run.metrics or {} for line in group for run in line.done if not run.is_recorded]
         if metrics and all(one["jobs"] == one["rejected"] for one in metrics):
             _print_message(
-                f"{trace}: no job ran: all {metrics[0]['jobs']:,} were rejected, the run.json of each run says why"
+                f"{trace}: no job ran: all {metrics[0]['jobs']:,} were rejected for the reasons in their run.json"
             )
             found = True
     return found
@@ -152,7 +148,7 @@ def _print_comparison(done: ComparisonOutcome, out: Path) -> None:
         typer.echo(f"  {note}")
     counts = [f"{done.new_runs} now", f"{done.runs - done.new_runs} kept", f"{len(done.failed)} failed"]
     if done.other_runs:
-        counts.append(f"{done.other_runs} not asked for now (they stay in {RUNS}/, and out of the tables)")
+        counts.append(f"{done.other_runs} of earlier requests (kept in {RUNS}/, but not in the tables)")
     typer.echo(f"  {done.runs} runs: {', '.join(counts)}")
     typer.echo(f"  tables   {out / 'table.md'} (also .csv, .tex; each run in compare.csv, classes in who_pays.csv)")
     typer.echo(f"  report   {out / 'report.html'}")

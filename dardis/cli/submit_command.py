@@ -38,10 +38,10 @@ def submit(
     context: typer.Context,
     words: Annotated[
         list[str] | None,
-        typer.Argument(metavar="SCRIPT [ARGS…] | -- COMMAND…", help="What is to run; - is a script on standard input."),
+        typer.Argument(metavar="SCRIPT [ARGS…] | -- COMMAND…", help="Script or command; -: script on standard input."),
     ] = None,
     array: Annotated[
-        str | None, typer.Option(metavar="A-B[:STEP][%MOST]", help="A job an index; at most MOST run at once.")
+        str | None, typer.Option(metavar="A-B[:STEP][%MOST]", help="One job per index; at most MOST run at once.")
     ] = None,
     time: Annotated[
         str | None, typer.Option(metavar="TIME", help="Walltime: MM, MM:SS, HH:MM:SS, D-HH[:MM[:SS]], 90s, 2h [1h].")
@@ -50,39 +50,36 @@ def submit(
     gpus: Annotated[str | None, typer.Option(metavar="N", help="GPUs on each node [0].")] = None,
     mem: Annotated[str | None, typer.Option(metavar="SIZE", help="Memory on each node: MiB, or 500M, 4G.")] = None,
     nodes: Annotated[
-        str | None, typer.Option(metavar="N", help="So many different nodes; runs on the first [1].")
+        str | None, typer.Option(metavar="N", help="Number of nodes; the job runs on the first [1].")
     ] = None,
     after: Annotated[
         list[str] | None,
         typer.Option(
             metavar="ok:ID,…",
-            help="Wait for jobs that end well (ok), otherwise (fail: cancelled, too), or at all (any).",
+            help="Start after success (ok), failure or cancellation (fail), or any end (any) of other jobs.",
         ),
     ] = None,
     export: Annotated[
-        str | None, typer.Option(metavar="all|none|NAMES", help="What it gets of this environment; NAME=VALUE adds.")
+        str | None,
+        typer.Option(metavar="all|none|NAMES", help="Exported variables; NAME=VALUE sets one."),
     ] = None,
-    chdir: Annotated[Path | None, typer.Option(metavar="DIR", help="Where it runs; else here.")] = None,
+    chdir: Annotated[Path | None, typer.Option(metavar="DIR", help="Working folder (default: this one).")] = None,
     output: Annotated[
         str | None,
-        typer.Option(
-            metavar="PATTERN", help="Where its output goes: %j id, %A array's first id, %a index, %x name, %u user."
-        ),
+        typer.Option(metavar="PATTERN", help="Output file: %j id, %A array's first id, %a index, %x name, %u user."),
     ] = None,
     error: Annotated[
-        str | None, typer.Option(metavar="PATTERN", help="Where its error output goes; else with the output.")
+        str | None, typer.Option(metavar="PATTERN", help="File for the error output (default: the output file).")
     ] = None,
     name: Annotated[
-        str | None, typer.Option(metavar="NAME", help="What it is called; else as SCRIPT or COMMAND.")
+        str | None, typer.Option(metavar="NAME", help="Name of the job (default: SCRIPT or COMMAND).")
     ] = None,
-    grace: Annotated[
-        str | None, typer.Option(metavar="S", help="Seconds from SIGTERM to SIGKILL; else as the service has it.")
-    ] = None,
-    requeue: Annotated[bool, typer.Option("--requeue", help="Run it again if nobody can say how it ended.")] = False,
-    hold: Annotated[bool, typer.Option("--hold", help="Don't start it before dardis release.")] = False,
-    wait: Annotated[bool, typer.Option("--wait", help="Wait for its end, and end as dardis wait does.")] = False,
+    grace: Annotated[str | None, typer.Option(metavar="S", help="Seconds from SIGTERM to SIGKILL [10].")] = None,
+    requeue: Annotated[bool, typer.Option("--requeue", help="Run the job again if its end is unknown.")] = False,
+    hold: Annotated[bool, typer.Option("--hold", help="Hold the job until dardis release.")] = False,
+    wait: Annotated[bool, typer.Option("--wait", help="Wait for its end; exit as dardis wait.")] = False,
     key: Annotated[
-        str | None, typer.Option(metavar="KEY", help="The same key again is the same job, not another one.")
+        str | None, typer.Option(metavar="KEY", help="Another submission with this key returns the same job.")
     ] = None,
     folder: Folder = None,
     as_json: Json = False,

@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 OutPath = Annotated[
     Path,
     typer.Argument(
-        metavar="OUT", help="Ends in .swf, .csv (a job table) or .json (Batsim), or one of them with .gz, .bz2 or .xz."
+        metavar="OUT",
+        help="File: .swf, .csv (job table) or .json (Batsim), optionally with .gz, .bz2 or .xz.",
     ),
 ]
 
@@ -64,11 +65,11 @@ def convert(
         list[str] | None, typer.Option(metavar="NAME", help="Keep this partition; may be repeated.")
     ] = None,
     queue: Annotated[list[str] | None, typer.Option(metavar="NAME", help="Keep this queue; may be repeated.")] = None,
-    min_width: Annotated[int, typer.Option(metavar="N", help="Keep jobs of at least so many processors.")] = 0,
-    max_width: Annotated[int | None, typer.Option(metavar="N", help="Keep jobs of at most so many processors.")] = None,
+    min_width: Annotated[int, typer.Option(metavar="N", help="Keep jobs with at least N processors.")] = 0,
+    max_width: Annotated[int | None, typer.Option(metavar="N", help="Keep jobs with at most N processors.")] = None,
     jobs: Annotated[
         int | None,
-        typer.Option(parser=whole_number_parser("--jobs", 1), metavar="N", help="Keep the first jobs of those left."),
+        typer.Option(parser=whole_number_parser("--jobs", 1), metavar="N", help="Keep the first N remaining jobs."),
     ] = None,
     thin: Annotated[float, typer.Option(metavar="SHARE", help="Keep this share of the jobs, drawn by the seed.")] = 1.0,
     seed: Annotated[int, typer.Option(metavar="N", help="Seed of --thin.")] = 1,
@@ -85,15 +86,14 @@ def convert(
     ] = None,
     unit_cores: Annotated[
         int | None,
-        typer.Option(
-            parser=whole_number_parser("--unit-cores", 1), metavar="N", help="Job table: units of so many cores."
-        ),
+        typer.Option(parser=whole_number_parser("--unit-cores", 1), metavar="N", help="Job table: units with N cores."),
     ] = None,
     nodes: Annotated[
-        Path | None, typer.Option(metavar="NODES", help="Alibaba's node list, of which --platform-out is made.")
+        Path | None, typer.Option(metavar="NODES", help="Alibaba's node list, for --platform-out.")
     ] = None,
     platform_out: Annotated[
-        Path | None, typer.Option(metavar="P.toml", help="Platform file to write, with the GPU models jobs ask for.")
+        Path | None,
+        typer.Option(metavar="P.toml", help="Platform file to write, with the requested GPU models."),
     ] = None,
     strict: Strict = False,
     force: Force = False,
@@ -111,7 +111,7 @@ def convert(
 
     _check_out(out, force)
     if (nodes is None) != (platform_out is None):
-        raise InputError("--nodes, --platform-out", "one without the other", "both, or none")
+        raise InputError("--nodes, --platform-out", "one without the other", "both or neither")
     if platform_out is not None:
         check_platform_out(platform_out, force)
     machine = load_platform(platform) if platform else None
@@ -159,29 +159,29 @@ def generate(
     jobs: Annotated[int | None, typer.Option(metavar="N", help="All but auction: number of jobs (1000).")] = None,
     seed: Annotated[int, typer.Option(metavar="N", help="The same seed gives the same trace.")] = 1,
     days: Annotated[
-        int | None, typer.Option(metavar="N", help="All but auction: days over which they are submitted.")
+        int | None, typer.Option(metavar="N", help="All but auction: number of days with submissions.")
     ] = None,
     nodes: Annotated[
-        int | None, typer.Option(metavar="N", help="eurora: nodes of the machine (64); no job asks for more than half.")
+        int | None, typer.Option(metavar="N", help="eurora: nodes of the machine (64); no job requests more than half.")
     ] = None,
     kinds: Annotated[
         int | None, typer.Option(metavar="N", help="eurora: first of cores, memory, gpu, mic, ssd, fpga (4 of them).")
     ] = None,
     begin: Annotated[
         str | None,
-        typer.Option(metavar="DAY", help="All but auction: UTC day to begin with, as 2014-12-01; else nobody knows."),
+        typer.Option(metavar="DAY", help="All but auction: first UTC day, as 2014-12-01 (default: unknown)."),
     ] = None,
     workload: Annotated[str | None, typer.Option(metavar="NAME", help="auction: I, II, III, IV or V (I).")] = None,
     machine: Annotated[str | None, typer.Option(metavar="NAME", help="auction: S, M or L (S).")] = None,
     contiguous: Annotated[
         int | None,
-        typer.Option(metavar="PERCENT", help="auction: percent of the jobs that ask for neighbouring nodes (0)."),
+        typer.Option(metavar="PERCENT", help="auction: percent of jobs that request neighbouring nodes (0)."),
     ] = None,
     hours: Annotated[
         float | None, typer.Option(metavar="H", help="auction: work of all jobs over all cores (4).")
     ] = None,
     max_share: Annotated[
-        float | None, typer.Option(metavar="SHARE", help="auction: of the cores the most that a job may ask for (0.1).")
+        float | None, typer.Option(metavar="SHARE", help="auction: largest share of the cores in a request (0.1).")
     ] = None,
     force: Force = False,
 ) -> None:
@@ -196,7 +196,7 @@ def generate(
         workload=workload, machine=machine, contiguous=contiguous, hours=hours, max_share=max_share
     )
     for option in usual if kind == AUCTION else auction:
-        raise InputError("--" + option.replace("_", "-"), f"{kind} knows no such option", "one of its own (--help)")
+        raise InputError("--" + option.replace("_", "-"), f"is no option of {kind}", "an option of this kind (--help)")
     if kind == AUCTION:
         if not _ends_in(out, ".csv"):
             raise InputError(out, "SWF cannot state the types of these jobs", "a job table (.csv or .csv.gz)")
@@ -229,7 +229,7 @@ def _scale_load(trace: Trace, load: float | None, target: float | None, machine:
     if load is not None:
         raise InputError("--load, --target-load", "both", "one of them")
     if machine is None:
-        raise InputError("--target-load", f"{target} without --platform", "the machine that is to have this load")
+        raise InputError("--target-load", f"{target} without --platform", "--platform P.toml")
     return transform.with_load(trace, machine, target)
 
 
@@ -256,8 +256,8 @@ def _check_out(out: Path, force: bool) -> None:
     if not _ends_in(out, ".swf", ".csv", ".json"):
         raise InputError(
             out,
-            "no known form of trace",
-            ".swf, .csv or .json at the end of its name, or one of them and .gz, .bz2 or .xz",
+            "unknown trace format",
+            "a name that ends in .swf, .csv or .json, optionally with .gz, .bz2 or .xz",
         )
     check_absent(out, force)
 
@@ -281,5 +281,5 @@ def _write(trace: Trace, out: Path, machine: Platform | None, unit_cores: int | 
 
 
 GROUP: Final = CommandGroup(
-    "Look at a workload trace, convert it, or make one.", {"info": info, "convert": convert, "generate": generate}
+    "Inspect, convert or generate workload traces.", {"info": info, "convert": convert, "generate": generate}
 )

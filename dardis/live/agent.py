@@ -64,7 +64,7 @@ class Agent:
         if do == LEAVE:
             self.leaving.set()
         elif do == "hello" and number > self._number:
-            self.end("another talk has begun")
+            self.end("a newer connection replaced this one")
             self._number = number
             self._talk = _SupervisorRelay(
                 self._connect, lambda **told: self._say(json.dumps({"talk": number, **told}).encode())
@@ -137,7 +137,7 @@ class _SupervisorRelay:
 
     def _on_record(self, record: Any) -> None:  # noqa: ANN401 (a record in JSON)
         if record is None:
-            self.end("its keeper is gone")
+            self.end("its job supervisor is gone")
         else:
             self._say(event="over", record=record)
 
@@ -171,7 +171,7 @@ async def run_agent(
             link.send(json.dumps({"left": True}).encode())
             await asyncio.wait([linking], timeout=LAST_MESSAGE_S)
         finally:
-            agent.end("its agent leaves")
+            agent.end("its agent stops")
             leaving.cancel()
             linking.cancel()
             with suppress(asyncio.CancelledError):

@@ -111,15 +111,15 @@ class Api:
         except DardisError as error:
             return _refusal(500, str(error))
         except ConnectionError:
-            return _refusal(400, "the request has not come to its end")  # the client is gone
+            return _refusal(400, "the request is incomplete")  # the client is gone
         except (ArithmeticError, AttributeError, KeyError, RecursionError, TypeError, ValueError) as error:
-            return _refusal(400, f"the request makes no sense ({type(error).__name__}: {error})")
+            return _refusal(400, f"the request is malformed ({type(error).__name__}: {error})")
 
     def _peer_user(self, request: web.Request) -> PeerUser:
         if (who := self._callers.user_of(request)) is None:
-            raise web.HTTPForbidden(text="nobody knows who asks")
+            raise web.HTTPForbidden(text="the user of this connection is unknown")
         if who.uid != self._me and not self._service.users:
-            raise web.HTTPForbidden(text="this service is somebody else's")
+            raise web.HTTPForbidden(text="this service belongs to another user")
         return who
 
     def _is_owner(self, request: web.Request, job: LiveJob) -> bool:
@@ -127,7 +127,7 @@ class Api:
 
     def _check_owner(self, request: web.Request, job: LiveJob) -> LiveJob:
         if not self._is_owner(request, job):
-            raise web.HTTPForbidden(text=f"job {job.number} is {job.submission.user.name}'s")
+            raise web.HTTPForbidden(text=f"job {job.number} belongs to {job.submission.user.name}")
         return job
 
     def _owned_job(self, request: web.Request) -> LiveJob:
@@ -135,7 +135,7 @@ class Api:
 
     def _check_operator(self, request: web.Request) -> None:
         if request["uid"] != self._me:
-            raise web.HTTPForbidden(text="only who runs the service may do that")
+            raise web.HTTPForbidden(text="only the user of the service may do that")
 
     def _open_jobs(self) -> list[LiveJob]:
         return self._service.gateway.jobs()  # the gateway may be replaced
@@ -277,7 +277,7 @@ class Api:
         name = request.match_info["name"]
         refuses = name in self._service.gateway.liveness.refusing
         if not (count := self._service.gateway.give_up(name, unix_ms())) and not refuses:
-            raise web.HTTPConflict(text=f"nothing runs on {name} of which nobody knows what becomes of it")
+            raise web.HTTPConflict(text=f"no job on {name} is unreachable")
         await self._service.wait_until_written()
         return web.json_response({"given_up": count})
 
@@ -316,9 +316,7 @@ def _submission(told: dict[str, Any], asker: JobUser) -> Submission:
         raise InputError("jobs", "there is no command", "argv, or a script")
     submission = Submission(0, asker, asked, script, environment, str(cwd), unix_ms(), key)
     if submission.size > MOST_TEXT:
-        raise InputError(
-            "jobs", f"words, environment and script of {submission.size} bytes", f"at most {MOST_TEXT}: no more"
-        )
+        raise InputError("jobs", f"words, environment and script of {submission.size} bytes", f"at most {MOST_TEXT}")
     return submission
 
 

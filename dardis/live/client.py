@@ -77,7 +77,7 @@ def current_folder() -> str:
     try:
         return os.getcwd()  # noqa: PTH109 (no file access)
     except FileNotFoundError:
-        raise InputError(".", "the folder is not there any more", "one that is") from None
+        raise InputError(".", "the folder does not exist any more", "an existing folder") from None
 
 
 class Client:
@@ -174,7 +174,7 @@ class Client:
                 self._was_there = True
                 return told
             except TimeoutError:
-                raise DardisError(f"{self.folder}: the service takes no questions") from None
+                raise DardisError(f"{self.folder}: the service accepts no requests") from None
             except _NoAnswer as gone:
                 if last is None:
                     last = monotonic_s() + (RETRY_S if away_s is None or not begun else away_s)
@@ -199,7 +199,7 @@ class Client:
         except TimeoutError:
             raise
         except OSError as error:
-            raise InputError(self._path, f"can't be asked ({error.strerror})", "a service of yours") from None
+            raise InputError(self._path, f"can't be connected to ({error.strerror})", "a service of your own") from None
 
     def _exchange(
         self, connection: _UnixConnection, method: str, path: str, body: Mapping[str, Any] | None
@@ -208,7 +208,7 @@ class Client:
             answer = self._answer(connection, method, path, body)
             return self._value(answer.status, _read(answer))
         except TimeoutError:
-            raise DardisError(f"{self.folder}: the service gives no answer") from None
+            raise DardisError(f"{self.folder}: the service does not answer") from None
 
     def _answer(
         self, connection: _UnixConnection, method: str, path: str, body: Mapping[str, Any] | None
@@ -240,7 +240,7 @@ class Client:
     def _no_service_error(self, why: str) -> InputError:
         found = "no service answers here" if self.folder.is_dir() else "there is no such folder"
         # Quoted only if needed, for copying.
-        return InputError(self.folder, f"{found} ({why})", f"one that was started: dardis serve --folder {self.folder}")
+        return InputError(self.folder, f"{found} ({why})", f"a running service: dardis serve --folder {self.folder}")
 
 
 def _read(answer: HTTPResponse, *, line: bool = False) -> bytes:
@@ -274,4 +274,4 @@ def _home() -> Path:
     try:
         return Path.home()
     except RuntimeError:
-        raise InputError("--folder", "not given, and nobody says where your home is", "a folder") from None
+        raise InputError("--folder", "is missing, and your home folder is unknown", "a folder") from None

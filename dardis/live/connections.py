@@ -62,7 +62,7 @@ class ClientConnections:
                         if len(data) > MOST_BYTES:
                             raise web.HTTPRequestEntityTooLarge(MOST_BYTES, len(data))
             except TimeoutError:
-                raise web.HTTPRequestTimeout(text=f"what is asked did not come within {BODY_S:.0f} s") from None
+                raise web.HTTPRequestTimeout(text=f"the request did not arrive within {BODY_S:.0f} s") from None
             return json.loads(data) if data else {}
 
     def _admit(self, transport: asyncio.BaseTransport, who: PeerUser) -> bool:

@@ -60,7 +60,7 @@ class Dependencies:
             if not all(state.is_over for state in states):
                 one.pending_dependencies.add(after.id)
             elif not is_satisfied(after.kind, states):
-                raise InputError("--after", f"job {after.id} has ended otherwise: the new job would never start")
+                raise InputError("--after", f"the end of job {after.id} rules out the new job, which would never start")
         for number in one.pending_dependencies:
             self._dependents.setdefault(number, []).append(one)
         for job in one.jobs if one.pending_dependencies else ():
@@ -166,4 +166,4 @@ class Reruns:
             elif not (led.leased and host in self._over):
                 hosts.add(host)
         hosts |= {host for host in self._strays.hosts_of(job) if self._hearing.is_reachable(host)}
-        return f"waits until what its last run had begun on {', '.join(sorted(hosts))} is over" if hosts else ""
+        return f"waits for the end of its last run on {', '.join(sorted(hosts))}" if hosts else ""

@@ -101,7 +101,7 @@ def _grace(said: OptionText) -> int:
 def _folder(said: OptionText) -> str:
     folder = Path(os.path.normpath(current_folder() / PurePath(said.text)))
     if "\0" in said.text or not folder.is_dir():
-        raise InputError(said.place, f"{said.text!r} is no folder", "one that exists")
+        raise InputError(said.place, f"{said.text!r} is no folder", "an existing folder")
     return str(folder)
 
 
@@ -118,9 +118,9 @@ def _environment(
         if name in given or (own and export == job_request.ALL):
             continue
         if name not in present:
-            warnings.append(f"--export: {name} is not set here, and the job will not have it")
+            warnings.append(f"--export: {name} is not set here, so the job will not have it")
         elif not job_request.is_utf8(name + present[name]):
-            warnings.append(f"--export: {name!a} is no UTF-8, and the job will not have it")
+            warnings.append(f"--export: {name!a} is no UTF-8, so the job will not have it")
         else:
             found[name] = present[name]
     for name, value in given.items():
@@ -195,12 +195,12 @@ def read_script(path: Path) -> str:
         why = getattr(error, "strerror", None) or str(error)
         raise InputError(path, f"cannot be read ({why})", "a script; a command comes after --") from None
     if len(data) > MOST_BYTES:
-        raise InputError(path, f"more than {MOST_BYTES} bytes", "a script of at most so many")
+        raise InputError(path, f"more than {MOST_BYTES} bytes", "a smaller script")
     first = data.split(b"\n", 1)[0]
     if not first.startswith(b"#!"):
         raise InputError(path, "does not begin with #!", "a script such as #!/bin/sh; a command comes after --")
     if first.endswith(b"\r"):
-        raise InputError(f"{path}:1", "ends as lines of DOS do", "lines that end with LF alone (dos2unix)")
+        raise InputError(f"{path}:1", "has a DOS line ending", "lines that end with LF (dos2unix)")
     try:
         text = data.decode()
     except UnicodeDecodeError:
@@ -231,7 +231,7 @@ def read_directives(text: str, path: Path) -> Directives:
             known = {**dict.fromkeys(_SLURM, True), **dict.fromkeys(_SLURM_FLAGS, False)}
             for written, name, value in _options(rest, known, _SLURM_SHORT, place):
                 if name is None:
-                    found.warnings.append(f"{place}: {' '.join(filter(None, (written, value)))} is left out")
+                    found.warnings.append(f"{place}: {' '.join(filter(None, (written, value)))} is ignored")
                 elif name in _SLURM_FLAGS:
                     ours, answer = _SLURM_FLAGS[name]
                     found.slurm[ours] = OptionText(answer, f"{place}: {written}")
@@ -252,7 +252,7 @@ def _note_slurm(found: Directives, name: str, said: OptionText) -> None:
             if kind == "gpu":
                 found.slurm["gpus-per-node"] = _gpus(found, OptionText(rest or "1", said.place))
             else:
-                found.warnings.append(f"{said.place} {one} is left out")
+                found.warnings.append(f"{said.place} {one} is ignored")
         return
     elif ours in {"gpus", "gpus-per-node"}:
         said = _gpus(found, said)
@@ -271,7 +271,7 @@ def _gpus(found: Directives, said: OptionText) -> OptionText:
     if not kind and not number.isdecimal():
         kind, number = number, "1"
     if kind:
-        found.warnings.append(f"{said.place} {said.text}: {kind} is left out, any GPU will do")
+        found.warnings.append(f"{said.place} {said.text}: {kind} is ignored, the job may get any GPU")
     return said._replace(text=number)
 
 
@@ -282,7 +282,7 @@ def _options(
     try:
         words = shlex.split(line, comments=True)[::-1]
     except ValueError as error:
-        raise InputError(place, f"{line.strip()!r} ({error})", "quotes that are closed") from None
+        raise InputError(place, f"{line.strip()!r} ({error})", "closed quotes") from None
     while words:
         word = words.pop()
         if word.startswith("--"):
@@ -300,9 +300,9 @@ def _options(
             yield written, None, value
         elif not known[name]:
             if equals:
-                raise InputError(place, f"{word!r}", f"{written} alone")
+                raise InputError(place, f"{word!r}", f"{written} without a value")
             yield written, name, YES
         elif not equals and not words:
-            raise InputError(place, f"{written} without a value", "one")
+            raise InputError(place, f"{written} without a value", "a value")
         else:
             yield written, name, value if equals else words.pop()

@@ -66,13 +66,13 @@ def journal_address(
     hosts, _, name = rest.partition("/")
     name = name or "main"
     if scheme != "etcd" or not hosts or not name.isprintable() or "/" in name:
-        raise InputError("--journal", f"can't be understood ({text})", _EXPECTED)
+        raise InputError("--journal", f"is invalid ({text})", _EXPECTED)
     endpoints = tuple(_endpoint(host) for host in hosts.split(","))
     if ca is not None and cert is not None and key is not None:
         return lambda: EtcdAddress(endpoints, name, _tls(ca, cert, key))
     if len(missing) < len(files) or users or not all(_is_local(host) for host, _ in endpoints):
-        where = "with --users etcd" if users else "etcd on another host"
-        raise InputError("--journal", f"{where} is trusted by certificates alone", " and ".join(missing))
+        where = "etcd with --users" if users else "etcd on another host"
+        raise InputError("--journal", f"{where} requires certificates", " and ".join(missing))
     return lambda: EtcdAddress(endpoints, name)
 
 
@@ -83,7 +83,7 @@ def _endpoint(text: str) -> tuple[str, int]:
     except ValueError:
         split = None
     if split is None or not split.hostname or split.netloc != text or "@" in text:
-        raise InputError("--journal", f"has an endpoint that can't be understood ({text})", _EXPECTED)
+        raise InputError("--journal", f"has an invalid endpoint ({text})", _EXPECTED)
     return split.hostname, port
 
 
@@ -227,10 +227,10 @@ class Etcd:
             raise JournalError(f"{self._place}: refuses {what} ({told.get('error', response.status)})")
         answer: Json = told.get("result", told)  # `result`: of requests with several answers
         if "header" not in answer:
-            raise ValueError(f"is no etcd of version 3.4 or later ({told.get('error', 'it answers something else')})")
+            raise ValueError(f"is no etcd of version 3.4 or later ({told.get('error', 'unknown answer')})")
         cluster = answer["header"]["cluster_id"]
         if self._cluster not in {"", cluster}:
-            raise ValueError("is of another cluster than the others")
+            raise ValueError("belongs to another cluster than the other endpoints")
         self._cluster = cluster
         return answer
 

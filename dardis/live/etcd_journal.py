@@ -138,8 +138,8 @@ class EtcdJournal(Journal):
         self._catch_up()
         last = self._key("log", self._applied)
         if self._applied > record and not self._etcd.transact([], [get(last)]).pairs:
-            found = f"has lost what {self._path} has (record {self._applied})"
-            raise InputError(self._place, found, "all that was ever acknowledged; or remove that file, and lose this")
+            found = f"lacks record {self._applied} of {self._path}"
+            raise InputError(self._place, found, "all acknowledged records; or remove that file, and lose them")
         return epoch
 
     def _lead(self, owner: str, floor: int) -> tuple[int, str]:
@@ -154,14 +154,12 @@ class EtcdJournal(Journal):
             leader = seen.get(leader_key)
             if leader is not None and (who := leader.value.decode().partition(" "))[0] != owner:
                 if monotonic_s() > until:
-                    raise InputError(self._place, f"is served already ({who[2]})", "it to end, or another NAME")
+                    raise InputError(self._place, f"has a service already ({who[2]})", "its end, or another NAME")
                 sleep(0.2)
                 continue
             if service_key not in seen and owner:
-                found = f"has nothing of what {self._path} is a copy of"
-                raise InputError(
-                    self._place, found, "all that was ever acknowledged; or remove that file, and lose this"
-                )
+                found = f"lacks the records of its copy {self._path}"
+                raise InputError(self._place, found, "all acknowledged records; or remove that file, and lose them")
             service = seen[service_key].value.decode() if service_key in seen else f"{VERSION} {fresh_key()}"
             if (version := service.partition(" ")[0]) != str(VERSION):
                 raise InputError(self._place, f"is a journal of version {version}", f"one of version {VERSION}")
@@ -228,7 +226,7 @@ class EtcdJournal(Journal):
         A failed write may still be stored: call `resolve_pending_write` next.
         """
         if self.resolve_pending_write():
-            raise JournalError(f"{self._place}: has taken what it gave no answer to; that holds now")
+            raise JournalError(f"{self._place}: an earlier write without an answer was stored, and counts")
         super().write(batch)
         self._applied = self._record
         self._compact_if_large()
@@ -243,7 +241,7 @@ class EtcdJournal(Journal):
         if not (batch.submissions or batch.jobs or batch.drains):
             return  # instants are stored only on this disk
         if not self._append(_text(batch)):
-            raise JournalError(f"{self._place}: record {self._record} is another one")
+            raise JournalError(f"{self._place}: record {self._record} differs")
         self._db.execute(f"UPDATE {COPY} SET record = ?, size = ?", (self._record, self._size))  # noqa: S608
 
     def _append(self, text: bytes) -> bool:
@@ -270,7 +268,7 @@ class EtcdJournal(Journal):
                 at += 1
                 pieces, _, text = found.value.partition(b"\n")
                 if found.key != self._key("log", at) or not pieces.isdigit():
-                    raise self._damaged(f"record {at} is not there")
+                    raise self._damaged(f"record {at} is missing")
                 if int(pieces):
                     text = b"".join(self._read_pieces("part", at, int(pieces))) + text
                 batch = self._parse_record(text)
@@ -288,7 +286,7 @@ class EtcdJournal(Journal):
             seen += found.key == self._key(kind, number, seen)
             yield found.value
         if seen < count:
-            raise self._damaged(f"pieces of {kind}/{number} are not there")
+            raise self._damaged(f"pieces of {kind}/{number} are missing")
 
     def _parse_record(self, line: bytes) -> Batch:
         try:

@@ -25,7 +25,7 @@ from dardis.model.errors import InputError
 from dardis.model.job import FOREVER
 from dardis.transport.base import HostDownError
 
-FORGOTTEN: Final = UNKNOWN + "what the keeper knew of it is lost"
+FORGOTTEN: Final = UNKNOWN + "its job supervisor lost its record"
 
 
 class Gateway:
@@ -111,7 +111,7 @@ class Gateway:
         one = self._open.get(job.submission.first)
         is_behind = one is not None and one.is_full and not self._admission.has(job)
         if is_behind:
-            return "waits for others of its array"
+            return "waits for jobs of its array"
         return "waits for nodes" + (": all are drained" if len(self.drained) == len(self.machine.names) else "")
 
     @property
@@ -152,7 +152,7 @@ class Gateway:
         if job.state is not LiveJobState.WAITING:
             return job.state is LiveJobState.HELD
         self._admission.withdraw(job)
-        self._set_state(job, LiveJobState.HELD, "held by its asker")
+        self._set_state(job, LiveJobState.HELD, "held by its user")
         return True
 
     def release(self, job: LiveJob) -> bool:
@@ -297,14 +297,14 @@ class Gateway:
         lost = self._running(lambda job: is_meant(job.host, (share.node for share in job.shares)))
         for job in lost:
             self._release_resources(job)
-            self._end(job, LiveJobState.UNKNOWN, UNKNOWN + f"{name} was given up", now_ms)
+            self._end(job, LiveJobState.UNKNOWN, UNKNOWN + f"{name} was declared lost", now_ms)
         without = 0
         for job in [*self._running(lambda _: True), *self._reruns.waiting()]:
             nodes = {host: [share.node for share in job.shares if self.machine.host(share.node) == host]
                      for host in job.hosts if host != job.host}  # fmt: skip
             gone = [host for host, there in nodes.items() if is_meant(host, there)]
             for host in gone:
-                self.steps.give_up(job, host, UNKNOWN + f"{name} was given up")
+                self.steps.give_up(job, host, UNKNOWN + f"{name} was declared lost")
                 del job.hosts[host]
                 self._dirty[job.number] = job
             without += bool(gone)
@@ -383,7 +383,7 @@ class Gateway:
             for vain in in_vain:
                 first = self._open.get(number)
                 what = "job" if first is None or first.submission.indices is None else "array"
-                why = f"depends on {what} {number}, which ended otherwise"
+                why = f"its dependency on {what} {number} failed"
                 met.extend(self._end_one(vain, LiveJobState.CANCELLED, why, now_ms))
 
     def _end_one(self, job: LiveJob, state: LiveJobState, why: str, now_ms: int) -> list[int]:

@@ -66,7 +66,7 @@ class HostLiveness:
         """Why a running job is lost; empty if reachable."""
         if job.state is not LiveJobState.RUNNING or self.is_reachable(job.host):
             return ""
-        return f"its host {job.host} " + ("is silent" if job.host in self.unreachable else "is not there any more")
+        return f"its host {job.host} " + ("is unreachable" if job.host in self.unreachable else "was removed")
 
     # ------------------------------------------------------------------------------------------------------------------
 
@@ -153,7 +153,7 @@ def rank_placements(said: Sequence[RankInfo], *, bound: bool) -> list[RankPlacem
         cores = sorted({core for other in said if other.boot == one.boot for core in other.facts.cores})
         if bound and len(cores) < of:
             found = f"{of} ranks share {len(cores)} processors"
-            raise InputError(one.facts.name, found, "at most a rank for each, or --platform")
+            raise InputError(one.facts.name, found, "at most one rank for each, or --platform")
         mine = tuple(cores[len(cores) * place // of : len(cores) * (place + 1) // of])
         facts = replace(one.facts, cores=mine, memory_mib=one.facts.memory_mib // of)
         folder = Path(first.folder)

@@ -34,10 +34,10 @@ ALL, NONE = "all", "none"
 TIMES: Final = "minutes (30), MM:SS, HH:MM:SS, D-HH[:MM[:SS]], or 90s, 10m, 2h, 1d"
 MEMORIES: Final = "MiB (500), or 500M, 4G, 1T (of 1024)"
 ARRAYS: Final = (
-    "indices by comma, FIRST-LAST and FIRST-LAST:STEP among them, then %MOST at once if wished, as 0-99%8, 1,4,7-9"
+    "indices, FIRST-LAST or FIRST-LAST:STEP, separated by commas, then optionally %MOST at once, as 0-99%8 or 1,4,7-9"
 )
-AFTERS: Final = "ok:ID, any:ID or fail:ID, several by comma, A-B for all from A to B"
-EXPORTS: Final = "all, none, or names of variables by comma, each with =VALUE if wished"
+AFTERS: Final = "ok:ID, any:ID or fail:ID, separated by commas, A-B for all from A to B"
+EXPORTS: Final = "all, none, or names of variables separated by commas, each optionally with =VALUE"
 PATTERNS: Final = "a path with %j (id), %A (array's first id), %a (index), %x (name), %u (user), %% (%)"
 
 _SPAN = re.compile(r"(\d{1,18})(?:-(\d{1,18})(?::(\d{1,18}))?)?", re.ASCII)
@@ -139,7 +139,7 @@ class JobRequest:
             check_text("COMMAND", word)
         check_text("--name", self.name)
         if len(self.name) > 200 or "/" in self.name or not self.name.isprintable():
-            raise InputError("--name", repr(self.name), "at most 200 characters that print, and no /")
+            raise InputError("--name", repr(self.name), "at most 200 printable characters, without /")
         check_text("--chdir", self.chdir or "")
         check_pattern("--output", self.output)
         check_pattern("--error", self.error)
@@ -351,16 +351,16 @@ def check_environment(cwd: object, environment: object) -> None:
 def check_text(place: str, text: object) -> None:
     """Check a text for a path, variable or command. Raises InputError."""
     if not isinstance(text, str):
-        raise InputError(place, "is no text", "one")
+        raise InputError(place, "is no text", "a text")
     if not is_utf8(text):
         raise InputError(place, ascii(text), "UTF-8")
     if "\0" in text:
-        raise InputError(place, repr(text), "no zero bytes")
+        raise InputError(place, repr(text), "a text without zero bytes")
 
 
 def _check_spans(place: str, count: int) -> None:
     if count > MOST_SPANS:
-        raise InputError(place, f"{count} parts", f"at most {MOST_SPANS} by comma")
+        raise InputError(place, f"{count} parts", f"at most {MOST_SPANS}")
 
 
 def _check_array(place: str, array: Array) -> None:

@@ -82,9 +82,9 @@ class JobSteps:
         """Add a step. Raises InputError for a finished step, or too many."""
         done = self._done.get(job.run, set())
         if run in done:
-            raise InputError("number", f"{run} has been", "another one")
+            raise InputError("number", f"step {run} has ended", "a new number")
         if len(self._of.get(job.run, ())) + len(done) >= MOST_STEPS:
-            raise InputError("exec", f"job {job.number} has begun {MOST_STEPS} processes this way", "no more")
+            raise InputError("exec", f"job {job.number} has started {MOST_STEPS} job steps", "no further step")
         part = self._of.setdefault(job.run, {})[run] = JobStep(run, host, mark)
         return part
 

@@ -302,7 +302,7 @@ def _job_states(db: sqlite3.Connection, first: int, count: int, since_ms: int | 
 def check_local(folder: Path) -> None:
     """Raise InputError for a network file system."""
     if kind := network_file_system(folder):
-        raise InputError(folder, f"is on a file system of another machine ({kind})", "a folder on a local disk")
+        raise InputError(folder, f"is on a network file system ({kind})", "a folder on a local disk")
 
 
 def network_file_system(folder: Path) -> str:
@@ -324,7 +324,7 @@ def network_file_system(folder: Path) -> str:
 def _check_version(db: sqlite3.Connection, path: Path) -> None:
     (version,) = db.execute("PRAGMA user_version").fetchone()
     if version != VERSION:
-        wants = f"one of version {VERSION}: what began under another dardis is to end under that"
+        wants = f"version {VERSION}; jobs of another DARDIS version must end under that version"
         raise InputError(path, f"is a journal of version {version}", wants)
 
 
@@ -332,7 +332,7 @@ def read_instants(folder: Path) -> Iterator[str]:
     """Yield the instants of a journal. Raises InputError."""
     path = folder / FILE
     if not path.is_file():
-        raise InputError(path, "is not there", "the folder of a service (dardis serve)")
+        raise InputError(path, "does not exist", "the folder of a service (dardis serve)")
     try:
         with closing(sqlite3.connect(f"file:{quote(str(path))}?mode=ro", uri=True, timeout=10)) as db:
             _check_version(db, path)

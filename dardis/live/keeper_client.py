@@ -33,7 +33,7 @@ OPEN_FILES: Final = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
 PAUSE_S: Final = (0.005, 0.25)
 """First and longest pause between reads, s."""
 
-GONE: Final = "the keeper is gone"
+GONE: Final = "the job supervisor is gone"
 EPOCH_REFUSED: Final = "epoch"
 """Error text for a low epoch."""
 
@@ -82,11 +82,11 @@ class SupervisorClient(ABC):
                 told: dict[str, Any] = await waiting
         except TimeoutError:
             self.close()
-            raise SupervisorError("the keeper does not answer") from None
+            raise SupervisorError("the job supervisor does not answer") from None
         if told.get("error") == EPOCH_REFUSED:
             raise HigherEpochError(told["highest"], more.get("epoch"))
         if "error" in told:
-            raise SupervisorError(f"the keeper refuses to {do}: {told['error']}")
+            raise SupervisorError(f"the job supervisor refuses {do}: {told['error']}")
         return told
 
     async def hello(self, epoch: int) -> tuple[Sequence[Mapping[str, Any]], Sequence[str]]:
@@ -97,8 +97,8 @@ class SupervisorClient(ABC):
         told = await self.request("hello", epoch=epoch, mark=fresh_key())
         if (protocol := told.get("protocol", 1)) != PROTOCOL:
             raise SupervisorError(
-                f"the keeper (process {told['pid']}) is of another version (protocol {protocol}, not {PROTOCOL}): end "
-                f"it once its jobs are over, or kill it: the next one takes them up"
+                f"the job supervisor (process {told['pid']}) has protocol version {protocol}, not {PROTOCOL}: "
+                "end it after its jobs, or kill it: a new one takes them over"
             )
         return told["runs"], told["marks"]
 
@@ -178,7 +178,7 @@ class LocalSupervisorClient(SupervisorClient):
         with suppress(OSError):
             return await cls._open(folder, heard)
         if apart:
-            raise SupervisorError(f"{folder}: its keeper, which is started apart, does not listen")
+            raise SupervisorError(f"{folder}: its job supervisor, which is started separately, does not listen")
         process = start_supervisor(folder / SUPERVISOR_FOLDER)
         loop = asyncio.get_running_loop()
         until = loop.time() + PATIENCE_S
@@ -186,7 +186,9 @@ class LocalSupervisorClient(SupervisorClient):
             await asyncio.sleep(0.02)  # ends once the supervisor listens or fails
         with suppress(OSError):
             return await cls._open(folder, heard)
-        raise SupervisorError(f"{folder}: its keeper does not start{_last_output_line(folder / SUPERVISOR_FOLDER)}")
+        raise SupervisorError(
+            f"{folder}: its job supervisor does not start{_last_output_line(folder / SUPERVISOR_FOLDER)}"
+        )
 
     @classmethod
     async def _open(cls, folder: Path, heard: OnRecord) -> LocalSupervisorClient:
@@ -207,7 +209,7 @@ class LocalSupervisorClient(SupervisorClient):
         try:
             amiss = put_files(self._folder, files)
         except OSError as error:
-            raise SupervisorError(f"its host has no room for more: {error.strerror}") from None
+            raise SupervisorError(f"its host is at a limit: {error.strerror}") from None
         refused, good = {}, []
         for run in runs:
             needs, rest = run["files"], {name: value for name, value in run.items() if name != "files"}
@@ -266,11 +268,11 @@ def start_supervisor(folder: Path) -> subprocess.Popen[bytes]:
 
 def _epoch_refusal(highest: int, epoch: int | None) -> str:
     if epoch is None:
-        return f"the keeper is led by another service now (of epoch {highest})"
+        return f"another service leads the job supervisor now (epoch {highest})"
     return (
-        f"the keeper was led by a service of epoch {highest}, and this one's is {epoch}: another service leads it, "
-        f"or the journal is an older copy: nothing starts on any host (to go on though what has run since may run "
-        f"again: serve --epoch {highest + 1})"
+        f"the job supervisor was led by a service of epoch {highest}, but this service has epoch {epoch}: another "
+        f"service leads it, or the journal is an older copy; nothing starts on any host (to continue, though later "
+        f"jobs may run again: serve --epoch {highest + 1})"
     )
 
 

@@ -33,7 +33,7 @@ MOST_TEXT: Final = 8 << 20
 """Bytes of texts per message. JSON may need six times as many; a supervisor reads 64 MiB."""
 STOP_S: Final = 5.0
 """Longest stop of a supervisor, s."""
-NOT_CERTAIN: Final = "it is not certain who leads"
+NOT_CERTAIN: Final = "the leadership of this service is uncertain"
 LEASE_S: Final = 60
 """Length of a lease, s."""
 RENEW_S: Final = LEASE_S / 6
@@ -104,7 +104,7 @@ class Mailbox:
         try:
             records, marks = await keeper.hello(self._journal.epoch)
             if (other := self._gateway.liveness.find_copied_host(marks)) is not None:
-                raise SupervisorError(f"its keeper's folder is a copy of that of {other}, or the other way round")
+                raise SupervisorError(f"the folders of its job supervisor and of {other}'s are copies")
             self._gateway.on_host_report(records, unix_ms(), self._home.name, marks)
             self._keeper, self.trouble = keeper, ""
             self._renew(keeper)
@@ -151,7 +151,7 @@ class Mailbox:
         """Drop the connection, as node managers do not answer. Repeated drops lengthen the pause."""
         if self._keeper is not None:
             self._lengthen_pause()
-            self._keeper.close("it does not say where jobs could start")
+            self._keeper.close("its node managers do not answer")
 
     def _lengthen_pause(self) -> None:
         self._pause_s = min(2 * self._pause_s, MOST_PAUSE_S)
@@ -224,7 +224,7 @@ class Mailbox:
             elif self._gateway.steps.mark_started(part):
                 self._due()  # from now on, a step without clients is ended
                 if await keeper.start_runs([part.run]):
-                    raise SupervisorError("a part was not intended")
+                    raise SupervisorError("a step was not intended")
         return None
 
     async def read(self, run: str, offsets: Mapping[str, int], wait_s: float) -> Mapping[str, str]:

@@ -172,7 +172,7 @@ class LiveJob:
         limit = self.submission.request.memory_mib
         return (
             LiveJobState.FAILED,
-            f"something of it was killed at its limit of {limit} MiB memory" if lacked_memory else "",
+            f"a process was killed at the memory limit of {limit} MiB" if lacked_memory else "",
         )
 
     def text(self) -> str:
@@ -222,7 +222,7 @@ def job_of(submission: Submission, number: int, become: str | None) -> LiveJob:
         JobId(number),
         submission,
         LiveJobState.HELD if hold else LiveJobState.WAITING,
-        "held by its asker" if hold else "",
+        "held by its user" if hold else "",
     )
     if become is not None:
         job.restore(become)

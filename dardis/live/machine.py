@@ -50,7 +50,7 @@ class LiveMachine:
 
     def __post_init__(self) -> None:
         if twice := sorted(name for name, count in Counter(self.hosts).items() if count > 1):
-            raise InputError("hosts", f"two are called {twice[0]}", "each by a name of its own")
+            raise InputError("hosts", f"two have the name {twice[0]}", "unique names")
 
     @cached_property
     def _numbers(self) -> dict[str, int]:

@@ -21,7 +21,7 @@ _READS_PER_REQUEST: Final = 5
 def output_path(job: Mapping[str, Any], *, error: bool) -> Path:
     """Path of the output or error file. Raises DardisError if hidden."""
     if not (said := job["error" if error else "output"]):
-        raise DardisError(f"job {job['id']} is {job['user']}'s: where it writes is told to nobody else")
+        raise DardisError(f"job {job['id']} belongs to {job['user']}: its output path is hidden")
     pattern = fill_pattern(said, job["id"], job["array"], job["index"], job["name"], job["user"])
     return Path(job.get("cwd") or "/", job["chdir"] or "", pattern)
 
@@ -38,7 +38,7 @@ def read_output(service: Client, job: dict[str, Any], path: Path, *, follow: boo
                     file = stack.enter_context(path.open("rb"))
                 except FileNotFoundError:
                     if over or not follow:
-                        raise DardisError(f"{path}: not there; job {job['id']} is {job['state']}") from None
+                        raise DardisError(f"{path}: does not exist; job {job['id']} is {job['state']}") from None
             while file is not None and (block := file.read(_BLOCK)):
                 yield block
             if over or not follow:

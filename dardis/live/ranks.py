@@ -171,7 +171,7 @@ def _address(said: Sequence[RankInfo], asked: str | None) -> tuple[str, str]:
     try:
         getaddrinfo(asked, None, AF_INET)
     except (OSError, UnicodeError):
-        expected = "an IPv4 address of the first host, or a name of it that all hosts know"
+        expected = "an IPv4 address of the first host, or its name, known to all hosts"
         raise InputError("--address", repr(asked), expected) from None
     try:
         return str(ipaddress.IPv4Address(asked)), asked

@@ -94,7 +94,7 @@ class RemoteSupervisorClient(SupervisorClient):
         until = monotonic_s() + FIRST_S
         while talks.is_unreachable(host):
             if monotonic_s() >= until:
-                raise SupervisorError("nothing is heard of it")
+                raise SupervisorError("no connection to its agent")
             await asyncio.sleep(FIRST_S / 20)
         await asyncio.sleep(0)  # the notice of a new link would end a connection
         return cls(talks, host, heard)
@@ -126,7 +126,7 @@ class RemoteSupervisorClient(SupervisorClient):
         while True:
             await asyncio.sleep(LOOK_S)
             if self._talks.is_unreachable(self._host):
-                self.close("nothing is heard of it any more")
+                self.close("the connection to its agent was lost")
 
     def _send(self, asked: Mapping[str, Any]) -> None:
         self._talks.send(self._host, talk=self._number, **asked)

@@ -126,7 +126,7 @@ def _restore(handlers: Mapping[signal.Signals, Any]) -> None:
 
 def _job(environment: Mapping[str, str]) -> tuple[int, int]:
     if (found := _RUN.fullmatch(environment.get("DARDIS_RUN", ""))) is None:
-        raise InputError("DARDIS_RUN", "not set: this is no process of a job", "to be asked within one")
+        raise InputError("DARDIS_RUN", "is not set", "a process of a job")
     return int(found[1]), int(found[2])
 
 
@@ -148,7 +148,7 @@ def node_and_command(words: Sequence[str]) -> tuple[str, str]:
     try:
         _, left = getopt.getopt(list(words), _OPTIONS)
     except getopt.GetoptError as error:
-        raise InputError("remote-shell", str(error), "options as ssh has them") from None
+        raise InputError("remote-shell", str(error), "options of ssh") from None
     if len(left) < 2:
         raise InputError("remote-shell", "no command" if left else "no node", "NODE COMMAND…")
     return left[0].rpartition("@")[2], " ".join(left[1:])

@@ -57,7 +57,7 @@ class ServiceSettings:
 def prepare_folder(folder: Path, *, users: bool) -> Path:
     """Create and check the folder, private to its user. Raises InputError."""
     if users and os.geteuid() != 0:
-        raise InputError("--users", "is for root alone", "to be left out: a service of your own")
+        raise InputError("--users", "requires root", "no --users, for a service of your own")
     folder = folder.absolute()
     if not folder.parent.exists() and not folder.exists():
         with suppress(OSError):
@@ -65,10 +65,10 @@ def prepare_folder(folder: Path, *, users: bool) -> Path:
     try:
         folder.mkdir(mode=0o700, exist_ok=True)
     except OSError as error:
-        raise InputError(folder, f"can't be made ({error.strerror})", "a folder that you may write") from None
+        raise InputError(folder, f"can't be created ({error.strerror})", "a folder that you may write") from None
     found = folder.stat()
     if found.st_uid != os.geteuid():
-        raise InputError(folder, "is somebody else's", "a folder of your own")
+        raise InputError(folder, "belongs to another user", "a folder of your own")
     mode = 0o711 if users else 0o700
     if stat.S_IMODE(found.st_mode) != mode:
         folder.chmod(mode)
@@ -76,7 +76,7 @@ def prepare_folder(folder: Path, *, users: bool) -> Path:
         raise InputError(folder, "can't be written", "a folder that you may write")
     socket_path(folder / SUPERVISOR_FOLDER)  # the longer path
     for path, why in put_files(folder, [remote_shell()]).items():
-        raise InputError(folder / path, f"can't be written ({why})", "a folder with some room")
+        raise InputError(folder / path, f"can't be written ({why})", "a folder with free space")
     return folder
 
 
@@ -91,8 +91,8 @@ def check_former_hosts(folder: Path, hosts: int) -> None:
             return
         if runs.exists() and any(runs.iterdir()):
             raise InputError(
-                folder / further_host_folder(place), f"its keeper has runs, and this machine is {hosts} hosts now",
-                f"a service of {place + 1} hosts of this machine at least, until these are over",
+                folder / further_host_folder(place), f"its job supervisor has runs, but here are {hosts} hosts now",
+                f"at least {place + 1} hosts on this machine until these runs end",
             )  # fmt: skip
 
 

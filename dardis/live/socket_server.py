@@ -49,7 +49,7 @@ def open_listener(folder: Path, *, users: bool) -> Iterator[socket.socket]:
             path.unlink(missing_ok=True)  # remains of a dead service
             listener.bind(os.fsencode(path))
         except OSError as error:
-            raise InputError(path, f"can't be listened at ({error.strerror})", "a place for a socket") from None
+            raise InputError(path, f"can't be used as a socket ({error.strerror})", "a place for a socket") from None
         finally:
             os.umask(before)
         if users:

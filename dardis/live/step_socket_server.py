@@ -56,7 +56,8 @@ class StepApi:
         await response.prepare(request)
         if part is None:
             await _write_line(
-                response, _end_of(unknown_record(run, "unknown: what its keeper knew of it is lost, or was given up"))
+                response,
+                _end_of(unknown_record(run, "unknown: its record was lost, or its host was declared lost")),
             )
             return response
         part.clients += 1
@@ -74,9 +75,9 @@ class StepApi:
         job = gateway.job_of_run(run.rpartition(".")[0])
         if job is None:
             number, attempt, _ = run.split(".")
-            raise web.HTTPConflict(text=f"job {number} does not run, or not for the {attempt}. time")
+            raise web.HTTPConflict(text=f"job {number} does not run, or not in attempt {attempt}")
         if (node := told["node"]) not in (nodes := [share.node for share in job.shares]):
-            raise InputError("NODE", repr(node), f"one of the job's: {', '.join(nodes)}")
+            raise InputError("NODE", repr(node), f"a node of the job: {', '.join(nodes)}")
         asked = _read_command(told)
         part, host = gateway.steps.get(run), self._service.machine.host(node)
         if part is not None and part.is_lost:
@@ -85,11 +86,11 @@ class StepApi:
             return None  # the host was given up
         post = None if host is None else self._service.mailbox(host)
         if host is None or post is None or not gateway.liveness.is_reachable(host):
-            raise web.HTTPServiceUnavailable(text=f"the host of {node} is silent")
+            raise web.HTTPServiceUnavailable(text=f"the host of {node} is unreachable")
         if part is not None:
             return part
         if job.cancelled:
-            raise web.HTTPConflict(text=f"job {job.number} is to end")
+            raise web.HTTPConflict(text=f"job {job.number} is being cancelled")
         mark = told.get("mark")
         if (part := gateway.start_step(job, run, host, mark)) is not None:
             post.start_step(part, job, node, asked)
@@ -115,7 +116,7 @@ class StepApi:
         """New output; unless `over`, wait for output or news. Raises SupervisorError."""
         post = self._service.mailbox(part.host)
         if post is None:
-            raise SupervisorError("nobody talks with its keeper")
+            raise SupervisorError("its job supervisor is unreachable")
         if over:
             return await post.read(part.run, offsets, 0.0)
         reading = asyncio.create_task(post.read(part.run, offsets, QUIET_S))
@@ -146,11 +147,11 @@ def _integer_field(told: Mapping[str, Any], name: str) -> int:
 def _read_command(told: Mapping[str, Any]) -> StepCommand:
     argv, environment, cwd = told.get("argv"), told.get("environment", {}), told.get("cwd")
     if not isinstance(argv, list) or not argv:
-        raise InputError("argv", "there is no command", "its words")
+        raise InputError("argv", "there is no command", "the words of a command")
     for word in argv:
         check_text("argv", word)
     check_environment(cwd, environment)
     size = sum(len(text.encode()) for text in [*argv, *environment, *environment.values()])
     if size > MOST_TEXT:
-        raise InputError("exec", f"words and environment of {size} bytes", f"at most {MOST_TEXT}: no more")
+        raise InputError("exec", f"words and environment of {size} bytes", f"at most {MOST_TEXT}")
     return StepCommand(argv, environment, str(cwd))

@@ -33,7 +33,7 @@ class UserLimits:
         if not (user in self._counted and self._fits(user, submission.count, more)):
             self._count(user)
             if not self._fits(user, submission.count, more):
-                has = f"with these you would have {self._jobs[user] + submission.count} jobs that are not over"
+                has = f"you would have {self._jobs[user] + submission.count} unfinished jobs"
                 has += f", of {(self._bytes[user] + more) >> 20} MiB"
                 raise InputError("submit", has, f"at most {self._most_jobs} jobs, of {MOST_BYTES >> 20} MiB")
         self._jobs[user] += submission.count

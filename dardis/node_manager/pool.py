@@ -190,7 +190,7 @@ class NodePool:
         """Move jobs to earlier starts on their nodes."""
         numbers, attempts = improve.job.tolist(), improve.attempt.tolist()
         if not self._claims.keys() >= set(numbers):
-            raise ProtocolError("a job that holds nothing is to start earlier on its nodes")
+            raise ProtocolError("a job without a reservation asks for an earlier start on its nodes")
         refuser = np.array([self._refusers.get(number, -1) for number in numbers], dtype=np.int64)
         found = self.state.improve(improve, self._held(improve.job), refuser, self._seed, now)
         moved = np.flatnonzero(found.start != NONE)
@@ -219,7 +219,7 @@ class NodePool:
         if bind.dropped >= 0:
             told = self.state.count_due(now)
             if bind.dropped not in self._claims:
-                raise ProtocolError(f"job {bind.dropped}: it is to give back what it does not hold")
+                raise ProtocolError(f"job {bind.dropped}: it gives back a reservation that it does not hold")
             self._withdraw_claim(bind.dropped, self._claims[bind.dropped], now)
         bound = self.state.bind(bind, told, self._seed, now)
         low = 0
@@ -317,7 +317,7 @@ class NodePool:
     def _hold(self, job: JobId, claim: Claim, now: int) -> None:
         over = claim.start >= claim.end
         if not over and not self.state.reserve(claim.nodes, claim.units, claim.request, claim.start, claim.end, now):
-            raise ProtocolError(f"job {job}: a reservation that was just given back does not fit any more")
+            raise ProtocolError(f"job {job}: a reservation does not fit again after its release")
         self._claims[job] = claim
         self.state.book(claim.nodes, job, claim.start, now)
 

@@ -90,7 +90,7 @@ def check_query(ask: say.OfferQuery, first: int, last: int, kinds: int) -> None:
         sound = sound and (len(sample) == 0 or (sample.min() >= first and sample.max() < last))
     # `needed` covers all jobs or none.
     if not sound or 0 < len(ask.needed) < jobs:
-        raise ProtocolError("an Ask that makes no sense")
+        raise ProtocolError("an invalid OfferQuery")
 
 
 MOST_SIZES: Final = 16

@@ -299,7 +299,7 @@ class PoolState(NodeProfiles):
             elif outcome == round_kernel.BOOKS_FULL:
                 self.grow_books()
             elif outcome == profile.REFUSED:
-                raise ProtocolError("a start that all its nodes offer does not fit")
+                raise ProtocolError("a start offered by all its nodes does not fit")
             else:
                 return outcome
 

@@ -155,7 +155,7 @@ def fill(state: PoolState, window: int, reservations: int, seed: int) -> None:
     if reservations == 0:
         return
     if int(state.profiles.size.max(initial=0)) > 1:
-        raise InputError("--reservations", f"{reservations}, and nodes are closed at times by themselves", "0")
+        raise InputError("--reservations", f"{reservations}, but nodes have closed times of their own", "0")
     entries = 2 * reservations + 1
     profiles = make_rows(state.count, 1, entries + SLACK, np.int32)
     books = make_rows(state.count, 1, reservations + SLACK, np.int64)

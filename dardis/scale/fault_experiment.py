@@ -108,33 +108,31 @@ class FaultRow:
     dispatcher: SetUpName
     seed: Seed
     jobs: JobCount
-    drop: Annotated[float, "asked for: share of the messages that are lost"]
-    duplicate: Annotated[float, "asked for: share of the messages that arrive twice"]
-    delay_s: Annotated[int, "asked for: the longest time that a message takes; the shortest is 1 s"]
-    resend_s: Annotated[int, "asked for: after what time a message without an answer is sent again"]
-    crashes: Annotated[int, "asked for: hosts that crash once"]
+    drop: Annotated[float, "input: share of lost messages"]
+    duplicate: Annotated[float, "input: share of messages that arrive twice"]
+    delay_s: Annotated[int, "input: longest delay of a message; the shortest is 1 s"]
+    resend_s: Annotated[int, "input: time after which an unanswered message is sent again"]
+    crashes: Annotated[int, "input: hosts that crash once"]
     completed: Annotated[int, "jobs that ran in full"]
-    rejected: Annotated[int, "jobs that are too large for the machine, or found no start in their window"]
-    lost: Annotated[int, "jobs that came to no end: must be 0"]
+    rejected: Annotated[int, "jobs too large for the machine, or without a start in their window"]
+    lost: Annotated[int, "jobs without an end: must be 0"]
     run_twice: Annotated[
         int,
-        "jobs of which two attempts ran at once or in full: must be 0 without crashes; if a host dies between the end "
-        "of a job and the news of it, the job runs again",
+        "jobs with two attempts at once or in full: must be 0 without crashes; if a host dies between the end of a "
+        "job and its report, the job runs again",
     ]
-    violations: Annotated[
-        int, "what the audit finds in all that ran, attempts that were called off and reservations included: must be 0"
-    ]
-    claims: Annotated[int, "claims that task managers made, each on all nodes of a job"]
-    refused: Annotated[int, "claims that a host refused"]
-    cut: Annotated[int, "attempts that started on some hosts and were called off, or died with their host"]
+    violations: Annotated[int, "findings of the audit in all runs, with cancelled attempts and reservations: must be 0"]
+    claims: Annotated[int, "claims of task managers, each on all nodes of a job"]
+    refused: Annotated[int, "claims refused by a host"]
+    cut: Annotated[int, "attempts that started on some hosts and were cancelled, or died with their host"]
     messages: Annotated[int, "messages sent"]
-    dropped: Annotated[int, "messages that were lost"]
+    dropped: Annotated[int, "lost messages"]
     resent: Annotated[int, "messages that repeat an earlier one to the same receiver"]
-    agree_s_mean: Annotated[float | None, "time from the submission of a job until its last start was agreed on"]
+    agree_s_mean: Annotated[float | None, "time from the submission of a job until agreement on its last start"]
     agree_s_most: Annotated[int | None, "the longest such time"]
     wait_s_mean: Annotated[float | None, "time from the submission of a job until its start"]
-    end_s: Annotated[int, "virtual time at which nothing was left to do"]
-    traffic_digest: Annotated[str, "of all that was delivered, when and to whom: the same for the same arguments"]
+    end_s: Annotated[int, "virtual time at the end"]
+    traffic_digest: Annotated[str, "of all deliveries with times and receivers: equal for equal arguments"]
 
 
 FAULTS: Final = CsvTable.of_fields("faults.csv", FaultRow, ".6g")

@@ -25,7 +25,7 @@ RANKS = tuple(first * 10**power for power in range(7) for first in (1, 2, 5) if 
 class Predicted:
     """One line of predictions.csv."""
 
-    scaling: Annotated[Scaling, "`strong`: the nodes stay as they are; `weak`: those of a rank do"]
+    scaling: Annotated[Scaling, "`strong`: constant nodes; `weak`: constant nodes per rank"]
     nodes: Annotated[int, "nodes of the machine"]
     ranks: Annotated[int, "ranks, each with a core of its own"]
     task_managers: Annotated[int, "task managers"]
@@ -37,13 +37,13 @@ class Predicted:
         "time of a job that finds its place in one round (through a tree: sums and candidates, so twice "
         "`wall_s_per_round`)",
     ]
-    measured_nodes: Annotated[int, "nodes of the largest experiment that costs are from"]
-    measured_ranks: Annotated[int, "its ranks"]
-    network_ranks: Annotated[int, "ranks between which the network was measured"]
-    node_ns: Annotated[float, "cost: CPU time of node managers a node"]
-    host_ns: Annotated[float, "cost: CPU time of a host however few its nodes are"]
-    message_ns: Annotated[float, "cost: CPU time of encoding or decoding a message of the size that it has there"]
-    select_ns: Annotated[float, "cost: CPU time of the task manager a round"]
+    measured_nodes: Annotated[int, "nodes of the experiment with the costs, the largest"]
+    measured_ranks: Annotated[int, "ranks of this experiment"]
+    network_ranks: Annotated[int, "ranks of the network measurement"]
+    node_ns: Annotated[float, "cost: CPU time of node managers per node"]
+    host_ns: Annotated[float, "cost: CPU time of a host with any number of nodes"]
+    message_ns: Annotated[float, "cost: CPU time to encode or decode a message of its size in this experiment"]
+    select_ns: Annotated[float, "cost: CPU time of the task manager per round"]
 
 
 PREDICTIONS: Final = CsvTable.of_fields("predictions.csv", Predicted, ".6g")

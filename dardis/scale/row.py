@@ -9,15 +9,15 @@ from dardis.model.csv_table import CsvTable
 from dardis.model.loggp import JobCost, sampled_round_ns, tree_round_ns, wave_job_ns
 from dardis.scale.experiment import Experiment, ExperimentResult, RankGroup
 
-Nodes = Annotated[int, "asked for: nodes of the machine"]
-TaskManagers = Annotated[int, "asked for: task managers that share the jobs"]
-Arity = Annotated[int | str, "asked for: children of a host in the tree, or `flat`"]
-Sample = Annotated[int | str, "asked for: nodes asked first for each unit, or `all`"]
-Window = Annotated[int, "asked for: window of the jobs"]
-Reservations = Annotated[int, "asked for: reservations on each node before the first job"]
-SetUpName = Annotated[str, "asked for: set-up"]
-Seed = Annotated[int, "asked for: seed"]
-JobCount = Annotated[int, "asked for: jobs"]
+Nodes = Annotated[int, "input: nodes of the machine"]
+TaskManagers = Annotated[int, "input: task managers that share the jobs"]
+Arity = Annotated[int | str, "input: children of a host in the tree, or `flat`"]
+Sample = Annotated[int | str, "input: nodes asked first for each unit, or `all`"]
+Window = Annotated[int, "input: window of the jobs"]
+Reservations = Annotated[int, "input: reservations on each node before the first job"]
+SetUpName = Annotated[str, "input: set-up"]
+Seed = Annotated[int, "input: seed"]
+JobCount = Annotated[int, "input: jobs"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,10 +25,10 @@ class ExperimentRow:
     """One line of scale.csv."""
 
     nodes: Nodes
-    ranks: Annotated[int, "asked for: processes that hold nodes"]
+    ranks: Annotated[int, "input: processes that hold nodes"]
     hosts: Annotated[int, "ranks, or virtual hosts in one process"]
     task_managers: TaskManagers
-    overlap: Annotated[int, "asked for: jobs in flight together"]
+    overlap: Annotated[int, "input: jobs in flight together"]
     arity: Arity
     sample: Sample
     window_s: Window
@@ -36,77 +36,73 @@ class ExperimentRow:
     dispatcher: SetUpName
     seed: Seed
     jobs: JobCount
-    repeat: Annotated[int, "for which time"]
+    repeat: Annotated[int, "number of the repetition"]
     completed: Annotated[int, "jobs that ran; the others are too large for the machine"]
     rounds: Annotated[
         int,
-        "questions that had to be answered before a task manager could go on: through a tree a job needs two, for "
-        "sums and for candidates",
+        "queries that task managers waited for: through a tree a job needs two, for sums and for candidates",
     ]
-    waves: Annotated[int | None, "how often all in flight asked together; empty with turns"]
+    waves: Annotated[int | None, "number of times that all jobs in flight asked together; empty with turns"]
     cpu_ns_per_node_job: Annotated[
         float,
-        "CPU time of all ranks inside the machines, over nodes and jobs; no set-up, no compilation, no encoding",
+        "CPU time of all ranks inside the machines, over nodes and jobs, without set-up, compilation and encoding",
     ]
     bytes_per_node: Annotated[
         float,
         "growth of resident memory by building and filling the nodes, all ranks, over nodes; on small machines "
-        "what a process needs anyway",
+        "mostly that of the process",
     ]
     message_bytes_per_node_job: Annotated[
         float,
-        "payload between hosts, over nodes and jobs; over ranks it includes ends of jobs and what hosts tell of "
-        "their CPU time",
+        "payload between hosts, over nodes and jobs; over ranks it includes ends of jobs and CPU times of hosts",
     ]
-    root_message_bytes: Annotated[int, "the largest payload that host 0 sends or gets"]
+    root_message_bytes: Annotated[int, "largest payload sent or received by host 0"]
     chain: Annotated[
         int,
-        "the longest chain of messages of any job, each host handling one at a time: the round trips of its "
-        "questions, then its confirmations",
+        "longest chain of messages of a job, if each host handles one at a time: round trips of its queries, then "
+        "its confirmations",
     ]
-    wall_s_per_round: Annotated[float | None, "wall-clock time of the run over rounds, less the counting"]
+    wall_s_per_round: Annotated[float | None, "wall-clock time of the run over rounds, without the counting"]
     exchange_s_median: Annotated[
         float | None,
-        "the median time from when a question is sent until all answers are there; empty with waves",
+        "median time from a query to its last answer; empty with waves",
     ]
     jobs_per_s: Annotated[float | None, "jobs over the same wall-clock time"]
     mpi_share: Annotated[
         float | None,
-        "the part of the wall-clock time that the machines' CPU time does not explain, had it been spread over all"
-        " cores that the ranks may use: messages, encoding, waiting",
+        "share of the wall-clock time beyond the machines' CPU time, spread over all cores of the ranks: messages,"
+        " encoding, waiting",
     ]
     collective_s_per_round: Annotated[
         float | None,
-        "what a bare `MPI_Bcast` and `MPI_Gatherv` of a mean question's and a mean answer's bytes take on the same"
-        " ranks, right after (median)",
+        "time of a plain `MPI_Bcast` and `MPI_Gatherv` with the bytes of a mean query and answer on the same ranks,"
+        " afterwards (median)",
     ]
-    predicted_s_per_round: Annotated[float | None, "what the LogGP model says of a round"]
+    predicted_s_per_round: Annotated[float | None, "time of a round in the LogGP model"]
     startup_s: Annotated[
         float,
-        "building and filling the nodes, the slowest rank; `launch_s` in `scale.json` is from the start of the "
+        "time to build and fill the nodes, of the slowest rank; `launch_s` in `scale.json` is from the start of the "
         "slowest process to the first experiment",
     ]
     node_ns: Annotated[
         float | None,
-        "given to the model: CPU time of node managers a node asked and round of the model",
+        "input of the model: CPU time of node managers per queried node and round of the model",
     ]
     message_ns: Annotated[
         float | None,
-        "given to the model: CPU time to encode or to decode a message (the mean over all messages of all ranks, "
-        "as they were sent)",
+        "input of the model: CPU time to encode or decode a message (mean over all messages of all ranks)",
     ]
-    select_ns: Annotated[float | None, "given to the model: CPU time of the task manager a round of the model"]
-    ask_bytes: Annotated[float | None, "given to the model: bytes of a mean question"]
-    answer_bytes: Annotated[float | None, "given to the model: bytes of a mean answer"]
+    select_ns: Annotated[float | None, "input of the model: CPU time of the task manager per round of the model"]
+    ask_bytes: Annotated[float | None, "input of the model: mean bytes of a query"]
+    answer_bytes: Annotated[float | None, "input of the model: mean bytes of an answer"]
     job_ns: Annotated[
         float | None,
-        "with waves: CPU time a job, all ranks, with encoding and decoding, but without what MPI takes to send, "
-        "and to wait for others",
+        "with waves: CPU time of all ranks per job, with encoding and decoding, but without sending and waiting in MPI",
     ]
     schedule_digest: Annotated[
         str,
-        "as in `metrics.json`; for one machine, jobs, seed and overlap it is the same for any ranks, arity and "
-        "virtual hosts; of samples, for the same number of task managers",
+        "as in `metrics.json`; equal for one machine, jobs, seed and overlap with any ranks, arity and "
+        "virtual hosts, and for samples with equal numbers of task managers",
     ]
 
 

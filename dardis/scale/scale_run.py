@@ -79,10 +79,10 @@ class ScaleRequest:
             raise InputError("--dispatcher", f"{self.dispatcher} has no rounds, in which a job asks nodes", expected)
         for count in self.ranks:
             if count > ranks:
-                raise InputError("--ranks", f"{count}, and there are {ranks}", "no more than mpirun has started")
+                raise InputError("--ranks", f"{count}, but there are {ranks}", "at most the ranks of mpirun")
         for window, reservations in product(self.windows, self.reservations):
             if window < load.LEAST_SPAN_S * reservations:
-                found = f"{window} with {reservations} reservations a node"
+                found = f"{window} with {reservations} reservations per node"
                 raise InputError("--window", found, f"at least {load.LEAST_SPAN_S} s for each reservation")
         experiments = [
             Experiment(
@@ -98,7 +98,7 @@ class ScaleRequest:
         for what in experiments:
             if what.overlap > 1 and what.arity:
                 together = f"{what.arity} with {what.overlap} jobs in flight"
-                raise InputError("--arity", together, "flat, or --overlap 1: in waves every host is asked directly")
+                raise InputError("--arity", together, "flat, or --overlap 1: waves query every host directly")
         return experiments
 
     def _default_overlap(self, sample: int, arity: int) -> int:
@@ -108,13 +108,13 @@ class ScaleRequest:
     def _check_faults(self, dispatcher: Dispatcher, ranks: int) -> None:
         if not dispatcher.setup.asks_nodes:
             expected = f"one of {names_of_capable(lambda setup: setup.asks_nodes)}"
-            raise InputError("--dispatcher", f"{self.dispatcher} asks no nodes: it sends no messages", expected)
+            raise InputError("--dispatcher", f"{self.dispatcher} asks no nodes and sends no messages", expected)
         if any(self.samples) and not dispatcher.setup.samples:
             expected = f"one of {names_of_capable(lambda setup: setup.samples)}"
             raise InputError("--sample", f"{self.dispatcher} asks all nodes", expected)
         if ranks > 1 or self.ranks or self.weak or self.overlaps or self.repeat > 1:
             found = "with mpirun, --ranks, --weak, --overlap or --repeat"
-            raise InputError("--faults", found, "none of these: one process, and each run is the same")
+            raise InputError("--faults", found, "none of these, as a single process gives equal runs")
 
 
 def run_scale(

@@ -135,7 +135,7 @@ class OverlappedRounds:
     def send_to_managers(self, who: Address, said: ToManagers, now: int) -> None:  # noqa: ARG002
         """Collect messages to jobs."""
         if not isinstance(said, SendToManager):  # no tree and no publications here
-            raise ProtocolError(f"host {who} says {type(said.message).__name__} to no job")
+            raise ProtocolError(f"host {who} sent {type(said.message).__name__} to no job")
         self._letters[self._rank_of(self._place[said.job])].append((said.job, said.message))
 
     def _serve(self, batch: Batch, now: int) -> list[Batch]:

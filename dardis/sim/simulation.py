@@ -139,10 +139,10 @@ class Simulation:
     def _check_progress(self, alone: int, last: int, now: int) -> None:
         """Raise ProtocolError for endless wake-ups."""
         if now <= last:
-            raise ProtocolError(f"asked at {last} s, it wants to be asked again at {now} s")
+            raise ProtocolError(f"at {last} s the dispatcher requests its next decision at {now} s")
         if alone > MOST_WAKES:
             left = len(self.jobs) - self.recorder.settled
-            raise ProtocolError(f"{left} jobs wait at {now} s: nothing has happened at the last {MOST_WAKES} wakes")
+            raise ProtocolError(f"{left} jobs wait at {now} s: the last {MOST_WAKES} wake-ups changed nothing")
 
     def _instant(self, now: int) -> None:
         while (event := self._events.pop_before((now + 1,))) is not None:

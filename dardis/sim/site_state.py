@@ -184,7 +184,7 @@ class SiteState:
     def _change(self, event: JobChanged, world: SimulatedJobs, now: int) -> None:
         place = world.place_of(event.job)
         if world.has_begun(place, now):
-            self.notes.append(f"at {now} s job {event.job} is to be changed, and has begun or will not")
+            self.notes.append(f"at {now} s job {event.job} can't be changed: it has started or will not start")
             return
         waits = world.is_in(place)
         if waits and place not in self._held:
@@ -211,7 +211,7 @@ class SiteState:
         asked = next(one for one in self.platform.reservations if one.name == name)
         lacks = _lacks(self.platform, asked, self._other_holdings(world, now))
         if lacks is not None:
-            self.notes.append(f"at {now} s reservation {name} is refused: node {lacks} has too little left")
+            self.notes.append(f"at {now} s reservation {name} is refused: node {lacks} has too little free capacity")
             return
         standing = tuple(replace(one, stands=one.stands or one is asked) for one in self.platform.reservations)
         self._lay_out(replace(self.platform, reservations=standing), world, now)

@@ -244,7 +244,7 @@ def _take_instant(policy: SelectionPolicy, spans: Ints, ask: say.OfferQuery, pla
     """Return the instant that the policy takes for an ask. Raises ProtocolError if it is no common start."""
     taken = int(policy.take(spans, _draw(seed, int(ask.job[place]), int(ask.draw_key[place]))))
     if not ((spans[:, FROM] <= taken) & (taken < spans[:, TO])).any():
-        raise ProtocolError(f"selection={policy} takes instant {taken}, which is no common start")
+        raise ProtocolError(f"selection={policy} chose instant {taken}, which is no common start")
     return taken
 
 

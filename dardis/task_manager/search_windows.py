@@ -87,7 +87,7 @@ def in_hours(search: Search, job: Job, rules: SearchRules) -> Search | None:
 def open_window(search: Search, job: Job, rules: SearchRules, horizon: int) -> Search:
     """Return the attempt's first window within queue hours, or a later one."""
     found = _opened(_whole_window(search, job, rules, horizon), job, rules, horizon, search.earliest)
-    assert found is not None, "the last window of all holds an instant at which the job may start"
+    assert found is not None, "the last window contains a possible start of the job"
     return found
 
 

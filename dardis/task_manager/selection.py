@@ -42,7 +42,7 @@ class Selection(SelectionPolicy):
         "max-probability",
         "The start with the largest sum of fitting indices, where the machine is emptiest.",
     )
-    RANDOM = "random", "Any of them, each equally likely."
+    RANDOM = "random", "Any common start, each equally likely."
 
     @property
     def draws(self) -> bool:

@@ -17,9 +17,9 @@ class Generator(Choice):
     FIRST = "first", "All feasible starts, as runs, in windows that double until enough nodes agree."
     UNIFORM = (
         "uniform",
-        "Starts drawn from the job's whole window, in proportion to the free capacity below the desired profile then.",
+        "Starts drawn from the job's whole window, in proportion to the free capacity below the desired profile.",
     )
-    EXPONENTIAL = "exponential", "As `uniform`, early starts likelier: free capacity · e^(−(t − est) / window)."
+    EXPONENTIAL = "exponential", "As `uniform`, with early starts more likely: free capacity · e^(−(t − est) / window)."
 
 
 class OfferRule(Choice):
@@ -63,8 +63,8 @@ class SetUp(AnySetUp):
     backfill_depth: int = setting(
         0,
         least=0,
-        about="How many jobs ask. With `same-nodes`: later jobs of each freed node (0: as many as it has cores). With"
-        " `all-nodes`: jobs of the whole queue (0: all).",
+        about="Number of jobs that ask. With `same-nodes`: later jobs of each freed node (0: its number of cores). With"
+        " `all-nodes`: jobs of the queue (0: all).",
     )
     backfill_scope: BackfillScope = BackfillScope.SAME_NODES
 
@@ -92,11 +92,11 @@ SETUPS: dict[str, SetUp] = {
     ),
     "dardis-profile": SetUp(
         Generator.UNIFORM, Selection.RANDOM, NodeChoice.RANDOM, OnOff.OFF, deadlines="factor:1",
-        about="start times drawn in proportion to the room below the desired profile (thesis 5.3.4)",
+        about="start times drawn in proportion to the free capacity below the desired profile (thesis 5.3.4)",
     ),
     "dardis-balance": SetUp(
         Generator.EXPONENTIAL, Selection.MAX_PROBABILITY, NodeChoice.WORST_FIT, OnOff.OFF, deadlines="factor:1",
-        about="drawn start times, early ones likelier; the emptiest start and nodes (thesis 5.3.5)",
+        about="drawn start times, early ones more likely; emptiest start and nodes (thesis 5.3.5)",
     ),
     "dardis-conservative": SetUp(
         Generator.FIRST, Selection.MIN_START, NodeChoice.BEST_FIT, OnOff.ON, backfill_scope=BackfillScope.ALL_NODES,
@@ -140,17 +140,17 @@ class LateSetUp(AnySetUp):
 
     aged_after_s: int = setting(
         14_400,
-        about="A job is old when it has waited this many seconds longer than the work takes that was there when it"
-        " came. The job that has been old longest goes first.",
+        about="A job is old when it has waited this many seconds longer than the backlog at its arrival takes."
+        " The job that became old first goes first.",
     )
     aged_work_s: int = setting(
         172_800,
-        about="Largest number of seconds that count of the time which that work takes, since walltimes may be many"
-        " times what jobs use.",
+        about="Largest part of the time of that backlog that counts, in s, since walltimes may be many times the"
+        " runtimes.",
     )
     node_choice: NodeChoice = NodeChoice.BEST_FIT
     about: str = setting(
-        "late binding in one agreed order, one reservation in the whole system (ours, docs/late.md)", key=False
+        "late binding in one common order, with one reservation in total (ours, docs/late.md)", key=False
     )
 
     @property

@@ -57,7 +57,7 @@ class LocalPool:
                 if isinstance(effect, (SendToManager, SendToManagers)):
                     answers.append(effect.message)
                 elif not isinstance(effect, (Launch, Kill)):  # the world knows launched and killed jobs
-                    raise ProtocolError(f"a local pool says {type(effect).__name__}")
+                    raise ProtocolError(f"a local pool sent {type(effect).__name__}")
         return answers
 
     def close(self) -> int:
@@ -143,14 +143,14 @@ class Lockstep:
 
     def send_to_managers(self, who: Address, said: ToManagers, now: int) -> None:  # noqa: ARG002
         """Raise ProtocolError."""
-        raise ProtocolError(f"a task manager tells {type(said.message).__name__}")
+        raise ProtocolError(f"a task manager sent {type(said.message).__name__}")
 
     def run_turn(self, talk: Dialogue | tuple[Effect, ...], now: int) -> int:
         """Run a dialogue; return remote CPU ns less this thread's exchange time."""
         if isinstance(talk, tuple):
             self._interpreter.perform(ONLY_MANAGER, talk, now)
             if self._said:
-                raise ProtocolError(f"nobody takes the answer to {type(self._said[0].message).__name__}")
+                raise ProtocolError(f"the answer to {type(self._said[0].message).__name__} has no receiver")
             return 0
         elsewhere = 0
         answers: Sequence[Message] | None = None
@@ -202,12 +202,12 @@ class NoServices:
 
     def set(self, who: Address, timer: SetTimer, now: int) -> None:  # noqa: ARG002
         """Raise ProtocolError."""
-        raise ProtocolError(f"{who} sets a timer where nothing is late")
+        raise ProtocolError(f"{who} sets a timer, but no message is late here")
 
     def execute(self, who: Address, deed: ExecutorAction, now: int) -> None:  # noqa: ARG002
         """Accept launches and kills only."""
         if not isinstance(deed, (Launch, Kill)):
-            raise ProtocolError(f"{who} says {type(deed).__name__} where hosts only run jobs")
+            raise ProtocolError(f"{who} sent {type(deed).__name__}, but hosts only run jobs here")
 
 
 NO_SERVICES = NoServices()

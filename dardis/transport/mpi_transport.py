@@ -202,7 +202,7 @@ class Rank:
         while self._to_do:
             now, message = self._to_do.popleft()
             for said in self.answer_message(message, now):
-                raise ProtocolError(f"a message on its way with a question was answered by {said}")
+                raise ProtocolError(f"a message sent with a query was answered by {said}")
         for request in self._posted:
             request.Wait()
         self._posted.clear()
@@ -297,7 +297,7 @@ def serve(comm: Communicator, machine: StateMachine) -> None:
         tag, batch = own.next()
         if tag == TAG_TREE:
             if own.process_tree_messages(batch) is not None:
-                raise ProtocolError("a host that is not the task manager's was to answer it")
+                raise ProtocolError("the queried host does not belong to the task manager")
             continue
         answers = answers_to_batch(batch, own.answer_message)
         comm.Send(own.encoded(answers, own.spent.take()), dest=0, tag=TAG_ANSWER)

@@ -57,7 +57,7 @@ class RemoteHosts:
         for send in sends:
             message = send.message
             if isinstance(message, Relay):
-                raise ProtocolError("hosts that are far are not asked down a tree")
+                raise ProtocolError("remote hosts can't be queried through a tree")
             for host in receivers(send, self._hosts):
                 if host in self._here:
                     said, cpu = self._here[host].exchange([Send(FIRST_HOST, message)], now)

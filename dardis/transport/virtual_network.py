@@ -51,7 +51,7 @@ class VirtualNetwork:
     def at(self, time: int, action: Action) -> None:
         """Schedule an action, after earlier ones for the same time."""
         if time < self.now:
-            raise ValueError(f"{time} s lies before the present, {self.now} s")
+            raise ValueError(f"{time} s is before the current time, {self.now} s")
         self._actions[self._next] = action
         self._queue.put(time, 0, self._next, self._next)
         self._next += 1

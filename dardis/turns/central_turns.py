@@ -70,7 +70,7 @@ class CentralTurns:
         """Decide, and switch nodes."""
         turns = self._decide(now)
         if (wake := self._dispatcher.wake()) <= now:
-            raise ProtocolError(f"asked at {now} s, the dispatcher wants to be asked again at {wake} s")
+            raise ProtocolError(f"at {now} s the dispatcher requests its next decision at {wake} s")
         return (*turns, *self._switches.switch(now)) if self._switches.is_due(now) else turns
 
     def _decide(self, now: int) -> tuple[Turn, ...]:
@@ -78,7 +78,7 @@ class CentralTurns:
 
     def _turns_of(self, effects: object, now: int) -> tuple[Turn, ...]:
         if not isinstance(effects, (list, tuple)):
-            raise ProtocolError(f"at {now} s it decides {type(effects).__name__}, which is no list")
+            raise ProtocolError(f"at {now} s the dispatcher returns {type(effects).__name__}, not a list")
         said: list[Placed | Rejected | Solved] = []
         for effect in effects:
             if isinstance(effect, Solved):
@@ -87,13 +87,13 @@ class CentralTurns:
             if isinstance(effect, Placed):
                 what = "placed"
                 if effect.start < now:
-                    raise ProtocolError(f"at {now} s job {effect.job} is placed at {effect.start} s, which is past")
+                    raise ProtocolError(f"at {now} s job {effect.job} is placed in the past, at {effect.start} s")
             elif isinstance(effect, Rejected):
                 what = "rejected"
             else:
-                raise ProtocolError(f"at {now} s it decides {type(effect).__name__}, not Placed, Rejected or Solved")
+                raise ProtocolError(f"at {now} s a decision is {type(effect).__name__}, not Placed, Rejected or Solved")
             if effect.job not in self._waiting:
-                raise ProtocolError(f"at {now} s job {effect.job} is {what}, which does not wait")
+                raise ProtocolError(f"at {now} s job {effect.job} is {what} but does not wait")
             self._waiting.discard(effect.job)
             said.append(self._delayed_by_boot(effect) if isinstance(effect, Placed) else effect)
         return (Turn((*said,)),) if said else ()

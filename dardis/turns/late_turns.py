@@ -210,7 +210,7 @@ class LateTurns:
         self._news = False
         for answer in (yield [self._managers[0].message_to_all(PublishRequest())]):
             if not isinstance(answer, Published):
-                raise ProtocolError(f"a look was answered by {type(answer).__name__}")
+                raise ProtocolError(f"PublishRequest was answered by {type(answer).__name__}")
             for manager in self._managers:
                 manager.handle(answer, now)
 

@@ -66,12 +66,12 @@ def _write_array(value: object) -> object:
 def _check_numbers(values: object) -> None:
     if not isinstance(values, np.ndarray) or values.dtype != _INT64:
         kind = values.dtype if isinstance(values, np.ndarray) else type(values).__name__
-        raise TypeError(f"what is not 64-bit integers is no part of a message: {kind}")
+        raise TypeError(f"{kind} is no part of a message, only 64-bit integers")
 
 
 def _count(shape: list[int]) -> int:
     if len(shape) > MOST_DIMENSIONS or (shape and min(shape) < 0) or prod(length or 1 for length in shape) > LONGEST:
-        raise ProtocolError("an array that no memory holds")
+        raise ProtocolError("an array too large for memory")
     return prod(shape)
 
 
@@ -80,10 +80,10 @@ def _read_array(code: int, data: bytes) -> Array:
         raise ProtocolError(f"unknown extension {code} in a message")
     written = _parsed(data)
     if type(written) is not list or [*map(type, written)] != [list, bytes] or len(written[1]) % 8:
-        raise ProtocolError("an array without a shape, or of something else than 64-bit integers")
+        raise ProtocolError("an array without a shape, or not of 64-bit integers")
     shape, values = written
     if {*map(type, shape)} - _INTS or _count(shape) * 8 != len(values):
-        raise ProtocolError("an array that its values do not fill")
+        raise ProtocolError("an array with the wrong number of values")
     return np.frombuffer(values, dtype="<i8").astype(np.int64).reshape(shape)
 
 
@@ -152,7 +152,7 @@ def decode(payload: bytes | bytearray) -> tuple[HostCosts, list[tuple[int, Messa
     Arrays are views of the payload, or of a copy if read-only.
     """
     if len(payload) < 8 * _HEAD or len(payload) % 8:
-        raise ProtocolError("a payload that is no batch of messages")
+        raise ProtocolError("a payload without a batch of messages")
     values = np.frombuffer(payload if type(payload) is bytearray else bytearray(payload), dtype=np.int64)
     ints = values.data
     version, *figures, count = ints[:_HEAD].tolist()
@@ -165,9 +165,9 @@ def decode(payload: bytes | bytearray) -> tuple[HostCosts, list[tuple[int, Messa
             message, at = _message(ints, values, at + 1, DEEPEST)
             batch.append((now, message))
     except IndexError:
-        raise ProtocolError("a message that is longer than its payload") from None
+        raise ProtocolError("a message longer than its payload") from None
     if len(batch) != count:
-        raise ProtocolError(f"a payload of {len(batch)} messages that says it has {count}")
+        raise ProtocolError(f"a payload of {len(batch)} messages with a count of {count}")
     return HostCosts(*figures), batch
 
 
@@ -190,7 +190,7 @@ def decode_nested(message: Message | EncodedMessage) -> Message:
     except IndexError:
         end = -1
     if end != len(block):
-        raise ProtocolError("a message that is longer or shorter than what carried it")
+        raise ProtocolError("a nested message of the wrong length")
     return found
 
 
@@ -224,16 +224,16 @@ def _message(ints: memoryview, values: Ints, at: int, levels: int) -> tuple[Mess
     """
     tag, end = ints[at], at + ints[at + LENGTH]
     if not 0 <= tag < len(_FORMS):
-        raise ProtocolError("a message of no known kind")
+        raise ProtocolError("a message of an unknown kind")
     form = _FORMS[tag]
     at += NUMBERS
     begin = at + form.numbers
     if not begin <= end <= len(ints):
-        raise ProtocolError(f"a {form.kind.__name__} whose fields are not what they should be")
+        raise ProtocolError(f"a {form.kind.__name__} with invalid fields")
     fields: list[Any] = ints[at:begin].tolist()
     for place in form.yes_or_no:
         if fields[place] not in _YES_OR_NO:
-            raise ProtocolError(f"a {form.kind.__name__} with a number where yes or no was due")
+            raise ProtocolError(f"a {form.kind.__name__} with a number instead of yes or no")
         fields[place] = fields[place] == 1
     if form.arrays:
         begin = _arrays(ints, values, begin, form.arrays, fields)
@@ -243,7 +243,7 @@ def _message(ints: memoryview, values: Ints, at: int, levels: int) -> tuple[Mess
         value, begin = read(ints, values, begin, levels - 1)
         fields.append(value)
     if begin != end:
-        raise ProtocolError(f"a {form.kind.__name__} whose fields do not fill it")
+        raise ProtocolError(f"a {form.kind.__name__} with the wrong number of fields")
     return form.kind(*form.in_order(fields)), end
 
 
@@ -262,7 +262,7 @@ def _arrays(ints: memoryview, values: Ints, at: int, count: int, fields: list[An
         at += 1 + dimensions
     for size, shape in shapes:
         if not 0 <= size <= len(values) - at:
-            raise ProtocolError("an array that its values do not fill")
+            raise ProtocolError("an array with the wrong number of values")
         part = values[at : at + size]
         fields.append(part if shape is None else part.reshape(shape))
         at += size
@@ -286,7 +286,7 @@ def _put_parcels(parcels: Sequence[messages.Parcel], pieces: list[Piece]) -> int
 def _ask(ints: memoryview, values: Ints, at: int, levels: int) -> tuple[messages.OfferQuery, int]:
     message, end = _message(ints, values, at, levels)
     if type(message) is not messages.OfferQuery:
-        raise ProtocolError(f"a {type(message).__name__} where an Ask was due")
+        raise ProtocolError(f"a {type(message).__name__} instead of an OfferQuery")
     return message, end
 
 
@@ -294,7 +294,7 @@ def _unread(ints: memoryview, values: Ints, at: int, _: int) -> tuple[EncodedMes
     """An undecoded message; only the length is checked."""
     end = at + ints[at + LENGTH]
     if not at + NUMBERS <= end <= len(ints):
-        raise ProtocolError("a message that is longer than what carries it")
+        raise ProtocolError("a message longer than its carrier")
     return EncodedMessage(values[at:end]), end
 
 
@@ -319,7 +319,7 @@ def _parcels(ints: memoryview, values: Ints, at: int, levels: int) -> tuple[list
 
 def _past(at: int, count: int) -> int:
     if count < 0:
-        raise ProtocolError("fewer than no messages")
+        raise ProtocolError("a negative number of messages")
     return at
 
 
@@ -354,7 +354,7 @@ class _Form:
         carried = [name for name, said in types.items() if said in _CARRIED]
         self.names = (*numbers, *arrays, *carried)
         if unknown := types.keys() - self.names:
-            raise TypeError(f"{kind.__name__} has a field of a type that is not written: {', '.join(sorted(unknown))}")
+            raise TypeError(f"{kind.__name__} has a field of an unsupported type: {', '.join(sorted(unknown))}")
         self.kind = kind
         self.numbers, self.arrays = len(numbers), len(arrays)
         self.yes_or_no = [place for place, name in enumerate(numbers) if types[name] is bool]

@@ -245,7 +245,7 @@ def test_error_of_any_rank_ends_all_ranks_with_one_line(tmp_path):
     (tmp_path / "p.toml").write_text(PLATFORM)
     status, (line,) = refused(tmp_path, "--folder", tmp_path / "f", "--platform", tmp_path / "p.toml")
     assert status == 2
-    assert f"{tmp_path}/f/host-1: can't be made" in line
+    assert f"{tmp_path}/f/host-1: can't be created" in line
     long = tmp_path / ("f" * (107 - len(f"{tmp_path}//keeper/gateway.sock")))  # for the further host alone it is
     status, (line,) = refused(tmp_path, "--folder", long, "--platform", tmp_path / "p.toml")
     assert (status, f"{long}/host-1/keeper: too long for a socket by 7 bytes" in line) == (2, True), line

@@ -139,12 +139,12 @@ def next_allocation_restores_jobs(live):
     for number, host in there.items():
         job = live.job(number)
         if host == HOSTS[0]:  # its disk is here
-            assert (job["state"], "told to end" in job["why"]) == ("unknown", True), job
+            assert (job["state"], "was stopped" in job["why"]) == ("unknown", True), job
         else:
             assert (job["state"], job["lost"], job["why"]) == (
                 "running",
                 True,
-                f"its host {host} is not there any more",
+                f"its host {host} was removed",
             )
     for host in HOSTS[1:]:
         live.client.post(f"/nodes/{host}/lost", {})

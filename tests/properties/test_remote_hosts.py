@@ -105,5 +105,5 @@ def test_responses_are_ordered_by_host_and_only_queried_hosts_are_awaited():
 def test_request_through_a_tree_is_refused():
     relay = Relay(1, -1, -1, 0, 2, 2, 0, 0, 0, np.zeros(0, dtype=np.int64), [], PublishRequest())
     site = Site(2)
-    with pytest.raises(ProtocolError, match="not asked down a tree"):
+    with pytest.raises(ProtocolError, match="can't be queried through a tree"):
         site.far(InProcess(site)).exchange([Send(0, relay)], 1000)

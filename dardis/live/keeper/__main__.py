@@ -83,7 +83,7 @@ def _in_background(folder: Path, setting: str) -> int:
         said = file.read()
     if said == b"ready":
         return 0
-    log_error(said.decode(errors="replace") or "it ended before it listened")
+    log_error(said.decode(errors="replace") or "ended before it listened")
     return MISTAKE
 
 
@@ -168,7 +168,7 @@ def _lock(folder: Path) -> int:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             return file
         time.sleep(LOCK_PAUSE_S)
-    raise UsageError(f"{folder}: another keeper has it")
+    raise UsageError(f"{folder}: another job supervisor uses it")
 
 
 def _listener(path: Path) -> socket.socket:

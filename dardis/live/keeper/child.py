@@ -122,7 +122,7 @@ def _set_up(start: StartRequest, place: RunResources, setting: RunSettings) -> N
 def _become_user(user: User) -> None:
     if os.geteuid() != 0:
         if (user.uid, user.gid) != (os.getuid(), os.getgid()):
-            raise PermissionError(errno.EPERM, f"only root's keeper runs jobs as user {user.uid}")
+            raise PermissionError(errno.EPERM, f"only a job supervisor of root runs jobs as user {user.uid}")
         return
     os.setgroups(user.groups)
     os.setresgid(user.gid, user.gid, user.gid)

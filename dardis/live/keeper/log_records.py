@@ -57,7 +57,7 @@ class LogState:
         match entry:
             case ["log", version]:
                 if version != VERSION:
-                    raise DamagedLogError(f"it is of version {version}, and this keeper reads version {VERSION}")
+                    raise DamagedLogError(f"it has version {version}, but this job supervisor reads version {VERSION}")
             case ["epoch", int(epoch)]:
                 self.epoch = max(self.epoch, epoch)
             case ["mark", str(mark)]:
@@ -73,7 +73,7 @@ class LogState:
             case ["forget", str(run)]:
                 self.runs.pop(run, None)
             case _:
-                raise DamagedLogError(f"nobody knows the entry {entry!r}")
+                raise DamagedLogError(f"unknown entry {entry!r}")
 
     def entries(self) -> Iterator[Entry]:
         """Yield the fewest entries for the same state."""
@@ -210,7 +210,7 @@ def recovered_state(intent_boot: str, boot: str, begun: StartRecord | None, *, l
 
 END_REASONS: Final = {
     RecoveredState.NEVER_BEGAN: NEVER_BEGUN,
-    RecoveredState.ENDED_UNSEEN: UNKNOWN + "it ended while no keeper ran",
+    RecoveredState.ENDED_UNSEEN: UNKNOWN + "it ended while no job supervisor ran",
     RecoveredState.HOST_RESTARTED: UNKNOWN + "the host was restarted",
-    RecoveredState.HOST_ENDS: UNKNOWN + "its keeper was told to end, and all that it ran",
+    RecoveredState.HOST_ENDS: UNKNOWN + "its job supervisor was stopped with all its runs",
 }

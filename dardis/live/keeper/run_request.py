@@ -71,7 +71,7 @@ def read_start(said: object) -> StartRequest:
     def take(key: str, fits: Callable[[Any], bool], default: object = None) -> Any:  # noqa: ANN401 (by its key)
         value = said.get(key, default)
         if not fits(value):
-            raise InvalidStartError(run, f"its {key} makes no sense")
+            raise InvalidStartError(run, f"its {key} is invalid")
         return value
 
     user = take("user", lambda user: user is None or _is_user(user))
@@ -103,7 +103,7 @@ def read_starts(said: Iterable[object]) -> tuple[dict[str, StartRequest], dict[s
             refused[error.run] = error.why
         else:
             if start.run in starts:
-                refused[start.run] = "it is named twice"
+                refused[start.run] = "it occurs twice"
             starts[start.run] = start
     return {run: start for run, start in starts.items() if run not in refused}, refused
 
@@ -111,11 +111,11 @@ def read_starts(said: Iterable[object]) -> tuple[dict[str, StartRequest], dict[s
 def read_lease(start: object, length: object, now_ms: int) -> int:
     """End of a lease, ms of CLOCK_BOOTTIME. Raises InvalidRequestError."""
     if not (_is_count(start) and _is_count(length)):
-        raise InvalidRequestError("a lease begins at some ms and has a length in ms")
+        raise InvalidRequestError("a lease has a start and a length in ms")
     assert isinstance(start, int)
     assert isinstance(length, int)
     if start > now_ms:  # time of another boot
-        raise InvalidRequestError(f"a lease from {start} on: nobody was told that time")
+        raise InvalidRequestError(f"a lease from {start} ms starts in the future")
     return start + length
 
 

@@ -29,8 +29,8 @@ from dardis.live.keeper.log_records import (
 )
 from dardis.live.keeper.run_request import StartRequest
 
-LOST: Final = UNKNOWN + "it has begun before, and what was known of it is lost"
-UNSEEN: Final = UNKNOWN + "its keeper died before it ended"
+LOST: Final = UNKNOWN + "it started before, and its record is lost"
+UNSEEN: Final = UNKNOWN + "its job supervisor died before it ended"
 KILL_AGAIN_MS: Final = 1000
 """Pause before the next SIGKILL, ms."""
 REAP_WAIT_MS: Final = 5000
@@ -349,9 +349,9 @@ class SupervisedRuns:
                 begun = read_start_record(self._start_file(run.name))
                 why = begun and begun.failed
             except FileNotFoundError:
-                why = f"it could not write that it begins: {os.strerror(code or 0)}"
+                why = f"its start record can't be written: {os.strerror(code or 0)}"
             except (OSError, ValueError, TypeError) as error:
-                why = f"nobody can read what it had begun with: {error}" if code == CANT_START else None
+                why = f"its start record can't be read: {error}" if code == CANT_START else None
         when = unix_ms() if run.seen_dead_ms is None else run.seen_dead_ms[1]
         return ProcessExit(code, number, when) if why is None else ProcessExit(unix_ms=when, why=f"{FAILED}{why}")
 

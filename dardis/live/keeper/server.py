@@ -187,7 +187,7 @@ class Server:
             try:
                 self._log.commit(entries)
             except OSError as error:
-                trouble = trouble or f"the keeper's log can't be written: {error.strerror}"
+                trouble = trouble or f"the job supervisor's log can't be written: {error.strerror}"
                 continue
             runs.uncommitted.clear()
             for record in runs.on_commit(entries):
@@ -241,7 +241,7 @@ class Server:
             case "stop":
                 return self._simple(connection, number, lambda: self._stop(runs))
             case do:
-                raise InvalidRequestError(f"nobody can {do!r}")
+                raise InvalidRequestError(f"unknown request {do!r}")
 
     def _simple(self, connection: Connection, number: int, do: Callable[[], Message | None]) -> PendingRequest:
         return PendingRequest(connection, number, lambda: self._refusal(connection) or do() or {})
@@ -254,7 +254,7 @@ class Server:
 
     def _refusal(self, connection: Connection) -> Message | None:
         if connection.epoch is None:
-            return {"error": "hello comes first"}
+            return {"error": "the first request must be hello"}
         if connection.epoch < self._log.state.epoch:
             return {"error": "epoch", "highest": self._log.state.epoch}
         return None

@@ -159,7 +159,7 @@ def _watch_lease(folder: str, keeper: str, boot: str, lease: Lease, maker: int) 
             except (OSError, DamagedLogError) as error:
                 if said != str(error):
                     said = str(error)
-                    sys.stderr.write(f"guard: {said}\n")
+                    sys.stderr.write(f"watchdog: {said}\n")
                     sys.stderr.flush()
             due = boot_ms() + pause
         else:

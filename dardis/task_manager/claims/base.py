@@ -102,7 +102,7 @@ class FinalClaims:
 
     def search_later(self, state: JobState, now: int, *, slow: bool) -> list[Effect]:
         """Raise ProtocolError."""
-        raise ProtocolError(f"job {state.job.number}: not all that it asked was answered")
+        raise ProtocolError(f"job {state.job.number}: a request has no answer")
 
     def on_no_start(self, state: JobState, never: str, now: int, *, slow: bool) -> list[Effect]:
         """Wait if a hard profile forbids all starts; else raise ProtocolError."""
@@ -112,7 +112,7 @@ class FinalClaims:
 
     def handle(self, message: say.Message, now: int) -> list[Effect]:
         """Raise ProtocolError."""
-        raise ProtocolError(f"job: a node manager said {type(message).__name__} out of turn")
+        raise ProtocolError(f"job: a node manager sent {type(message).__name__} out of turn")
 
     def forget(self, job: JobId) -> None:
         """Do nothing."""

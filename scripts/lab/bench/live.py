@@ -98,7 +98,7 @@ class Service:
                 words = (entry / "cmdline").read_bytes().split(b"\0") if entry.name.isdigit() else []
                 if mine in words and b"dardis.live.keeper" in words:
                     return self._process.pid, int(entry.name)
-        raise RuntimeError("its keeper is gone")
+        raise RuntimeError("its job supervisor is gone")
 
 
 def live(folder: Path, repeats: int) -> list[Row]:

@@ -157,12 +157,12 @@ def _judge(
         "jobs": len(feed.numbers), "states": states, "kills": kills, "lost": sorted(lost), "ran_twice": twice,
         "completed_without_a_trace": unwritten, "before_their_walltime": early,
         "violations": list(map(str, wrong)), "took_s": round(took_s),
-        "starts": replayed.starts, "services": replayed.services, "replay_differs": replayed.difference,
+        "starts": replayed.starts, "services": replayed.services, "replay_differs": replayed.differs,
         "slack_ms": SLACK_MS,
     }  # fmt: skip
     (out / "found.json").write_text(json.dumps(found, indent=2) + "\n")
     sys.stdout.write(json.dumps(found, indent=2) + "\n")
-    return int(bool(lost or twice or unwritten or early or wrong or replayed.difference))
+    return int(bool(lost or twice or unwritten or early or wrong or replayed.differs))
 
 
 def _options() -> argparse.Namespace:

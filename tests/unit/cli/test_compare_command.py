@@ -103,7 +103,7 @@ def test_damaged_runs_are_repeated_and_unrelated_files_reported(compare_again, t
     record["platform"]["groups"][0]["count"] = "2"
     (second / "run.json").write_text(json.dumps(record))
     assert compare_again(dispatchers="dardis-balance") == (0, [])
-    assert "2 runs: 2 now, 0 kept, 0 failed, 1 not asked for now" in compare_again.out
+    assert "2 runs: 2 now, 0 kept, 0 failed, 1 of earlier requests" in compare_again.out
     assert "t/dardis-balance/1" in of_runs(tmp_path, "metrics.json")
     assert compare_again.out.split("\n\n")[0].splitlines()[1].split()[:2] == ["t", "dardis-balance"]
     (first / "jobs.csv").write_text("no table")

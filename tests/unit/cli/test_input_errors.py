@@ -151,7 +151,7 @@ def test_folder_change_during_an_audit_is_reported(simulate, folder, monkeypatch
 
     monkeypatch.setattr(Audit, "check_remaining", rest)
     assert run(["audit", str(folder / "out")]) == 2
-    assert "was written while it was read" in capsys.readouterr().err
+    assert "changed while it was read" in capsys.readouterr().err
 
 
 def command(folder):

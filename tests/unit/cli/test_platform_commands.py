@@ -127,7 +127,7 @@ def test_calibration_is_printed_and_written_on_request(calibrated, tmp_path, sit
         ("time,node,watts\n1682899200,n0,-5\n", "w.csv:2: watts '-5'; expected 0 to 1e+09"),
         ("time,node,watts\n1782899200,n0,5\n", "w.csv: is of 2026-07-01T09:46Z to 2026-07-01T09:46Z, and the history"),
         ("job,watts_per_node\n9999999,5\n", "w.csv: knows none of the"),
-        ("job,watts_per_node\n1,1\n2,1\n3,1\n4,1\n", "w.csv: tells no figure of any group; expected power measured"),
+        ("job,watts_per_node\n1,1\n2,1\n3,1\n4,1\n", "w.csv: determines no figure of any group; expected power"),
     ],
 )
 def test_calibration_errors_are_one_line_and_change_nothing(calibrated, tmp_path, site, power, message):

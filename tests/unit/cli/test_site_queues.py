@@ -107,7 +107,7 @@ def test_audit_checks_queue_hours_limits_and_trace(starts, tmp_path, capsys):
     record.unlink()
     assert run(["audit", "o", "--platform", "p.toml"]) == 2
     said = capsys.readouterr().err
-    assert "has queues with hours or maintenance by date, and nobody says when the trace began" in said
+    assert "has queues with hours or maintenance by date, but the start of the trace is unknown" in said
     assert said.count("\n") == 1
 
 

@@ -100,7 +100,7 @@ def test_pods_play_on_their_machine_and_are_audited(tmp_path):
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        (("--nodes", "n.csv"), "--nodes, --platform-out: one without the other; expected both, or none"),
+        (("--nodes", "n.csv"), "--nodes, --platform-out: one without the other; expected both or neither"),
         (("--nodes", "nodes.csv", "--platform-out", "p.csv"), "p.csv: no name of a platform file"),
         (("--nodes", "nodes.csv", "--platform-out", "no/p.toml"), "no/p.toml: its folder does not exist"),
         (("--nodes", "nodes.csv", "--platform-out", "kept.toml"), "kept.toml: exists"),

@@ -154,5 +154,5 @@ def test_endless_wake_ups_are_detected(monkeypatch):
             world.run()
             assert world.recorder.settled == 1
         else:
-            with pytest.raises(ProtocolError, match="1 jobs wait at 101 s: nothing has happened at the last 100 wakes"):
+            with pytest.raises(ProtocolError, match="1 jobs wait at 101 s: the last 100 wake-ups changed nothing"):
                 world.run()

@@ -43,7 +43,8 @@ for warm in ROOTS.values():
     warm()
 warmed = compiled()
 more = "easy --profile cap.csv", "dardis-throughput --arity 2", "dardis-throughput --sample 2"
-for number, words in enumerate([*BUILT_IN_DISPATCHERS, *more, "dardis-late --task-managers 2", "dardis-balance --profile cap.csv"]):
+for number, words in enumerate([*BUILT_IN_DISPATCHERS, *more, "dardis-late --task-managers 2",
+"dardis-balance --profile cap.csv"]):
     where = ["--platform", sys.argv[1], "--out", str(number), "--no-report", "--deadlines", "factor:2"]
     assert run(["simulate", "t.csv", *where, "--dispatcher", *words.split()]) == 0
 print("\\n", len(warmed), *sorted({kernel[:2] for kernel in compiled() - warmed}))
@@ -98,7 +99,8 @@ def test_kernels_compile_without_a_writable_cache(tmp_path):
     (tmp_path / "file").write_text("")
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "file" / "cache")}
     done = subprocess.run(
-        [sys.executable, "-c", "from dardis.kernels import chance\nprint(chance.draw_below(7, 1, 1))"], capture_output=True,
+        [sys.executable, "-c", "from dardis.kernels import chance\nprint(chance.draw_below(7, 1, 1))"],
+        capture_output=True,
         text=True, env=environment, check=False, timeout=120,
     )  # fmt: skip
     assert (done.returncode, done.stdout) == (0, "0\n"), done.stderr

@@ -87,7 +87,7 @@ def test_active_plan_is_continued(site: Path) -> None:
     [
         ("sacct", "cat dump.txt; exit 1", "the dump of sacct failed (status 1)"),
         ("sacct", "head -1 dump.txt", "the dump of sacct failed (status 1)"),
-        ("scontrol", "exit 1", "asking scontrol for the nodes failed (status 1)"),
+        ("scontrol", "exit 1", "reading the nodes from scontrol failed (status 1)"),
         ("curl", "exit 22", "fetching weather.csv failed (status 22)"),
         ("dardis", '[ "$1" != plan ] || exit 2', "the plan failed (status 2)"),
         ("dardis", '[ "$1" != export ] || exit 2', "the export failed (status 2)"),
@@ -111,4 +111,4 @@ def test_failure_is_reported_and_keeps_earlier_files(site: Path, broken: str, bo
 def test_site_name_is_required(site: Path) -> None:
     done = run(site, DARDIS_SITE="")
     assert done.returncode != 0
-    assert "looking for $DARDIS_SITE failed" in done.stderr
+    assert "finding $DARDIS_SITE failed" in done.stderr

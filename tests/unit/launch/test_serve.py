@@ -108,13 +108,13 @@ def test_unreachable_hosts_are_skipped_until_they_return(checkout):
     with start_serve(checkout, "--hosts", "a,b:2", DARDIS_LOOK_S="0.2") as process:
         log = checkout / "log"
         until(lambda: log.exists() and "dardis serves" in log.read_text())
-        assert "b:2 can't be reached; the others serve" in process.stderr.readline()
+        assert "b:2: unreachable; the service starts without" in process.stderr.readline()
         (checkout / "up" / "b").touch()
         until(lambda: log.read_text().count("dardis serves") == 2)
         process.terminate()
         _, said = process.communicate(timeout=30)
     assert process.returncode == 143
-    assert "b:2: reached again" in said
+    assert "b:2: a host is reachable again" in said
     calls = log.read_text().splitlines()
     assert [call.split(" --map-by")[0] for call in calls if call.startswith("mpirun")] == [
         "mpirun --host a", "mpirun --host a,b:2",
@@ -126,7 +126,7 @@ def test_unreachable_hosts_are_skipped_until_they_return(checkout):
 def test_without_the_first_host_there_is_no_service(checkout):
     (checkout / "up" / "a").unlink()
     with start_serve(checkout, "--hosts", "a,b") as process:
-        assert "a can't be reached" in process.stderr.readline()
+        assert "the host of the service, a, is unreachable" in process.stderr.readline()
         process.terminate()
         assert process.wait(30) == 1
     assert not (checkout / "log").exists()
@@ -135,8 +135,11 @@ def test_without_the_first_host_there_is_no_service(checkout):
 @pytest.mark.parametrize(
     ("words", "line"),
     [
-        *((["--hosts", *more], "expected names with commas between them") for more in ((), ("",), ("a,,b",), ("a,",))),
-        *((["-n", count], f"dardis: -n: '{count}'; expected how many hosts") for count in ("x", "0", "-1", "1.5", "")),
+        *((["--hosts", *more], "expected names separated by commas") for more in ((), ("",), ("a,,b",), ("a,",))),
+        *(
+            (["-n", count], f"dardis: -n: '{count}'; expected a number of hosts")
+            for count in ("x", "0", "-1", "1.5", "")
+        ),
     ],
 )
 def test_host_list_and_host_count_are_checked(checkout, words, line):
@@ -159,7 +162,7 @@ def test_dead_processes_restart_until_stop_or_error(checkout, words, ends, statu
     done, calls = run(checkout, *words, ends=ends)
     assert done.returncode == status
     assert calls.count("dardis serve") == len(ends.split())
-    assert done.stderr.count("it is started again") == len(ends.split()) - 1
+    assert done.stderr.count("it is restarted") == len(ends.split()) - 1
 
 
 ONCE = "srun --nodes=4 --ntasks=4 --ntasks-per-node=1 --mem=0 --cpu-bind=none"
@@ -253,7 +256,7 @@ def test_dead_processes_restart_and_a_signal_ends_the_service_but_no_job(live):
     until(lambda: live.job(number)["state"] == "running")
     first = live.client.get("/status")
     os.kill(first["pid"], signal.SIGKILL)
-    until(lambda: "it is started again" in live.said())
+    until(lambda: "it is restarted" in live.said())
     live.ready()
     second = live.client.get("/status")
     assert (second["epoch"], second["pid"] == first["pid"]) == (first["epoch"] + 1, False)
@@ -271,4 +274,4 @@ def test_service_ends_on_stop(live):
     assert live.ended(number)["state"] == "completed"
     live.client.post("/stop")
     assert live.service.wait(20) == 0
-    assert "it is started again" not in live.said()
+    assert "it is restarted" not in live.said()

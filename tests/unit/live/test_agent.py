@@ -56,7 +56,7 @@ def test_only_the_newest_session_is_accepted(folder):
         assert service.lost(2) == []
         assert [told["id"] for told in service.said] == [1, 4]
         service.say(5, 1, "hello", epoch=1, mark="m")
-        assert service.lost(2) == ["another talk has begun"]
+        assert service.lost(2) == ["a newer connection replaced this one"]
         await service.answer(5, 1)
         assert {told["talk"] for told in service.said} == {2, 5}
         service.agent.end("over")

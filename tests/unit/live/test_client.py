@@ -45,7 +45,7 @@ def test_missing_service_is_reported(tmp_path, monkeypatch, left):
         Client(folder).get("/nodes")
     line = str(told.value)
     assert line.startswith(f"{folder}: " + ("there is no such folder" if left == "no folder" else "no service answers"))
-    assert line.endswith(f"expected one that was started: dardis serve --folder {folder}")
+    assert line.endswith(f"expected a running service: dardis serve --folder {folder}")
     assert told.value.exit_status == 2
 
 
@@ -111,7 +111,7 @@ def test_unresponsive_service_is_reported(tmp_path, monkeypatch):
     with socket.socket(socket.AF_UNIX) as deaf:
         deaf.bind(str(tmp_path / "gateway.sock"))
         deaf.listen()
-        with pytest.raises(DardisError, match=f"^{tmp_path}: the service gives no answer$"):
+        with pytest.raises(DardisError, match=f"^{tmp_path}: the service does not answer$"):
             Client(tmp_path).get("/nodes")
 
 
@@ -135,6 +135,6 @@ def test_output_is_followed_until_the_job_is_over(tmp_path):
 
 @pytest.mark.parametrize(("state", "follow"), [("waiting", False), ("running", False), ("completed", True)])
 def test_missing_output_is_reported(tmp_path, state, follow):
-    with served(tmp_path), pytest.raises(DardisError, match=f"/none: not there; job 3 is {state}$") as told:
+    with served(tmp_path), pytest.raises(DardisError, match=f"/none: does not exist; job 3 is {state}$") as told:
         list(read_output(Client(tmp_path), job(3, state), tmp_path / "none", follow=follow))
     assert told.value.exit_status == 1

@@ -119,7 +119,7 @@ def test_concurrent_bodies_of_one_user_are_limited_in_number_and_time(tmp_path, 
         assert not answered.done()
         for one in slow:
             status, said = await answer(one)
-            assert (status, said) == (408, b"what is asked did not come within 1 s")
+            assert (status, said) == (408, b"the request did not arrive within 1 s")
         assert await answered == (200, b"2")
 
     play(tmp_path, work)

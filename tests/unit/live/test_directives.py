@@ -75,8 +75,8 @@ def test_equivalent_sbatch_lines_are_read(line, expected):
 def test_unsupported_sbatch_option_is_reported_once_with_its_line():
     text = "#!/bin/sh\n#SBATCH -p long --mail-type=END,FAIL --exclusive\n#SBATCH --qos high -t 5\n"
     assert warnings(text) == [
-        "s.sh:2: -p long is left out", "s.sh:2: --mail-type END,FAIL is left out", "s.sh:2: --exclusive is left out",
-        "s.sh:3: --qos high is left out",
+        "s.sh:2: -p long is ignored", "s.sh:2: --mail-type END,FAIL is ignored", "s.sh:2: --exclusive is ignored",
+        "s.sh:3: --qos high is ignored",
     ]  # fmt: skip
     assert option_texts(text) == {"time": "5"}
 
@@ -85,8 +85,8 @@ def test_gpu_types_and_other_resources_are_ignored_with_a_warning():
     text = "#!/bin/sh\n#SBATCH --gres=gpu:a100:2,lustre:1\n"
     assert option_texts(text) == {"gpus": "2"}
     assert [line.partition(": ")[0] for line in warnings(text)] == ["s.sh:2", "s.sh:2"]
-    assert "a100 is left out" in warnings(text)[0]
-    assert "lustre:1 is left out" in warnings(text)[1]
+    assert "a100 is ignored" in warnings(text)[0]
+    assert "lustre:1 is ignored" in warnings(text)[1]
     assert option_texts("#!/bin/sh\n#SBATCH --gpus=a100\n") == {"gpus": "1"}
 
 
@@ -97,7 +97,7 @@ def test_gpu_types_and_other_resources_are_ignored_with_a_warning():
         ("#DARDIS -t 5", "s.sh:2: '-t'; expected options such as --time=10"),
         ("#DARDIS now", "s.sh:2: 'now'; expected options"),
         ("#DARDIS --time", "s.sh:2: --time without a value"),
-        ("#DARDIS --hold=yes", "s.sh:2: '--hold=yes'; expected --hold alone"),
+        ("#DARDIS --hold=yes", "s.sh:2: '--hold=yes'; expected --hold without a value"),
         ("#DARDIS --name 'a", "s.sh:2: "),
         ("#DARDIS --time soon", "s.sh:2: --time: 'soon'; expected a time"),
         ("#DARDIS --cpus 0", "s.sh:2: --cpus: '0'; expected a whole number from 1"),
@@ -121,7 +121,7 @@ def test_directive_errors_are_reported_with_their_line(line, line_says):
     ("data", "line"),
     [
         (None, "cannot be read (No such file or directory)"), (b"", "does not begin with #!"), (b"\x7fELF", "does not"),
-        (b"#!/bin/sh\r\necho\r\n", "s.sh:1: ends as lines of DOS do"), (b"#!/bin/sh\n\xff\n", "is no UTF-8 text"),
+        (b"#!/bin/sh\r\necho\r\n", "s.sh:1: has a DOS line ending"), (b"#!/bin/sh\n\xff\n", "is no UTF-8 text"),
         (b"#!/bin/sh\n\0\n", "has zero bytes"), (b"#!/bin/sh\n" + b"#" * (4 << 20), "more than 4194304 bytes"),
     ],
 )  # fmt: skip

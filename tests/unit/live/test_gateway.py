@@ -95,7 +95,7 @@ def test_reason_for_waiting_is_reported():
     assert [gateway.wait_reason(gateway.job(number)) for number in (1, 2)] == ["", "waits for nodes"]
     submit(gateway, 3, array=Array((range(2),), 1))
     step(gateway)
-    assert [gateway.wait_reason(gateway.job(n)) for n in (3, 4)] == ["waits for nodes", "waits for others of its array"]
+    assert [gateway.wait_reason(gateway.job(n)) for n in (3, 4)] == ["waits for nodes", "waits for jobs of its array"]
     gateway.on_epoch_refused(HERE)
     assert gateway.wait_reason(gateway.job(2)) == f"nothing starts: {HERE} was led by another service"
 

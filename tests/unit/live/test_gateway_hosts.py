@@ -103,7 +103,7 @@ def test_unreachable_host_starts_nothing_and_its_jobs_stay_running():
     site.submit(4)
     assert site.step() == []
     assert site.job(3).state is LiveJobState.RUNNING
-    assert site.gateway.liveness.lost_reason(site.job(3)) == "its host b is silent"
+    assert site.gateway.liveness.lost_reason(site.job(3)) == "its host b is unreachable"
     assert site.gateway.liveness.lost_reason(site.job(1)) == ""
     assert site.silent_nodes() == ["n2", "n3"]
     site.gateway.on_host_report([record("3.1", "running")], 1, "b", marks("b"))
@@ -253,9 +253,9 @@ def test_queries_to_unresponsive_hosts_end_and_no_job_is_lost():
 
 
 def test_duplicate_host_names_are_refused():
-    with pytest.raises(InputError, match="two are called a"):
+    with pytest.raises(InputError, match="two have the name a"):
         machine("a", "b", "a")
-    with pytest.raises(InputError, match="two are called a"):
+    with pytest.raises(InputError, match="two have the name a"):
         machine_of([HostFacts("a", (0,), 1, 0)] * 2)
 
 

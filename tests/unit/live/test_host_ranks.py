@@ -35,7 +35,7 @@ def test_ranks_on_one_machine_divide_its_processors():
 
 def test_more_ranks_than_processors_are_refused_unless_unbound():
     said = [says(cores=[0, 1]), says(cores=[0, 1]), says(cores=[0, 1])]
-    with pytest.raises(InputError, match="a: 3 ranks share 2 processors; expected at most a rank for each, or"):
+    with pytest.raises(InputError, match="a: 3 ranks share 2 processors; expected at most one rank for each, or"):
         rank_placements(said, bound=True)
     assert len(rank_placements(said, bound=False)) == 3
 
@@ -112,7 +112,7 @@ def test_fewer_hosts_are_refused_while_earlier_hosts_have_runs(tmp_path):
     (runs / "7.1").touch()
     check_former_hosts(tmp_path, 3)
     for hosts in (1, 2):
-        with pytest.raises(InputError, match=r"host-2: its keeper has runs.*expected a service of 3 hosts"):
+        with pytest.raises(InputError, match=r"host-2: its job supervisor has runs.*expected at least 3 hosts"):
             check_former_hosts(tmp_path, hosts)
 
 

@@ -105,7 +105,7 @@ def test_single_index_is_an_array_and_array_size_is_limited():
         read_array(f"0-{MOST_ELEMENTS}", "--array")
     assert len(read_array(",".join(map(str, range(MOST_SPANS))), "--array").indices) == MOST_SPANS
     for text in (",".join(map(str, range(MOST_SPANS + 1))), "x," * MOST_SPANS):
-        with pytest.raises(InputError, match=f"{MOST_SPANS + 1} parts; expected at most {MOST_SPANS} by comma"):
+        with pytest.raises(InputError, match=f"{MOST_SPANS + 1} parts; expected at most {MOST_SPANS}"):
             read_array(text, "--array")
 
 
@@ -171,7 +171,7 @@ def test_output_paths_are_resolved(more, expected):
         ({"walltime_s": 0}, "--time: 0; expected from 1 to"), ({"nodes": 0}, "--nodes: 0"), ({"cpus": 0}, "--cpus: 0"),
         ({"gpus": -1}, "--gpus: -1; expected from 0"), ({"memory_mib": 0}, "--mem: 0"),
         ({"grace_s": -1}, "--grace: -1"),
-        ({"argv": ("a", "b\0")}, "COMMAND: 'b\\x00'; expected no zero bytes"), ({"argv": ("\udc80",)}, "COMMAND: "),
+        ({"argv": ("a", "b\0")}, "COMMAND: 'b\\x00'; expected a text without "), ({"argv": ("\udc80",)}, "COMMAND: "),
         ({"chdir": "\0"}, "--chdir: "), ({"export": ("A=B",)}, "--export: "), ({"export": "some"}, "--export: 'some'"),
         ({"array": Array((range(3, 3),))}, "--array: '3-2'"), ({"array": Array(())}, "--array: ''"),
         ({"array": Array((range(4), range(3, 5)))}, "--array: index 3 2 times; expected each index once"),

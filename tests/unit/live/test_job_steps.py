@@ -75,7 +75,7 @@ class Site:
         return [self.gateway.machine.names[node] for node in self.gateway._closed_nodes()]
 
 
-LOST = {"state": "unknown", "code": None, "why": "unknown: its keeper died before it ended"}
+LOST = {"state": "unknown", "code": None, "why": "unknown: its job supervisor died before it ended"}
 
 
 def test_step_that_outlives_its_job_is_ended_and_its_nodes_stay_closed():
@@ -117,7 +117,7 @@ def test_exit_record_of_a_step_is_kept_for_its_client_and_the_step_runs_once():
     assert site.gateway.steps.get(PART).record["code"] == 3
     site.gateway.steps.discard(part)
     assert site.step() == [ForgetRun(PART, "b")]
-    with pytest.raises(InputError, match="has been"):
+    with pytest.raises(InputError, match="has ended"):
         site.gateway.start_step(site.job, PART, "b", None)
 
 
@@ -176,7 +176,7 @@ def test_requeued_job_starts_after_the_steps_of_its_last_run_end():
     site.run_ends(**LOST)
     assert EndRun(PART, "b") in site.step()
     assert (site.job.state, site.job.why) == (
-        LiveJobState.WAITING, "waits until what its last run had begun on b is over",
+        LiveJobState.WAITING, "waits for the end of its last run on b",
     )  # fmt: skip
     site.gateway.on_run_record(record(PART, "over", signal=15, why="cancelled"), 1, "b")
     site.step()
@@ -188,7 +188,7 @@ def test_requeued_job_waits_for_an_unreachable_host_also_after_a_service_restart
     site.gateway.on_host_lost("b")
     site.run_ends(**LOST)
     site.step()
-    assert site.job.why == "waits until what its last run had begun on b is over"
+    assert site.job.why == "waits for the end of its last run on b"
     again = site.again(heard=["a"])
     again.step()
     assert (again.job.state, again.starts) == (LiveJobState.WAITING, [])
@@ -217,7 +217,7 @@ def test_steps_on_an_abandoned_host_end_and_return_as_orphaned_runs():
     site.begin()
     site.gateway.on_host_lost("b")
     assert site.gateway.give_up("n2", 1) == 1
-    assert site.gateway.steps.get(PART).record["why"] == "unknown: n2 was given up"
+    assert site.gateway.steps.get(PART).record["why"] == "unknown: n2 was declared lost"
     assert site.job.state is LiveJobState.RUNNING
     site.step()
     site.hear("b", record(PART))

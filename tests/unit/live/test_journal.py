@@ -97,7 +97,7 @@ def test_journal_of_another_version_is_refused(tmp_path):
     Journal(tmp_path).close()
     with closing(sqlite3.connect(tmp_path / FILE)) as db:
         db.execute("PRAGMA user_version=99")
-    with pytest.raises(InputError, match="version 99; expected one of version 3"):
+    with pytest.raises(InputError, match="version 99; expected version 3"):
         Journal(tmp_path)
     with pytest.raises(InputError, match="version 99"):
         list(read_instants(tmp_path))

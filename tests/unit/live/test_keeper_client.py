@@ -37,7 +37,7 @@ def test_unresponsive_keeper_is_not_awaited(tmp_path, monkeypatch):
 
 def test_keeper_being_started_elsewhere_is_not_started_again(tmp_path):
     async def ask():
-        with pytest.raises(SupervisorError, match="started apart, does not listen"):
+        with pytest.raises(SupervisorError, match="started separately, does not listen"):
             await LocalSupervisorClient.connect(tmp_path, lambda _: None, apart=True)
 
     asyncio.run(ask())
@@ -54,7 +54,7 @@ def test_keeper_of_another_version_is_one_line(tmp_path):
         (tmp_path / SUPERVISOR_FOLDER).mkdir()
         old = await asyncio.start_unix_server(answer, str(tmp_path / SUPERVISOR_FOLDER / "keeper.sock"))
         client = await LocalSupervisorClient.connect(tmp_path, lambda _: None)
-        said = rf"process 17.*protocol 1, not {PROTOCOL}.*the next one takes them up"
+        said = rf"process 17.*protocol version 1, not {PROTOCOL}.*a new one takes them over"
         with pytest.raises(SupervisorError, match=said) as told:
             await client.hello(4)
         assert "\n" not in str(told.value)
@@ -86,7 +86,7 @@ def test_host_limits_are_not_job_errors(tmp_path, monkeypatch, number, of_job):
             if of_job:
                 assert await asked == {"1.1": f"a: {os.strerror(number)}"}
             else:
-                with pytest.raises(SupervisorError, match=f"its host has no room for more: {os.strerror(number)}"):
+                with pytest.raises(SupervisorError, match=f"its host is at a limit: {os.strerror(number)}"):
                     await asked
         monkeypatch.undo()
         client.close()

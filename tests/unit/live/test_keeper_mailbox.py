@@ -48,7 +48,7 @@ class Full(Hasty):
     """It has no room to write down what is to begin."""
 
     async def ask(self, do, **_):
-        raise SupervisorError(f"the keeper refuses to {do}: no room")
+        raise SupervisorError(f"the job supervisor refuses {do}: no room")
 
 
 class Told(Gateway):
@@ -95,7 +95,7 @@ def test_keeper_in_a_copied_folder_is_not_led():
         gateway.on_host_report([], 1, "there", ["its mark", "another"])
         post = await mailbox_of(gateway)
         await post.tried.wait()
-        assert "copy of that of there" in post.trouble
+        assert "of there's are copies" in post.trouble
         assert not gateway.liveness.is_reachable("here")
         await post.end(stop=False)
 
@@ -110,7 +110,7 @@ def test_keeper_with_a_higher_epoch_stops_all_starts():
         post = await mailbox_of(gateway, Refusing)
         await post.tried.wait()
         assert refusing == ["here"]
-        assert "of epoch 2, and this one's is 1" in post.trouble
+        assert "of epoch 2, but this service has epoch 1" in post.trouble
         await post.end(stop=False)
 
     asyncio.run(work())

@@ -108,9 +108,9 @@ def test_agent_states_the_user_of_a_forwarded_request(tmp_path, users):
         status, told = await ask(OTHER, "/jobs", body=body)
         if users:
             assert (status, submitted) == (200, [ME.uid, OTHER.uid])
-            assert await ask(OTHER, "/stop", body={}) == (403, {"error": "only who runs the service may do that"})
+            assert await ask(OTHER, "/stop", body={}) == (403, {"error": "only the user of the service may do that"})
         else:
-            assert (status, told["error"], submitted) == (403, "this service is somebody else's", [ME.uid])
+            assert (status, told["error"], submitted) == (403, "this service belongs to another user", [ME.uid])
         with socket.socket(socket.AF_UNIX) as one:
             one.connect(str(tmp_path / "gateway.sock"))
             assert (await answer(one))[0] == 200

@@ -94,7 +94,7 @@ def test_script_arguments_and_directives_are_submitted(fake, script, capsys):
     assert body["script"] == "#!/bin/sh\n#SBATCH -t 5 -c 2 --qos high\n#DARDIS --time 10 --name mine\necho\n"
     assert body["jobs"]["argv"] == ["--time", "x", "--", "y"]
     assert [body["jobs"][key] for key in ("name", "walltime_s", "cpus")] == ["given", 600, 2]
-    assert capsys.readouterr() == ("12\n", "dardis: warning: s.sh:2: --qos high is left out\n")
+    assert capsys.readouterr() == ("12\n", "dardis: warning: s.sh:2: --qos high is ignored\n")
 
 
 def test_a_script_on_standard_input(fake, monkeypatch):
@@ -127,10 +127,10 @@ def test_warnings_of_the_service_are_printed(fake, capsys):
         ("--array 9-1 -- x", "--array: '9-1'; expected a first index"),
         ("--after 12 -- x", "--after: '12'; expected ok:ID"),
         ("--export A,,B -- x", "--export: 'A,,B'; expected all, none"),
-        ("--chdir /no/such -- x", "--chdir: '/no/such' is no folder; expected one that exists"),
+        ("--chdir /no/such -- x", "--chdir: '/no/such' is no folder; expected an existing folder"),
         ("--output %q -- x", "--output: '%q'; expected a path with %j"),
         ("--error % -- x", "--error: '%'; expected a path"),
-        ("--name a/b -- x", "--name: 'a/b'; expected at most 200 characters"),
+        ("--name a/b -- x", "--name: 'a/b'; expected at most 200 printable characters"),
         ("--colour -- x", "No such option: --colour"),
     ],
 )  # fmt: skip
@@ -191,7 +191,7 @@ def test_the_queue_in_plain_columns(fake, capsys, monkeypatch):
     fake.add(job(1, "completed"), job(2, "running"), job(3, "held", why="held"), *waiting)
     assert run(["queue"]) == 0
     assert capsys.readouterr().out.splitlines() == [
-        "ID   INDEX  NAME  USER  STATE    NODES  CPUS  TIME     LIMIT    ON, OR WHY NOT",
+        "ID   INDEX  NAME  USER  STATE    NODES  CPUS  TIME     LIMIT    ON OR REASON",
         "2    -      true  me    running  1      1     0:00:30  1:00:00  n1",
         "3    -      true  me    held     1      1     -        1:00:00  held",
         "4-6  2-4    true  me    waiting  1      1     -        1:00:00  for 4 cores",
@@ -237,7 +237,7 @@ def test_history_and_since(fake, capsys):
 @pytest.mark.parametrize("text", ["soon", "2023-13-01", "0s", "", "19:20"])
 def test_invalid_moment_is_refused(fake, capsys, text):
     assert run(["history", "--since", text]) == 2
-    assert capsys.readouterr().err.startswith(f"dardis: --since: {text!r}; expected a UTC moment")
+    assert capsys.readouterr().err.startswith(f"dardis: --since: {text!r}; expected a UTC time")
 
 
 @pytest.mark.parametrize(("command", "state"), [("cancel", "cancelled"), ("hold", "held"), ("release", "waiting")])
@@ -270,7 +270,7 @@ def test_drain_and_undo(fake, capsys):
     ]
     fake.nodes["n1"]["silent"] = True
     assert run(["nodes"]) == 0
-    assert capsys.readouterr().out.splitlines()[1].split()[:2] == ["n1", "silent"]
+    assert capsys.readouterr().out.splitlines()[1].split()[:2] == ["n1", "unreachable"]
     assert run(["drain", "n1", "--undo", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["nodes"][0]["state"] == "up"
     assert run(["drain", "no/de"]) == 2
@@ -282,8 +282,8 @@ def test_drain_and_undo(fake, capsys):
 @pytest.mark.parametrize(
     ("more", "kill", "said"),
     [
-        ([], False, "1 job running on; the next dardis serve finds them again\n"),
-        (["--kill"], True, "1 job told to end\n"),
+        ([], False, "1 job still running; the next dardis serve finds them again\n"),
+        (["--kill"], True, "1 job ended\n"),
     ],
 )
 def test_stop(fake, capsys, more, kill, said):
@@ -306,7 +306,7 @@ def test_logs(fake, capfdbinary, tmp_path):
     places = {"output": f"{tmp_path}/o1", "error": f"{tmp_path}/e"}
     assert json.loads(capfdbinary.readouterr().out) == {"id": 1, **places}
     assert run(["logs", "2"]) == 1
-    assert capfdbinary.readouterr().err == b"dardis: /dardis-2.out: not there; job 2 is waiting\n"
+    assert capfdbinary.readouterr().err == b"dardis: /dardis-2.out: does not exist; job 2 is waiting\n"
 
 
 ALL = ["submit -- true", "queue", "show 1", "wait 1", "cancel 1", "hold 1", "release 1", "nodes", "drain n1", "history"]
@@ -319,7 +319,7 @@ def test_commands_without_a_service_say_how_to_start_one(tmp_path, capsys, comma
     assert run([name, "--folder", str(tmp_path), *rest]) == 2
     said = capsys.readouterr()
     assert said.err.startswith(f"dardis: {tmp_path}: no service answers here (")
-    assert said.err.endswith(f"; expected one that was started: dardis serve --folder {tmp_path}\n")
+    assert said.err.endswith(f"; expected a running service: dardis serve --folder {tmp_path}\n")
     assert (said.out, said.err.count("\n")) == ("", 1)
 
 

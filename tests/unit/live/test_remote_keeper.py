@@ -94,7 +94,7 @@ def test_remote_runs_start_and_their_ends_are_reported(folder):
             again = await site.connect()
             records, after = await again.hello(1)
             assert ([record["run"] for record in records], after) == (["1.1"], marks)  # what was only intended is not
-            with pytest.raises(SupervisorError, match=r"of epoch 1, and this one's is 0.*older copy.*serve --epoch 2"):
+            with pytest.raises(SupervisorError, match=r"of epoch 1, but this service has epoch 0.*serve --epoch 2"):
                 await again.hello(0)
 
     asyncio.run(work())
@@ -194,7 +194,7 @@ def test_host_without_messages_is_lost(folder, monkeypatch):
             await site.cut()
             await asyncio.wait_for(keeper.lost.wait(), PATIENCE_S)
             assert await site.over() is None
-            with pytest.raises(SupervisorError, match="nothing is heard"):
+            with pytest.raises(SupervisorError, match="no connection to its agent"):
                 await site.connect()
             await site.begin()
             records, _ = await (await site.connect()).hello(1)

@@ -99,7 +99,7 @@ def test_jobs_follow_each_other_as_they_end(live):
     assert "waits for the end of" in live.job(next(iter(ends)))["why"]
     (live.ran.parent / "go-first").touch()
     assert {number: live.ended(number)["state"] for number in ends} == ends
-    with pytest.raises(InputError, match="has ended otherwise"):
+    with pytest.raises(InputError, match="rules out the new job"):
         follows("ok", bad)
     with pytest.raises(InputError, match="there is no job 99999"):
         follows("ok", 99999)
@@ -139,7 +139,7 @@ def test_a_second_service_in_the_folder_is_refused(live, capsys):
 
 @pytest.mark.parametrize(("spoil", "said"), [
     (lambda folder: (folder / FILE).write_bytes(b"x" * 9000), "is damaged"),
-    (lambda folder: folder.rmdir() or folder.write_text(""), "can't be made"),
+    (lambda folder: folder.rmdir() or folder.write_text(""), "can't be created"),
 ])  # fmt: skip
 def test_unusable_folder_is_one_line(tmp_path, capsys, spoil, said):
     (tmp_path / "p.toml").write_text(PLATFORM)
@@ -327,8 +327,8 @@ def test_restored_older_journal_is_reported_and_accepted_on_request(tmp_path):
         (live.folder / FILE).write_bytes(copy)
         live.start()
         (line,) = why()
-        assert "of epoch 3, and this one's is 2" in line
-        assert "older copy: nothing starts on any host (to go on" in line
+        assert "of epoch 3, but this service has epoch 2" in line
+        assert "older copy; nothing starts on any host (to continue" in line
         assert line.endswith("may run again: serve --epoch 4)")
         stopped()
         live.start("--epoch", "4")
@@ -418,7 +418,7 @@ def test_job_details_are_visible_to_their_owner_only(site):
         assert seen.keys() == job.keys()
         shown = ("id", "user", "state", "nodes", "submitted_ms", "started_ms", "ended_ms", "cpus", "walltime_s")
         assert {name: seen[name] for name in shown} == {name: job[name] for name in shown}
-    with pytest.raises(DardisError, match="root's: where it writes"):
+    with pytest.raises(DardisError, match="to root: its output path"):
         output_path(seen, error=False)
     assert word in json.dumps(site.client.get(f"/jobs/{number}"))
     site.client.post(f"/jobs/{number}/cancel")
@@ -453,8 +453,8 @@ def test_only_owners_change_jobs_and_only_root_administers(site):
     (number,) = site.submit("sleep 30")
     for do in ("cancel", "hold", "release"):
         assert "root's" in asks(site, "post", f"/jobs/{number}/{do}")["refused"]
-    assert "only who runs the service" in asks(site, "post", "/nodes/n0/drain")["refused"]
-    assert "only who runs the service" in asks(site, "post", "/stop")["refused"]
+    assert "only the user of the service" in asks(site, "post", "/nodes/n0/drain")["refused"]
+    assert "only the user of the service" in asks(site, "post", "/stop")["refused"]
     assert site.job(number)["state"] in {"waiting", "running"}
     site.client.post(f"/jobs/{number}/cancel")
     for name in (FILE, "keeper/log"):
@@ -488,7 +488,7 @@ def test_job_refused_by_the_keeper_fails_without_effect_on_others(tmp_path):
         live.client.post(f"/jobs/{odd}/release")
         live.client.post(f"/jobs/{other}/release")
         job = live.ended(odd, 20)
-        assert (job["state"], job["why"]) == ("failed", "failed to start: its chdir makes no sense")
+        assert (job["state"], job["why"]) == ("failed", "failed to start: its chdir is invalid")
         assert live.ended(other, 20)["state"] == "completed"
         assert live.lines() == {other: 1}
     finally:
@@ -559,4 +559,4 @@ def test_personal_service_answers_only_its_user(live):
             path.chmod(mode & 0o7777)
         (live.folder / "gateway.sock").chmod(0o600)
     assert done.returncode != 0
-    assert "somebody else's" in done.stderr
+    assert "another user" in done.stderr

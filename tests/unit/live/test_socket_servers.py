@@ -261,7 +261,7 @@ def test_stale_socket_is_replaced_and_its_mode_follows_the_users(tmp_path, users
 
 def test_invalid_socket_path_is_refused(tmp_path):
     (tmp_path / "gateway.sock").mkdir()
-    with pytest.raises(InputError, match=r"gateway.sock: can't be listened at \(Is a directory\)"), open_listener(
+    with pytest.raises(InputError, match=r"gateway.sock: can't be used as a socket \(Is a directory\)"), open_listener(
         tmp_path, users=False
     ):  # fmt: skip
         pass

@@ -103,7 +103,7 @@ def test_step_on_an_abandoned_host_ends_without_output(tmp_path, over):
         service.gateway.on_run_record(END, 1, "b")
     service.gateway.on_host_lost("b")
     service.gateway.give_up("b", 1)
-    given_up = {"state": "unknown", "code": None, "signal": None, "why": "unknown: b was given up"}
+    given_up = {"state": "unknown", "code": None, "signal": None, "why": "unknown: b was declared lost"}
     assert told(service, tmp_path) == [{"mark": "b"}, ENDED if over else {"end": given_up}]
 
 

@@ -33,9 +33,9 @@ def test_unfinished_jobs_are_counted_by_user():
     limits.add(handed_in(14, 7, 1))
     jobs += new_jobs(handed_in(14, 7, 1))
     assert len(looked) == 1
-    with pytest.raises(InputError, match=r"would have 6 jobs that are not over.*at most 5 jobs"):
+    with pytest.raises(InputError, match=r"would have 6 unfinished jobs.*at most 5 jobs"):
         limits.add(handed_in(15, 7))
-    with pytest.raises(InputError, match="would have 10 jobs"):
+    with pytest.raises(InputError, match="would have 10 unfinished jobs"):
         limits.add(handed_in(15, 8))
     jobs[0].state = jobs[1].state = LiveJobState.COMPLETED
     limits.add(handed_in(15, 7, 2))

@@ -159,7 +159,7 @@ def test_a_policy_of_another_package_is_measured(dardis, target, tmp_path):
     loaded = [word if word != "0" else "4" for word in words]
     status, _, errors = dardis(target, *loaded, "--dispatcher", "rolling", "--out", tmp_path / "loaded")
     assert (status, len(errors)) == (2, 1), "what the policy holds is not replaced without a word"
-    assert errors[0] == "dardis: --reservations: 4, and nodes are closed at times by themselves; expected 0"
+    assert errors[0] == "dardis: --reservations: 4, but nodes have closed times of their own; expected 0"
     status, _, errors = dardis(target, *words, "--dispatcher", "smallest-first", "--out", tmp_path / "none")
     assert (status, len(errors)) == (2, 1)
     assert errors[0].startswith("dardis: --dispatcher: smallest-first has no rounds, in which a job asks nodes; ")
@@ -270,7 +270,7 @@ DECIDES = "self.now, started = now, []"
     [
         ("self.free[nodes] -= self.running[job.number][1]", "pass", ": it makes an illegal schedule ("),
         ("if time > self.now), default=FOREVER", "), default=self.now",
-         ": asked at 0 s, the dispatcher wants to be asked again at "),
+         ": at 0 s the dispatcher requests its next decision at "),
         (DECIDES, "self.now, started = now, [self.running[99999999]]",
          " failed at broken.py:{line} in decide: KeyError: 99999999"),
         (DECIDES, "self.now, started = now, __import__('json').loads('{')", " failed at broken.py:{line} in decide: "),

@@ -91,7 +91,7 @@ def test_missing_row_is_reported(made, capsys, place, options) -> None:
     assert command(audit) == 1
     out = capsys.readouterr().out
     assert "metrics.json counts 7 jobs, jobs.csv has 6" in out
-    assert f"audit: not counted against the trace: {base / 't.csv'} is not there\n" in out
+    assert f"audit: not compared with the trace: {base / 't.csv'} does not exist\n" in out
 
 
 @pytest.mark.parametrize(

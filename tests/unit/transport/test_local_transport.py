@@ -31,9 +31,9 @@ def test_unknown_effect_is_refused():
 def test_without_timers_and_executor_hosts_only_run_jobs():
     interpreter = Interpreter(Silent(), NO_SERVICES, NO_SERVICES)
     interpreter.perform(0, [Launch(1, 1, NONE, NONE, 5, 9), Kill(1, 1)], 5)
-    with pytest.raises(ProtocolError, match="sets a timer where nothing is late"):
+    with pytest.raises(ProtocolError, match="sets a timer, but no message is late"):
         interpreter.perform(0, [SetTimer(9, Timer(1, 1, 0))], 5)
-    with pytest.raises(ProtocolError, match="says Placed where hosts only run jobs"):
+    with pytest.raises(ProtocolError, match="sent Placed, but hosts only run jobs"):
         interpreter.perform(0, [Placed(1, 5, NONE, NONE)], 5)
 
 

@@ -123,11 +123,11 @@ def placed(number: int, start: int) -> Placed:
 @pytest.mark.parametrize(
     ("said", "wrong"),
     [
-        ([None], "at 5 s it decides NoneType, which is no list"),
-        ([[placed(7, 5)]], "at 5 s job 7 is placed, which does not wait"),
-        ([[placed(1, 5), placed(1, 5)]], "at 5 s job 1 is placed, which does not wait"),
-        ([[placed(1, 4)]], "at 5 s job 1 is placed at 4 s, which is past"),
-        ([[1]], "at 5 s it decides int, not Placed, Rejected or Solved"),
+        ([None], "at 5 s the dispatcher returns NoneType, not a list"),
+        ([[placed(7, 5)]], "at 5 s job 7 is placed but does not wait"),
+        ([[placed(1, 5), placed(1, 5)]], "at 5 s job 1 is placed but does not wait"),
+        ([[placed(1, 4)]], "at 5 s job 1 is placed in the past, at 4 s"),
+        ([[1]], "at 5 s a decision is int, not Placed, Rejected or Solved"),
         ([[placed(1, 6)], []], None),
     ],
 )

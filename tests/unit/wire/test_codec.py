@@ -98,7 +98,7 @@ def test_enclosed_message_is_forwarded_unchanged():
 
 @pytest.mark.parametrize("block", [[], [5], [*codec.encode_nested(messages.FinishedAck(5, 6)).block, 7]])
 def test_enclosed_message_of_wrong_length_is_refused(block):
-    with pytest.raises(ProtocolError, match="longer or shorter than what carried it"):
+    with pytest.raises(ProtocolError, match="a nested message of the wrong length"):
         codec.decode_nested(messages.EncodedMessage(np.array(block, dtype=np.int64)))
 
 

@@ -131,8 +131,8 @@ def test_invalid_arguments_are_errors(wanted, message):
     ("arguments", "message"),
     [
         (("auction", "t.swf"), "t.swf: SWF cannot state the types of these jobs; expected a job table"),
-        (("auction", "t.csv", "--jobs", "5"), "--jobs: auction knows no such option"),
-        (("eurora", "t.csv", "--max-share", "0.5"), "--max-share: eurora knows no such option"),
+        (("auction", "t.csv", "--jobs", "5"), "--jobs: is no option of auction"),
+        (("eurora", "t.csv", "--max-share", "0.5"), "--max-share: is no option of eurora"),
         (("auctions", "t.csv"), "generator: 'auctions'; expected one of eurora, lublin, rivals, auction"),
     ],
 )

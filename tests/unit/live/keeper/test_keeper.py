@@ -292,7 +292,7 @@ def test_refused_start_does_not_delay_others(plain, tmp_path):
     assert asker.ask("hello", epoch=1)["protocol"] == PROTOCOL
     odd = ran_of(tmp_path, "2.1", "odd") | {"chdir": "nowhere"}
     runs = [ran_of(tmp_path, "1.1", "a"), odd, ran_of(tmp_path, "3.1", "b")]
-    assert asker.ask("intend", runs=runs)["refused"] == {"2.1": "its chdir makes no sense"}
+    assert asker.ask("intend", runs=runs)["refused"] == {"2.1": "its chdir is invalid"}
     assert asker.ask("go", runs=["1.1", "2.1", "3.1"])["refused"].keys() == {"2.1"}
     assert [asker.over(run)["code"] for run in ("1.1", "3.1")] == [0, 0]
     assert sorted(lines(tmp_path / "ran")) == ["a", "b"]
@@ -500,7 +500,7 @@ def test_keeper_errors_are_one_line(plain, tmp_path):
     for words, said in (
         ((), "expected FOLDER"), ((str(tmp_path), "--fast"), "--fast: expected FOLDER"),
         ((str(tmp_path / "no" / "k"),), "No such file or directory"), ((str(deep),), "too long for a socket"),
-        ((str(plain.folder),), "another keeper has it"),
+        ((str(plain.folder),), "another job supervisor uses it"),
     ):  # fmt: skip
         told = call(*words)
         assert (told.returncode, told.stdout) == (2, "")
