@@ -75,7 +75,6 @@ CHAIN = [
 @pytest.mark.parametrize("setup", [SETUPS["dardis-throughput"], LateSetUp(aged_after_s=600)], ids=["drawn", "late"])
 @pytest.mark.parametrize(("hosts", "pace"), CHAIN)
 def test_timeout_grows_to_the_longest_round_trip(hosts, pace, setup):
-    """Jobs that need all hosts of a chain in which each message takes up to 60 s."""
     platform = Platform("chain", (NodeGroup("n", hosts, {"cores": 4}),))
     jobs = tuple(job(number, 10 * number, hosts) for number in (1, 2, 3))
     scenario = Scenario(1, platform, tuple(range(hosts + 1)), jobs, dispatcher_of(setup), 1, pace, Faults(60), arity=1)

@@ -191,5 +191,4 @@ def check_bytes(world: Stream, few: int, many: int) -> None:
 
 @pytest.mark.parametrize("kind", some(0, 3))
 def test_memory_does_not_grow_after_many_jobs(kind):
-    """Jobs that find room at once."""
     check_bytes(Stream(**kind, cores=1000, hosts=2), 200, 1000)

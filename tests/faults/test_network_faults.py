@@ -172,7 +172,6 @@ def test_faulty_task_manager_is_detected(where, name, broken, kind, found, quick
 
 
 def test_host_that_repeats_expired_requests_is_detected(monkeypatch):
-    """Each copy of a question makes all hosts below ask again, and copies of that come late as well."""
     right = RelayingHost._relay
 
     def asks_all(self, relay, now):

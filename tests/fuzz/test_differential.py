@@ -62,7 +62,6 @@ def test_every_host_layout_gives_the_same_legal_schedule_in_many_seeds(first):
 
 
 def test_seeds_draw_every_setting_of_every_dispatcher():
-    """Also those that are added to the code later."""
     seen: dict[str, set[str]] = defaultdict(set)
     for seed in range(4000):
         instance = draw_instance(seed)

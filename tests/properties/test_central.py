@@ -77,7 +77,6 @@ def test_schedules_are_legal_and_repeatable_with_small_initial_buffers(case, slo
 @given(cases(event_order=EventOrder.BATCHED))
 @examples(2)
 def test_schedule_equals_the_slow_reference(case):
-    """Every start and every node: what a pass skips, or knows from an earlier one, changes nothing."""
     schedule = case.run(seed=3).schedule
     slow = SlowDispatcher(case.platform, case.jobs, case.setup, case.desired, 3)
     ran = np.flatnonzero(schedule.ran).tolist()
@@ -87,7 +86,6 @@ def test_schedule_equals_the_slow_reference(case):
 @given(cases(rule=st.sampled_from(sorted(TIMED_ORDERS)), ordering=Ordering.STRICT, backfill=OnOff.OFF, wishes=False))
 @examples(1)
 def test_started_job_precedes_all_waiting_jobs_in_the_order(case):
-    """With a strict queue: by a number that is worked out of job and time alone."""
     setup, platform = case.setup, replace(case.platform, queues=())
     waiting = {job.number: job.job for job in case.jobs}
     first = min(job.submit for job in case.jobs)

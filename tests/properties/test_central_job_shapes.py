@@ -37,7 +37,6 @@ def by_part(run: Run, place: int) -> list[dict[int, int]]:
 @given(shaped_cases(event_order=EventOrder.BATCHED))
 @examples(2)
 def test_schedule_of_shaped_jobs_equals_the_slow_reference(case):
-    """Every start, every node of every part, and which alternative."""
     run = case.run(seed=3)
     schedule = run.schedule
     slow = SlowDispatcher(case.platform, case.jobs, case.setup, None, 3)
@@ -54,7 +53,6 @@ def test_schedule_of_shaped_jobs_equals_the_slow_reference(case):
 @given(shaped_cases(following=True), st.integers(1, 3))
 @examples(2)
 def test_schedules_are_legal_with_any_initial_buffer_size(case, slots):
-    """The audit is in `dispatch`; passes that stop for want of room go on as if there had been enough."""
     case.run_twice(slots)
 
 

@@ -160,7 +160,6 @@ def draw_settings(data: st.DataObject, **more: Sequence[object]) -> dict[str, ob
 @given(busy_hours(), st.data())
 @examples(1)
 def test_central_dispatchers_overbook_nothing_and_end_all_jobs(name, hours, data):
-    """The audit, and that all have ended or been rejected, is in `dispatch`."""
     platform, jobs, desired = hours
     setup = replace(CENTRAL_SETUPS[name], **draw_settings(data, profile_check=ProfileCheck)).checked()
     run = dispatch(platform, jobs, setup, desired=desired)

@@ -195,7 +195,6 @@ def test_eurora_optimum_equals_exhaustive_search(problem, shortcuts):
 @examples(0.5)
 @given(CLOSED, st.data(), st.booleans(), st.sampled_from(["pcp14", "eurora"]))
 def test_job_that_remaining_nodes_never_hold_is_left_out_of_the_plan(problem, data, shortcuts, name):
-    """A node has failed, and others may have less for ever; whoever of one part could still run is there."""
     node = data.draw(st.integers(0, problem.platform.node_count - 1))
     failed = BlockedCapacity(node, problem.now - 1, FOREVER, tuple(problem.platform.capacity[node].tolist()))
     blocked = (*(block for block in problem.blocked if block.node != node), failed)
@@ -262,6 +261,5 @@ def test_solver_solution_fits_on_nodes_and_accepts_a_complete_hint(problem, hint
 
 
 def test_fluid_bound_of_work_that_ends_as_a_closed_span_begins():
-    """One core is free from 5 s on, less 8 to 9 s: three seconds of work are done at 8 s, not at 9 s."""
     time, free = np.array([0, 5, 8, 9]), np.array([[0], [1], [0], [1]])
     assert least_end(JobWork(np.array([3]), np.array([[1]]), time, free)) == 8

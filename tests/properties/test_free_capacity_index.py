@@ -104,7 +104,6 @@ def test_index_finds_starts_of_long_runs(nodes, cores, sizes, most_units):
 
 
 def test_refusal_of_a_node_is_cached_until_the_node_changes():
-    """One node is free from 200 on, the other for 20 s at 100, and from 220 on; then from 100 on."""
     pair = Pair.of(Platform("equal", (NodeGroup("n", 2, {"cores": 8}),)))
     for first, walltime in ((0, 90), (0, 100), (120, 100), (0, 110)):
         pair.seek((8,), 1, walltime, 0, first=first)

@@ -227,7 +227,6 @@ def test_hard_profile_is_never_exceeded_and_only_impossible_jobs_are_rejected(ca
 @given(st.data(), st.integers(1, 3))
 @examples(1)
 def test_schedule_is_independent_of_initial_buffer_sizes(data, slots):
-    """Turns that stop for want of room, of each sort, go on as if there had been enough."""
     case = data.draw(crowds() | cases())
     expected = case.run()
     with pytest.MonkeyPatch.context() as patch:

@@ -71,7 +71,6 @@ def test_local_calls_give_the_results_of_messages_in_busy_hours(case, setup):
 
 
 def test_buffers_grow_with_the_number_of_moved_jobs():
-    """Many move in one call and leave steps behind: profiles outgrow the scratch, the offers do not."""
     platform = Platform("two", (NodeGroup("n", 2, {"cores": 400}),))  # who holds a core of each could hold two of one
     state = NodePool(platform, 0, 2).state
     both_nodes, one = np.arange(2), np.ones(1, dtype=np.int64)

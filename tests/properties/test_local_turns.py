@@ -52,7 +52,6 @@ def test_local_turns_give_the_results_of_messages_in_busy_hours(hours, setup, wi
 @given(stories() | stopped_crowds())
 @examples(1)
 def test_local_turns_give_the_results_of_messages_with_site_events(case):
-    """Nodes fail, queues stop, jobs are changed; events one by one go by messages in any case."""
     case.order = EventOrder.BATCHED
     called = case.play("dardis-late")
     with patch.object(Cluster, "direct_pool", new_callable=PropertyMock, return_value=None):
@@ -89,7 +88,6 @@ def test_pool_reserves_unless_nodes_are_drawn_at_random(choice):
 @given(st.data(), st.integers(1, 3))
 @examples(1)
 def test_local_turns_are_independent_of_initial_buffer_sizes(data, slots):
-    """Turns that stop for want of room, of each sort, go on as if there had been enough."""
     case = data.draw(crowds() | cases(event_order=EventOrder.BATCHED))
     expected = case.run(local=True)
     with pytest.MonkeyPatch.context() as patched:
@@ -105,5 +103,4 @@ def test_local_turns_are_independent_of_initial_buffer_sizes(data, slots):
 
 
 def test_profiles_and_lists_grow_beyond_their_initial_buffers():
-    """Hundreds run and wait on few nodes, and the first that can't start reserves far ahead."""
     assert_alike(*local_and_message_turns(Case(TWO, queue_of(400), LATE, None)))

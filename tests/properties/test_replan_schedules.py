@@ -61,7 +61,6 @@ def test_replan_schedules_are_legal_and_repeatable_with_small_initial_buffers(ca
 @given(cases(expected=Expecting.LAST_TWO), st.data())
 @examples(2)
 def test_replan_schedules_are_legal_and_repeatable_with_any_expected_runtimes(case, data):
-    """Jobs die at their walltimes alone."""
     expected = {job.number: data.draw(st.integers(1, job.walltime)) for job in case.jobs}
     first = case.run(predictor=Foreseen(expected))
     assert first.schedule.digest() == case.run(predictor=Foreseen(expected)).schedule.digest()
@@ -92,7 +91,6 @@ def test_replan_on_one_node_equals_the_slow_reference(pool, plan_jobs, weights):
 @given(st.integers(2, 5), st.integers(1, 4), st.sampled_from((0, 20)))
 @examples(0.5)
 def test_wide_job_starts_despite_a_stream_of_short_jobs(nodes, length, exchanges):
-    """A job wider than what fragments leave starts, although short ones that fit keep coming for four days."""
     platform = Platform("p", (NodeGroup("n", nodes, {"cores": 2}),))
     day, step = 86_400, 1800
     short = [

@@ -180,7 +180,6 @@ def test_easy_with_a_reservation_by_hand():
 @given(case=reserved())
 @examples(0.2)
 def test_jobs_that_wait_for_a_reservation_do_not_delay_others(case, name):
-    """A second dispatcher, on what the reservations leave, decides the same on the others."""
     site, listed = case
     laid_out = make_layout(site).machine
     own = len(site.groups)

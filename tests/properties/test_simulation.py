@@ -136,7 +136,6 @@ def test_schedules_are_legal_and_no_runnable_job_is_rejected(case):
 @given(cases(following=True) | sampled(), st.integers(2, 3), st.data())
 @examples(2)
 def test_hosts_and_task_managers_do_not_change_the_schedule(case, managers, data):
-    """Each task manager has hints of its own, so of samples the schedule of several is another one."""
     cuts, arity = cut(data, case), data.draw(st.integers(0, 3))
     expected, split = case.run(), case.run(cuts, arity=arity)
     assert split.schedule.digest() == expected.schedule.digest()
@@ -162,7 +161,6 @@ def test_sample_of_at_least_half_of_the_nodes_is_the_full_set(case):
 )
 @examples(1.5)
 def test_backfilling_moves_starts_earlier_by_the_minimum_gain(gain_and_case):
-    """Among all nodes, to nodes that are drawn, a job may move without a gain."""
     gain, case = gain_and_case
     if case.setup.node_choice is NodeChoice.RANDOM and case.setup.backfill_scope is BackfillScope.ALL_NODES:
         gain = 0

@@ -227,7 +227,6 @@ def joined_of(asked: say.OfferQuery, said: list[say.Message]) -> say.Message:
 @given(questions())
 @examples(1)
 def test_undecoded_responses_are_summed_like_decoded_ones(question):
-    """Each virtual host answers by itself, and all of them are joined at once."""
     world = question.world
     asked = replace(question.ask, want=say.SUMS)
     rows, offset = world.state.sums(asked, held_of(asked), SEED, world.now)

@@ -30,7 +30,6 @@ def test_no_job_starts_later_than_in_the_published_solution(choice):
 
 
 def test_best_fit_starts_four_jobs_at_once():
-    """Job 0 takes 16 nodes, two units on each, so that job 2 need not wait for job 1; job 4 needs every MIC."""
     assert starts() == [0, 0, 0, 0, 800]
 
 

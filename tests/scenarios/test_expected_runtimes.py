@@ -77,7 +77,6 @@ def test_only_jobs_expected_to_end_in_time_are_backfilled(name):
 
 @pytest.mark.parametrize(("name", "order"), [("rules-wt", [4, 5, 1, 3]), ("rules-ljf", [3, 1, 5, 4])])
 def test_orders_by_walltime_use_expected_runtimes(name, order):
-    """They wait for job 0, which takes all; jobs 1 and 3 ask for as much time as each other."""
     jobs = [job(0, 0, 4, 60, 60), *(asking(one, submit=1, earliest=1, request=(4,)) for one in JOBS if one.number != 2)]
     start = starts(name, "expected=real", jobs=jobs, expected={0: 60, 1: 10, 3: 20, 4: 5, 5: 6})
     assert [number for _, number in sorted(zip(start, (0, 1, 3, 4, 5), strict=True))] == [0, *order]

@@ -47,7 +47,6 @@ def test_conservative_moves_jobs_in_one_round_and_again_at_the_next_completion()
 
 
 def test_a_conservative_reservation_holds_where_easy_has_only_the_first() -> None:
-    """EASY lets D pass, which fits beside B, its head; but then D is in the way of C."""
     jobs = pool_jobs((1, 10, 10, 3), (2, 5, 5, 2), (3, 5, 5, 4), (4, 20, 20, 1))
     assert starts(jobs, 4, "easy") == [1, 11, 24, 4]
     assert starts(jobs, 4, "conservative") == [1, 11, 16, 21]

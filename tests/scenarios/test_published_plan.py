@@ -61,7 +61,6 @@ def test_printed_solution_is_feasible_in_the_model():
 
 
 def test_the_longest_job_need_not_wait():
-    """16 nodes hold all of job 000, so that job 002 may start at once: nothing is shorter than its 14,400 s."""
     for shortcuts in (True, False):
         answer = Pcp14(Aim.MAKESPAN, composite=False, search_limits=NodeModelLimits(shortcuts=shortcuts)).decide(
             PROBLEM, 1

@@ -60,7 +60,6 @@ def made_jobs(kind: str, count: int, load: float, processors: int) -> PoolJobs:
 @pytest.mark.parametrize("policy", POLICIES)
 @pytest.mark.parametrize("kind", ["lublin", "even"])
 def test_synthetic_jobs_start_as_in_the_textbook(kind: str, policy: str) -> None:
-    """Loads just below and far above what the pool can do: queues of hundreds, reservations far ahead."""
     for load in (0.9, 3.0):
         jobs = made_jobs(kind, 600, load, 64)
         ours = agrees(jobs, 64, policy)

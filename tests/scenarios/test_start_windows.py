@@ -82,7 +82,6 @@ def test_a_reservation_behind_maintenance_keeps_its_nodes(rule: str) -> None:
     ("name", "settings"), [("rules-fcfs", ["backfill=on", "backfill_depth=unlimited"]), ("conservative", [])]
 )
 def test_two_jobs_with_held_capacity_do_not_block_each_other_forever(name: str, settings: list[str], rule: str) -> None:
-    """From 100 to 200 nothing may start, and there is room for both; from 200 on for one at a time."""
     jobs = [core_job(1, 0, 100, 4), core_job(2, 60, 1000, 2), core_job(3, 61, 1000, 2)]
     desired = binding(FOUR, 4, (50, 0), (200, 2))
     settings = [*settings, "profile_check=instant", f"profile={rule}"]
@@ -91,7 +90,6 @@ def test_two_jobs_with_held_capacity_do_not_block_each_other_forever(name: str, 
 
 @pytest.mark.parametrize("rule", ["soft", "hard"])
 def test_held_capacity_is_renewed_after_its_time(rule: str) -> None:
-    """The head may start at 500; its room of 50 s is held from 100 on, again and again: job 3 does not overtake."""
     jobs = [core_job(1, 0, 100, 4), core_job(2, 60, 50, 4), core_job(3, 300, 5000, 1)]
     desired = binding(FOUR, 4, (50, 1), (500, 4))
     starts = central_starts("easy", jobs, desired, "profile_check=instant", f"profile={rule}")

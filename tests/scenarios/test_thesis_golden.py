@@ -95,7 +95,6 @@ def starts_of(label: str, settings: list[str], table: str) -> list[int]:
 @pytest.mark.parametrize("shortcuts", ["on", "off"])
 @pytest.mark.parametrize("label", ON_NODES)
 def test_models_find_the_optima_of_the_thesis_model(label: str, shortcuts: str, table: str) -> None:
-    """The optima of both examples, each of which one of the rules misses (tables 4.3 and 4.8)."""
     assert starts_of(label, [*ON_NODES[label], f"shortcuts={shortcuts}"], table) == TABLES[table][2]
 
 

@@ -246,7 +246,6 @@ def test_profile_drop_during_closed_hours_loses_no_job(site, starts, tmp_path, d
 
 
 def test_job_in_a_closed_queue_does_not_block_others(site, starts):
-    """In a strict order, too: 2 is first in the queue, which closes before there is room."""
     site(TWO_GROUPS + closed("day", (5, 50)), ["1,0,10,10,4,4,", "2,1,5,5,4,4,day", "3,2,5,5,4,4,"])
     for dispatcher in ("rules-fcfs", "easy", "dardis-late", "cp-eurora", "portfolio"):
         assert starts(dispatcher) == {1: 0, 2: 50, 3: 10}, dispatcher

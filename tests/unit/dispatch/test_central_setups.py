@@ -19,7 +19,6 @@ def test_rules_are_the_thesis_algorithm_4_by_default():
 
 
 def test_pbs_setup_limits_the_examined_jobs():
-    """Thesis 4.5; in all else they are `easy`."""
     fifo, walltime = setup_of("pbs-fifo"), setup_of("pbs-walltime")
     assert (fifo.rule, fifo.backfill_window, walltime.rule, walltime.backfill_window) == ("fcfs", 10, "wt", 400)
     assert replace(setup_of("easy", "backfill_window=10"), about=fifo.about) == fifo

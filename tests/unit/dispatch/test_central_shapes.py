@@ -49,7 +49,6 @@ NAMES = ("rules-fcfs", "easy", "conservative", "pbs-fifo", "pbs-walltime", "repl
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_total_of_cores_on_so_many_nodes(name: str) -> None:
-    """Ten cores on three nodes: on those that have most, at least one on each, the first as many as they can."""
     ten = Request((Part(10, (1,), 1, 3),), 10)
     made = run(FOUR, [shaped(1, 0, ten)], name)
     assert where(made, 0) == [{0: 4, 1: 4, 2: 2}]

@@ -26,7 +26,6 @@ def test_solver_improves_on_the_order_of_weights():
 
 
 def test_job_without_nodes_gets_a_reservation():
-    """Two cores are free, of two nodes: the wide job holds the node that is empty first, others take what is left."""
     platform = Platform("two", (NodeGroup("n", 2, {"cores": 2}),))
     halves = [job(1, 0, 100, 1), job(2, 0, 30, 1), job(3, 1, 100, 1), job(4, 1, 60, 1)]
     listed = [*halves, job(5, 2, 40, 1, 2), job(6, 62, 400, 1), job(7, 62, 401, 1)]

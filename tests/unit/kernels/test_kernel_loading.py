@@ -39,7 +39,6 @@ def drawn():
 
 
 def test_compilation_after_kernel_loading_has_linear_algebra_and_the_kernel(drawn):
-    """Loading alone takes nothing of what compiles."""
     assert program_output(DRAW, WHETHER, COMPILE, WHETHER) == [*drawn, "False", *drawn, "2.0", "4.0", "True"]
 
 

@@ -18,7 +18,6 @@ SEEDS = range(8)
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_list_schedule_equals_the_dense_reference(seed):
-    """Every start, and what is free after each job of the order."""
     ahead, free = drawn(seed)
     count = len(ahead.order)
     cost = put_all(ahead, 0, count, 5)
@@ -77,7 +76,6 @@ def test_free_capacity_excludes_running_jobs(seed):
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_schedule_or_postpone_equals_the_dense_reference(seed):
-    """In every second whoever can start does, in their order (PCP'19, section 2.2)."""
     ahead, free = drawn(seed, columns=1 + seed % 2)
     count = len(ahead.span)
     expected = [FOREVER] * count

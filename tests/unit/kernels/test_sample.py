@@ -83,7 +83,6 @@ def test_draws_are_those_of_the_plain_mixer(seed, job, attempt, node, purpose, c
 
 
 def test_the_mixer_is_splitmix64():
-    """Its first outputs for seed 0, as its authors' reference program prints them (a key of 0 mixed with 0)."""
     golden = 0x9E3779B97F4A7C15
     first = [oracle.mix((golden * i) & (2**64 - 1), 0) for i in range(3)]
     assert first == [0xE220A8397B1DCDAF, 0x6E789E6AA1B965F4, 0x06C45D188009454F]

@@ -93,7 +93,6 @@ def test_draws_are_independent_of_the_host_layout():
 @given(st.integers(1, 9), st.integers(1, 9), st.integers(0, 60), st.sampled_from((1, 7)), st.integers(1, 1000))
 @examples(2)
 def test_nodes_that_all_have_their_quota_agree_on_a_start(nodes, units, window, grain, job):
-    """The pigeonhole guarantee of thesis 5.3.2: `units` nodes offer the same start, whatever each of them draws."""
     if units > nodes:
         return
     machine = Platform("m", (NodeGroup("n", nodes, {"cores": 1}),))

@@ -72,7 +72,6 @@ def test_runs_compile_nothing_that_warm_has_not_compiled(tmp_path):
 
 
 def test_cached_kernels_are_used_until_a_source_changes(tmp_path):
-    """Whatever the times of their files are."""
     copy = tmp_path / "copy" / "dardis"
     shutil.copytree(Path(dardis.__file__).parent, copy, ignore=shutil.ignore_patterns("__pycache__"))
     source = "from dardis.kernels import chance, jit\nprint(chance.draw_below(7, 1, 100), jit.__file__)"

@@ -118,7 +118,6 @@ def test_a_failure_ends_the_job_and_leaves_nothing(checkout, script, failing, ca
 @pytest.mark.slow
 @pytest.mark.skipif(bool(missing_programs()), reason=f"needs Slurm: no {', '.join(missing_programs())}")
 def test_a_real_slurm_runs_it(checkout):
-    """Three nodes of four cores: two ranks on each of two of them."""
     for name in STUBS:
         (checkout / "bin" / name).unlink()
     with tempfile.TemporaryDirectory(prefix="slurm-", dir="/tmp") as folder:  # a socket's path must be short

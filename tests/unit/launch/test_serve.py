@@ -189,7 +189,6 @@ def test_keepers_have_their_own_step_in_an_allocation(checkout, words, folder):
 
 
 def test_single_host_needs_no_launcher_and_one_machine_may_be_several_hosts(checkout):
-    """By a step where whoever has an allocation of one host isn't there."""
     one, program = ALLOCATION | {"SLURM_JOB_NUM_NODES": "1"}, f"{checkout}/.venv/bin/dardis serve"
     assert run(checkout, "-n", "3")[1] == [f"mpirun -n 3 {program}", "dardis serve"]
     assert run(checkout, "--users", SLURM_JOB_NUM_NODES="1")[1] == ["dardis serve --users"]

@@ -67,7 +67,6 @@ def test_unanswered_request_is_repeated_with_the_same_key(tmp_path):
 
 
 def test_client_waits_for_a_restarting_service(tmp_path):
-    """The first one breaks off and is gone; the next one is there after a while, and has another socket."""
     again = threading.Event()
 
     def later():

@@ -102,7 +102,6 @@ def test_footprints_equal_a_slow_count(
 
 
 def test_job_without_nodes_has_no_footprint(tmp_path: Path) -> None:
-    """A job that ran on no node is illegal, and still read."""
     header = "job_id,submission_time,requested_time,starting_time,finish_time,units,units_by_node,req_cores,status"
     rows = ("1,0,10,0,10,1,,1,completed", "2,0,10,0,10,2,3:1 1:1,1,completed", "3,0,10,0,10,1,,1,completed")
     (tmp_path / "jobs.csv").write_text("\n".join((header, *rows)))

@@ -65,7 +65,6 @@ def test_a_job_is_weighed_by_its_window_and_one_without_a_deadline_not_at_all() 
 
 
 def test_waits_are_weighed_by_the_longest_of_their_queues(schedule: Schedule) -> None:
-    """Thesis 4.5. In `a` 0 and 20 s with a longest wait of 8, in `b` 10 and 100 s with one of 40."""
     assert queue_metrics(schedule, WITH_QUEUES, np.arange(5)) == {
         "queue_weighted_wait": 0 / 8 + 10 / 40 + 20 / 8 + 100 / 40,
         "queue_late_jobs": 2,

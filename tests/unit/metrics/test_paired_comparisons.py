@@ -60,7 +60,6 @@ def test_intervals_over_drawn_weeks_hold_the_truth_of_all_months(draws):
 
 @pytest.mark.parametrize("draws", [3, 10])
 def test_intervals_over_shakes_hold_the_mean_of_all_shakes_in_so_many_cases(draws):
-    """Pairs that share the luck of their draw; 2,000 cases have a deviation of 0.5 % in the share."""
     rng, cases, truth = stream(11, "pairs", draws), 2000, 0.8
     held = {"difference": 0, "ratio": 0, "mean": 0}
     for _ in range(cases):

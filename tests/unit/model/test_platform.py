@@ -102,7 +102,6 @@ def on_clock(begin: datetime, prime: PrimeTime) -> PrimeTime:
 @pytest.mark.parametrize(("first", "last"), [(8, 18), (20, 4)])
 @pytest.mark.parametrize("since", [2, 15])
 def test_prime_time_is_what_the_clocks_there_show(hours, first, last, since):
-    """Over a month in which clocks are put forward, hour by hour."""
     begin = datetime(2023, 3, 10, since, 30, tzinfo=ROME)
     prime = on_clock(begin, PrimeTime(first * 3600, last * 3600, WORKING_DAYS, "Europe/Rome"))
     starts = PermittedStarts(prime.closed(hours))

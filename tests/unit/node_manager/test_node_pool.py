@@ -150,7 +150,6 @@ def test_started_released_or_moved_job_is_not_notified():
 
 @pytest.mark.parametrize("bounds", [(0, 3), (0, 1)], ids=["one host", "a host of its own"])
 def test_node_notifies_at_most_as_many_jobs_as_it_has_cores(bounds):
-    """Whatever other nodes its host holds: the schedule must not depend on that."""
     pool = pool_of(*bounds)
     for job in range(1, 6):
         pool.handle(confirm(job, start=10 * job), 0)

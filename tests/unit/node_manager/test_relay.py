@@ -157,7 +157,6 @@ class TestWhereMessagesMayBeLost:
         assert not root._open
 
     def test_late_copy_of_a_request_is_not_forwarded(self):
-        """Or each host below would ask its part again, and copies of that would come late as well."""
         late = question(ask(), expires=130)
         root = host(0)
         assert take(root, late, 130) == []

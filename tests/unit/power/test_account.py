@@ -152,7 +152,6 @@ def schedule(platform, request, queue=("a", "b")):
     ("watts", "added"), [((100, 0), [2 * (100 - 40), 6 * 5]), ((30, 21), [0, 3 * (21 - 20)])], ids=["above", "below"]
 )
 def test_stated_watts_go_before_the_cores_and_include_the_share_of_idle_power(watts, added):
-    """Those below that share add nothing."""
     group = NodeGroup("a", 3, {"cores": 8, "power": 400}, NodePower(idle_w=80.0, core_w=5.0))
     platform = Platform("p", (group,))
     work = accounted_jobs(schedule(platform, [[4, watts[0]], [2, watts[1]], [1, 9]]), platform)

@@ -44,7 +44,6 @@ def test_break_even_is_where_being_down_costs_what_idling_does(power, seconds):
 
 
 def test_devices_count_where_all_is_busy_and_where_a_cap_is_made():
-    """Every core takes its share of busy devices along, so that a cap on all cores is the full machine's power."""
     with_devices = NodePower(idle_w=200, core_w=5, off_w=10, device_w={"gpu": 250})
     platform = Platform(
         "p", (NodeGroup("a", 2, {"cores": 10, "gpu": 4}, with_devices), NodeGroup("b", 1, {"cores": 10}, OURS))

@@ -39,7 +39,6 @@ def _is_setups(node: ast.AST) -> bool:
 
 @pytest.mark.parametrize("package", ["dardis", "offline"])
 def test_setups_are_looked_up_by_name_in_the_registry_only(package):
-    """And the planner's opponents and past days that are played, which begin on nodes that hold something."""
     begun = {ROOT / "offline" / "planner" / "searches.py", ROOT / "offline" / "loop" / "past_day.py"}
     for path in (ROOT / package).rglob("*.py"):
         if ROOT / "dardis" / "registry" not in path.parents and path not in begun:

@@ -41,7 +41,6 @@ def test_transcribed_utilisations_are_theoretical_over_real_runtimes():
 
 @pytest.mark.skipif(not PRINTED, reason="the paper is not at hand")
 def test_transcribed_tables_equal_the_paper():
-    """Numbers alone, in their order, whatever stands between them."""
     text = PRINTED[0].read_text(encoding="utf-8")
     for number, rows in figures.TABLES.items():
         body = text.split(f"\nTable {number}: Results" if number != "8" else "\nTable 8: Additional")[1]

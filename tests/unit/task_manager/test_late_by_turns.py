@@ -43,7 +43,6 @@ def test_order_key_by_hand():
 
 
 def test_equal_keys_go_by_submission_then_number():
-    """At 10 s the keys of jobs 5 and 4 are 5: one has waited for 10 s, the other has not."""
     found = starts(job_of(1, 0, 10, 4), job_of(5, 0, 8641, 4), job_of(4, 10, 8640, 4), job_of(3, 10, 8640, 4))
     assert found == {1: 0, 5: 10, 3: 8651, 4: 8651 + 8640}
 
@@ -83,7 +82,6 @@ def test_old_jobs_do_not_starve(managers):
 
 
 def test_messages_are_counted_by_node():
-    """One job: all nodes publish, the chosen are confirmed."""
     platform = Platform("wide", (NodeGroup("n", 5, {"cores": 4}),))
     job = actual(1, 0, 0, None, 10, 2, (3,), 1, runtime=10)
     assert run_late(platform, [job], LATE).messages == 5 + 2

@@ -91,7 +91,6 @@ def test_job_larger_than_the_machine_is_rejected_with_the_reason():
 
 @pytest.mark.parametrize("name", sorted(SETUPS))
 def test_huge_job_is_rejected_without_large_allocation(name):
-    """What a trace states wrongly must not break a run: a job of 10^15 units is rejected like any other."""
     assert isinstance(Machine(SETUPS[name]).submit(job_of(units=10**15, latest=86_400)), Rejected)
 
 
@@ -102,7 +101,6 @@ def ask_again(machine: Machine, numbers: Iterable[int], now: int) -> dict[int, i
 
 @pytest.mark.parametrize("waiting", [1, 3, 9, 70])
 def test_jobs_that_ask_again_move_in_the_order_given(waiting):
-    """Jobs that each fill the machine, one behind the other: the first ends 60 s early, and all others gain that."""
     machine = Machine()
     machine.submit(job_of(1, units=4, request=(2, 0, 0), groups=1))
     numbers = range(2, 2 + waiting)

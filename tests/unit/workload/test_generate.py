@@ -76,7 +76,6 @@ def test_eurora_meets_the_printed_shares():
     ],
 )
 def test_generated_bytes_of_a_seed_never_change(arguments, more, sha256, tmp_path):
-    """Traces that were made years ago are made again."""
     write_table(generate(*arguments, **more), tmp_path / "t.csv")
     assert hashlib.sha256((tmp_path / "t.csv").read_bytes()).hexdigest() == sha256
 

@@ -52,7 +52,6 @@ class TestNumbers:
         assert "members" in skip.reason
 
     def test_sacct_without_raw_ids_is_read(self, read: Read) -> None:
-        """A member has a number of ours then, and of a heterogeneous job each part its own."""
         ids = ("5_3", "5_4", "6", "8+0", "8+1", "20_[1-2]")
         jobs = [{"JobID": name} | JOB for name in ids]
         jobs[-1] |= UNBEGUN | {"State": "PENDING"}

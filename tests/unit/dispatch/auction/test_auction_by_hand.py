@@ -111,7 +111,6 @@ def test_equation_12_in_every_column_of_table_3(cores_only, of, expected):
 
 
 def test_equation_10_does_not_keep_the_order_of_priorities_and_alpha_exact_does():
-    """Of two jobs on one node, 11 with preference 0.3 loses to 10 with 1.0."""
     auction = hand_made([[1]], [(0, [0], 1, 0.3), (1, [0], 1, 1.0)], priorities=(11, 10))
     for alpha, value, winner in (
         (alpha_of_paper(auction.priorities, 2), 10 + 10 / 3, 1),
@@ -136,7 +135,6 @@ def solved(auction, *as_printed):
 
 
 def test_a_job_with_bids_that_overlap_can_win_none_of_them_by_equation_3_as_printed():
-    """As one of them wins, the nodes of the other are to be none, and they share a node."""
     assert solved(APART, 3)[0] == solved(APART)[0] == 7
     assert solved(OVERLAPPING, 3)[0] == 0
     assert solved(OVERLAPPING)[0] == 7
@@ -145,7 +143,6 @@ def test_a_job_with_bids_that_overlap_can_win_none_of_them_by_equation_3_as_prin
 
 
 def test_by_equation_4_as_printed_a_shared_node_counts_twice():
-    """So the winner has three cores instead of four; equation 3 as printed lets that never happen."""
     bids, nodes = 2, 3
     for as_printed, cores in (((), 4), ((4,), 3)):
         objective, values = solved(OVERLAPPING, *as_printed)

@@ -96,7 +96,6 @@ def test_deadlines_are_needed_but_for_version_3_and_the_makespan():
 
 
 def test_a_composite_keeps_what_the_others_cost_at_best():
-    """One node. The makespan doesn't care for the order; to keep within the least tardiness the shortest is first."""
     jobs = (wait(0, 30, 1, 4, window=1), wait(1, 10, 1, 4, window=1), wait(2, 5, 1, 3, window=1), wait(3, 45, 1, 1))
     problem = DecisionProblem(ONE, NOW, (), jobs)
     tight = Pcp14(Aim.MAKESPAN, deltas=(1.0, 1.0)).decide(problem, 1)

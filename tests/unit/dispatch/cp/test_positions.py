@@ -27,7 +27,6 @@ def by_amounts(problem: DecisionProblem) -> float:
 
 
 def test_fragmentation_blocks_a_job_by_one_core():
-    """The smallest machine where free room in pieces keeps a job waiting that amounts would let start."""
     problem = fragmented(3, 1, 2)
     assert by_amounts(problem) == 1.0
     answer = Pcp20().decide(problem, 1)
@@ -36,7 +35,6 @@ def test_fragmentation_blocks_a_job_by_one_core():
 
 
 def test_the_smallest_optimum_that_pieces_make_worse():
-    """Two jobs of two cores, each of which fits: only one does beside the core that is in use."""
     problem = fragmented(5, 3, 2, 2)
     answer = Pcp20(PATIENT).decide(problem, 1)
     assert (by_amounts(problem), answer.objective) == (2.0, 3.0)

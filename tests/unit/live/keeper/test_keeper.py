@@ -454,7 +454,6 @@ def test_memory_is_limited(keeper, tmp_path):
 
 
 def test_full_disk_starts_nothing_and_the_keeper_survives(tmp_path):
-    """The log is held to a size, which fails as a full disk does; what its turn did not take comes later."""
     folder = tmp_path / "keeper"
     folder.mkdir()
     code = (

@@ -144,7 +144,6 @@ def test_detached_process_is_found_by_cgroup_after_keeper_death(tmp_path, mode):
 
 
 def test_detached_process_is_found_as_child_of_a_stopped_keeper(plain, tmp_path):
-    """Without cgroups: an orphan that shows nothing of its run is known by its parent, the keeper."""
     asker = plain.connect()
     asker.hello()
     say = f"echo \\$\\$ >> {tmp_path}/pids; exec sleep 100"

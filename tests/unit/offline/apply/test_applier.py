@@ -162,7 +162,6 @@ def test_a_busy_node_is_shut_down_once_it_is_idle_or_never():
 
 
 def test_limit_that_does_not_fall_restricts_increases_of_others():
-    """Two of 300 W: one is to fall to 200, the others to rise by 60 and 100; what did not fall leaves room for none."""
     start = {"n0": NodeState(300.0, on=True), "n1": NodeState(200.0, on=True), "n2": NodeState(200.0, on=True)}
     most = dict.fromkeys(start, 400.0)
     limits = {"n0": [(BEGIN, 150.0)], "n1": [(BEGIN, 260.0)], "n2": [(BEGIN, 290.0)]}

@@ -235,7 +235,6 @@ def test_second_instance_is_refused_and_a_signal_ends_the_first(case, capsys):
 
 
 def test_emulator_without_power_limits_is_switched_and_reported(case, monkeypatch):
-    """Switching by another's implementation, which has no power limits."""
     app = emulator(dict.fromkeys(NAMES, "On"), case.folder, monkeypatch)
     serve = pytest.importorskip("werkzeug.serving")
     monkeypatch.setattr(logging.getLogger("werkzeug"), "level", logging.ERROR)

@@ -40,7 +40,6 @@ def test_limits_keep_the_cap_and_leave_what_is_needed(on, cap_w, need_w):
 @given(st.just(()) | actions(), st.lists(st.none() | st.integers(1_300, 4_000), min_size=4, max_size=4))
 @examples(2)
 def test_total_power_stays_under_the_cap_with_any_switching(found, caps):
-    """After the requests of any time: limits of nodes that are on, and what the others draw."""
     start = 5_000
     example = plan(actions=tuple((start + 14 * time, node, on) for time, node, on in found))
     cap_w = np.array([np.nan if cap is None else cap for cap in caps], dtype=np.float64)

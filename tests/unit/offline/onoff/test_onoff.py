@@ -75,7 +75,6 @@ def profit(jobs, platform, downtime, end: int) -> float:
 
 @given(st.integers(0, 100_000), st.integers(20, 130), st.sampled_from([130, 700]))
 def test_no_other_switching_of_a_schedule_has_more_profit(seed: int, end: int, boot_w: int) -> None:
-    """Jobs may begin after the end, so that a node that is down then is booted at no cost."""
     rng = np.random.default_rng(seed)
     platform = machine(3, replace(QUICK, boot_w=boot_w))
     jobs = schedule_of(random_jobs(rng, 8, 3, 100))
@@ -176,7 +175,6 @@ def down_at(downtime: Downtime, moment: int) -> int:
 def test_plan_satisfies_every_constraint(
     seed: int, kept: int, share: float, stay_s: int, per_min: float, grain_s: int, off: set[int]
 ) -> None:
-    """Of jobs anywhere, and of such that begin and end with the steps of the plan or halfway; some nodes begin off."""
     count, soonest = 6, {node: 240 + 10 * (node % 3) for node in off}
     if off:  # the promises of who is off are those without stays and ramps
         share, stay_s, per_min = 0.0, 0, SwitchingLimits().on_per_min

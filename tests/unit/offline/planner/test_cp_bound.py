@@ -227,7 +227,6 @@ def test_a_latest_start_is_kept_whatever_a_later_one_would_bring():
 
 
 def test_a_node_that_two_jobs_fill_by_halves_is_taken_once():
-    """Two jobs run on its four cores, each on two, so that no unit of three fits beside either; and one after them."""
     problem = day_problem(1, 1, 0.9, 0, cores=4)
     begin = problem.conditions.start
     finish = begin + np.array([600, 900, 1800])

@@ -120,7 +120,6 @@ def some_downtime(problem, plan, rng) -> Downtime:
 @given(powered(), st.integers(0, 1 << 30), st.sampled_from((False, False, False, True)))
 @examples(0.7)
 def test_no_plan_with_all_nodes_on_or_others_down_at_random_brings_more(problem, seed, paid_for):
-    """Also where energy is paid for: then what nodes draw for nothing is in the bound."""
     if paid_for:
         prices = -np.abs(problem.conditions.price_per_kwh)
         problem = replace(problem, conditions=replace(problem.conditions, price_per_kwh=prices))
