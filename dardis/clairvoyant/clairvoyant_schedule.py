@@ -118,7 +118,7 @@ class ImprovingSchedule:
     def _put_in(self, job: int) -> None:
         slot, queue, placer = self._slots[job], self._table.queue, self._placer
         if not placer.find(queue, slot, UNBOUND, int(self._earliest[job]), FOREVER, NO_TIME):
-            raise ProtocolError("a job that fits finds no nodes")
+            raise ProtocolError("no nodes are found for a job that fits")
         self.start[job] = moment = int(placer.room.result[1])
         self._report_progress(placer.change(node_search.take, queue, slot, moment, NO_TIME))
 
@@ -133,7 +133,7 @@ class ImprovingSchedule:
     @staticmethod
     def _report_progress(done: int) -> None:
         if done != DONE:
-            raise ProtocolError("a job does not fit where it is to be")
+            raise ProtocolError("a job does not fit on its planned nodes")
 
 
 def tries_for(jobs: int, nodes: int) -> int:

@@ -44,9 +44,9 @@ def check(comparison: ComparisonRequest, files: InputFiles) -> None:
     """Raise InputError if a trace cannot be solved clairvoyantly."""
     for workload in comparison.workloads:
         if workload.think_times:
-            raise InputError("--clairvoyant", f"{workload.name} has think times", "jobs whose submissions are known")
+            raise InputError("--clairvoyant", f"{workload.name} has think times", "jobs with known submissions")
         if workload.profile is not None:
-            raise InputError("--clairvoyant", f"{workload.name} has a desired profile", "traces without one")
+            raise InputError("--clairvoyant", f"{workload.name} has a desired profile", "traces without profile")
         platform = files.once(load_platform, workload.platform)
         if any(queue.is_closed_at_times for queue in platform.queues):
             raise InputError("--clairvoyant", f"{workload.name} has queues with hours", "queues that are always open")
@@ -62,7 +62,7 @@ def check(comparison: ComparisonRequest, files: InputFiles) -> None:
     if len(units := {*map(_unit_cores, _known_contenders(comparison))}) > 1:
         told = ", ".join(map(str, sorted(units)))
         raise InputError(
-            "--clairvoyant", f"dispatchers with unit_cores {told}", "one for all: other units are other jobs"
+            "--clairvoyant", f"dispatchers with unit_cores {told}", "the same value, since it changes the jobs"
         )
 
 
@@ -148,7 +148,7 @@ def _build_schedule(case: _ClairvoyantCase, start: Ints, placed: Placements) -> 
     recorder, next_one = Recorder(len(case.jobs)), 0
     for place, (job, fits) in enumerate(zip(case.jobs, case.fits, strict=True)):
         if not fits:
-            recorder.record_rejection(place, "no machine holds it")
+            recorder.record_rejection(place, "the job does not fit the machine")
             continue
         span = slice(placed.offsets[next_one], placed.offsets[next_one + 1])
         moment = int(start[next_one])
@@ -187,7 +187,8 @@ def _evaluate_bound(case: _ClairvoyantCase, best: Schedule, progress: Progress |
     until = int((best.finish[ran]).max()) - demand.begin
     bound = least_wait(demand, weight, reached, until, progress=progress)
     if bound > reached + 1e-6 * max(1.0, reached):
-        raise ProtocolError(f"{case.workload.name}: a schedule waits {reached} s in all, and none less than {bound} s")
+        found = f"the total wait of a schedule is {reached} s, below the bound of {bound} s"
+        raise ProtocolError(f"{case.workload.name}: {found}")
     return ClairvoyantResult(
         case.workload.name, number, (min(bound, reached) + before) / number, (reached + before) / number
     )

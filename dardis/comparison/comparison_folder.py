@@ -31,11 +31,11 @@ STATE_FILE: Final = "compare.json"
 """State of each run; marks a folder as a comparison."""
 BEGUN, DONE, FAILED = "begun", "done", "failed"
 METRICS: Final = "metrics.json"
-UNREADABLE: Final = f"left no {METRICS} and {RUN_FILE} that can be read"
+UNREADABLE: Final = f"left no readable {METRICS} and {RUN_FILE}"
 _NEEDED: Final = ("jobs.csv", METRICS, "metrics_by.csv", "profile.csv", RUN_FILE)
 _WORDS: Final = {
     "platform_files": "file that the platform names",
-    "dardis_version": "version of dardis", "dispatcher_of": "package or file that has its dispatcher",
+    "dardis_version": "version of dardis", "dispatcher_of": "package or file of its dispatcher",
 }  # fmt: skip
 
 
@@ -56,9 +56,9 @@ class ComparisonState:
                 known = json.loads(self._path.read_text(encoding="utf-8"))["runs"].items()
                 self._runs = {key: entry for key, entry in known if _is_entry(entry)}
         except OSError as error:
-            raise InputError(self._path, error.strerror or "can't be read", "a file that can be read") from None
+            raise InputError(self._path, error.strerror or "cannot be read", "a file that can be read") from None
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-            expected = "what a comparison wrote; take another --out, or remove this file and runs/ to do all anew"
+            expected = "a file of a comparison; choose another --out, or remove this file and runs/ to restart"
             raise InputError(self._path, f"is damaged ({error})", expected) from None
 
     @property
@@ -108,7 +108,7 @@ class ComparisonState:
             changed = found.changed(record_of(run.request(), self.files))
         except InputError as error:  # an input file has become unreadable
             return str(error)
-        return f"ran with another {', '.join(changed)} than was asked" if changed else ""
+        return f"ran with another {', '.join(changed)} than requested" if changed else ""
 
     def result(self, run: PlannedRun) -> RunResult:
         """Return the result of a finished run."""

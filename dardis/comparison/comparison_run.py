@@ -96,7 +96,7 @@ def compare(
             with COMPARISON_FOLDER.replace_files(out) as part:
                 draw(part, compared, out)
         except InputError as error:
-            raise InputError(error, "remove that file, and the same command does its run again") from None
+            raise InputError(error, "remove this file and repeat the command") from None
         return ComparisonOutcome(compared, len(runs), len(todo), state.count_other_runs(runs))
 
 
@@ -117,7 +117,7 @@ def _run(
         with shown.runs(len(todo)) as watch:
             run_all(todo, state, processes or len(os.sched_getaffinity(0)), watch)
     except KeyboardInterrupt:
-        shown.tell("stopped; the same command goes on where it was")
+        shown.tell("stopped; the same command continues the comparison")
         raise
 
 
@@ -126,7 +126,7 @@ def _seed_notes(comparison: ComparisonRequest, runs: list[PlannedRun]) -> list[s
     if not once or len(comparison.options.seeds) < 2:
         return []
     of_each = "One run a draw" if comparison.options.replicates else "One run"
-    return [f"{of_each}, as nothing is drawn by the seed: {', '.join(once)}."]
+    return [f"{of_each}, since the seed has no effect: {', '.join(once)}."]
 
 
 def _clairvoyant_results(

@@ -26,7 +26,7 @@ def end_with_parent() -> None:
     try:
         parent = int(asked)
     except ValueError:  # the module for error messages is not loaded yet
-        mistake = InputError(VARIABLE, f"{asked!r} is no process", "the id of the one that this one is to end with")
+        mistake = InputError(VARIABLE, f"{asked!r} is not a process", "the id of the parent process")
         sys.stderr.write(f"dardis: {mistake}\n")
         sys.exit(mistake.exit_status)
     end_with(parent)

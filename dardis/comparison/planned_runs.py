@@ -171,7 +171,7 @@ def comparison_of(what: Sequence[Path], options: Mapping[str, Any]) -> tuple[Com
 def _of_file(path: Path, options: Mapping[str, Any]) -> ComparisonRequest:
     for one in (*option_fields(ReplaySpec), *option_fields(CompareSpec)):
         if one.name in options and one.name not in _ALLOWED_WITH_FILE:
-            raise InputError(one.option, f"is for traces, and {path} says all itself", "it in that file")
+            raise InputError(one.option, f"is for traces, but {path} states all options", "the option in that file")
     return load_comparison(path)
 
 
@@ -184,7 +184,7 @@ def _of_options(traces: Sequence[Path], replay: dict[str, Any], spec: CompareSpe
     ):
         if lacks:
             found = f"traces without {option} {example}"
-            raise InputError("dardis compare", found, "both, or one SPEC.toml that says all")
+            raise InputError("dardis compare", found, "both, or a SPEC.toml")
     workloads = tuple(
         spec_of(TraceSpec, replay | {"name": default_name(trace), "trace": trace, "platform": platform or common})
         for trace, platform in named
@@ -226,4 +226,4 @@ def pair_of(comparison: ComparisonRequest, text: str | None) -> tuple[str, str]:
         first, second = ",".join(parts[:cut]).strip(), ",".join(parts[cut:]).strip()
         if first in labels and second in labels:
             return first, second
-    raise InputError("--gantt", f"{text!r} is not two dispatchers of these", "A,B of " + " | ".join(labels))
+    raise InputError("--gantt", f"{text!r} does not name two of the dispatchers", "A,B of " + " | ".join(labels))

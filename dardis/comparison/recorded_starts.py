@@ -153,7 +153,7 @@ def _overload_text(workload: TraceSpec, schedule: Schedule, cores: Ints, machine
         return ""
     when = times[order][over[0]]
     return (
-        f"The recorded starts of {workload.name} do not pass the audit on this platform: their jobs hold up to "
+        f"The recorded starts of {workload.name} do not pass the audit on this platform: their jobs use up to "
         f"{held.max():,} of its {machine.cores:,} cores, too many first at {when} s"
     )
 
@@ -176,11 +176,11 @@ def _deviation_note(inputs: Inputs, jobs: list[ActualJob], run: Ints) -> str:
     longer = int(np.count_nonzero(run > np.array([job.walltime for job in jobs])))
     told = []
     if left:
-        told.append(f"{_jobs(left)} that this machine can't hold, or whose waits are unknown, left out")
+        told.append(f"{_jobs(left)} left out, since they do not fit this machine or their waits are unknown")
     if longer:
-        told.append(f"{_jobs(longer)} that dispatchers kill at their walltimes ran on")
+        told.append(f"{_jobs(longer)} ran beyond their walltimes, at which dispatchers kill them")
     if inputs.rounding.cores:
-        told.append(f"units are equal by {inputs.rounding.cores:,} more cores than were asked for, not counted in use")
+        told.append(f"equal units need {inputs.rounding.cores:,} more cores than requested, which do not count as used")
     return f" ({'; '.join(told)})" if told else ""
 
 

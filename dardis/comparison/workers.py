@@ -54,7 +54,7 @@ class _Worker:
         deadline = monotonic_s() + _RETRY_S
         while not self._try_start():
             if monotonic_s() >= deadline:
-                raise DardisError("no process for runs: the one that starts them has ended")
+                raise DardisError("no process for runs: the process that starts them has ended")
             time.sleep(0.05)
 
     def _try_start(self) -> bool:
@@ -133,7 +133,7 @@ class Workers:
         self._workers.append(worker)
         worker.is_for_one = alone
         if not worker.begin(task, function, arguments):
-            worker.task, task.failure = None, "the process for it has ended"
+            worker.task, task.failure = None, "its process has ended"
         return task
 
     def wait(self, timeout_s: float) -> None:

@@ -87,7 +87,7 @@ class DispatcherSpec(Table):
     settings: Annotated[tuple[str, ...], BeforeValidator(_settings), Option("Settings of the dispatcher.")] = ()
     arity: Annotated[int | None, ARITY, Option("As that of a trace, for this dispatcher.")] = None
     sample: Annotated[int | None, SAMPLE, Option("As that of a trace, for this dispatcher.")] = None
-    grid: Annotated[dict[str, list[str]], BeforeValidator(_grid), Option("Values of one setting, or of two.")] = Field(
+    grid: Annotated[dict[str, list[str]], BeforeValidator(_grid), Option("Values of one or two settings.")] = Field(
         default_factory=dict
     )
 
@@ -118,7 +118,7 @@ class ComparisonOptions(Table):
     ] = None
     recorded: Annotated[
         bool,
-        Option("A row of the starts that traces say they had.", off="No row of the starts that traces say they had."),
+        Option("Add a row for the recorded starts of traces.", off="Add no row for the recorded starts."),
     ] = True
 
 
@@ -139,10 +139,10 @@ class CompareSpec(ComparisonOptions):
     grid: Annotated[
         tuple[str, ...], Option("A dispatcher with each value of a setting; two make a grid.", "A.KEY=1,2,3")
     ] = ()
-    gantt: Annotated[str | None, Option("The two to draw over time (default: first and last).", "A,B")] = None
-    clairvoyant: Annotated[bool, Option("Say how far all are from what could be done with all jobs known.")] = False
-    processes: Annotated[int | None, Field(ge=1, le=4096), Option("Runs at once (default: one a core).", "N")] = None
-    force: Annotated[bool, Option("Redo the runs in DIR of which another was asked.")] = False
+    gantt: Annotated[str | None, Option("Two dispatchers to draw over time (default: first and last).", "A,B")] = None
+    clairvoyant: Annotated[bool, Option("Compare with schedules that know all jobs in advance.")] = False
+    processes: Annotated[int | None, Field(ge=1, le=4096), Option("Runs at once (default: one per core).", "N")] = None
+    force: Annotated[bool, Option("Redo runs in DIR that have another request.")] = False
 
 
 @dataclass(frozen=True)
@@ -184,28 +184,26 @@ class ComparisonRequest:
         """Refuse inputs tied to jobs or times of the original trace. Raises InputError."""
         for one in self.workloads:
             if one.events is not None:
-                self._refuse_combination("replicates of a trace with events, which name its jobs")
+                self._refuse_combination("replicates of a trace with events for its jobs")
             if one.deadlines is not None and is_file(Path(one.deadlines)):
-                self._refuse_combination(
-                    "replicates of a trace with a table of deadlines, which names its jobs and times"
-                )
+                self._refuse_combination("replicates of a trace with a table of deadlines")
             if (
                 one.think_times
                 and self.options.resample is not None
                 and self.options.resample.method is ResamplingMethod.SHAKE
             ):
-                self._refuse_combination("shakes with think times, which fix when jobs that follow others come")
+                self._refuse_combination("shakes with think times, which fix submissions after other jobs")
 
     def _refuse_combination(self, found: str) -> NoReturn:
         raise InputError(self.source, found, "one of the two")
 
-    def _check_unique(self, what: str, names: Iterable[str], told_by: str = "") -> None:
+    def _check_unique(self, what: str, names: Iterable[str], key: str = "") -> None:
         known = set()
         for name in names:
             # Names are folders, and some file systems ignore case.
             if name.lower() in known:
-                remedy = f" (give one of them {told_by} of its own in the SPEC.toml)" if told_by else ""
-                raise InputError(self.source, f"two {what}s are called {name!r}", f"each once{remedy}")
+                remedy = f" (state {key} for one of them in the SPEC.toml)" if key else ""
+                raise InputError(self.source, f"two {what}s have the name {name!r}", f"different names{remedy}")
             known.add(name.lower())
 
 
@@ -227,7 +225,7 @@ def with_grids(contenders: Sequence[Contender], texts: Sequence[str]) -> tuple[C
     for label in grids:
         if all(label != one.label for one in contenders):
             known = " | ".join(one.label for one in contenders)
-            raise InputError("--grid", f"{label!r} is no dispatcher of these", f"one of {known}")
+            raise InputError("--grid", f"unknown dispatcher {label!r}", f"one of {known}")
     return tuple(each for one in contenders for each in expand_grid("--grid", one, grids.get(one.label, {})))
 
 

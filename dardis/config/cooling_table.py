@@ -20,7 +20,7 @@ def load_pue_table(path: Path, rows: RowChoice = RowChoice.NEAREST, read: Read =
     """Read and check a PUE table. Raises InputError."""
     lines = read_lines(path, read)
     if len(lines) < 2 or lines[0][1][0].lower() != "temp_c":
-        raise InputError(path, "no PUE table", _EXPECTED)
+        raise InputError(path, "not a PUE table", _EXPECTED)
     width = len(lines[0][1])
     it_w = _numbers(path, (lines[0][0], lines[0][1][1:]), width - 1)
     table = np.array([_numbers(path, line, width) for line in lines[1:]])
@@ -39,7 +39,7 @@ def _numbers(path: Path, line: tuple[int, list[str]], width: int) -> list[float]
     try:
         numbers = [decimal_number(field) for field in fields]
     except ValueError:
-        raise InputError(f"{path}:{where}", f"{','.join(fields)[:60]!r}", "numbers alone") from None
+        raise InputError(f"{path}:{where}", f"{','.join(fields)[:60]!r}", "only numbers") from None
     if len(numbers) != width or width == 0:
         raise InputError(f"{path}:{where}", f"{len(numbers)} numbers", f"{width} as in the head")
     return numbers

@@ -19,9 +19,9 @@ MOST_WALLTIME_FACTOR: Final = 1_000_000
 LONGEST_TRIM: Final = 1 << 40
 _UNITS: Final = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 _SPAN: Final = re.compile(r"(\+?)(\d{1,12})([smhdw]?)", re.ASCII)
-_WHEN: Final = "a UTC date as 2012-02-03 or 2012-02-03T10:00Z, or +2d from the first submission (s, m, h, d, w)"
+_WHEN: Final = "a UTC date such as 2012-02-03 or 2012-02-03T10:00Z, or +2d from the first submission (s, m, h, d, w)"
 _CUT: Final = f"whole seconds on the trace's clock, {_WHEN}"
-_TRIM: Final = f"WARMUP,COOLDOWN: of each whole seconds or a span as 2d, or for its moment {_WHEN}"
+_TRIM: Final = f"WARMUP,COOLDOWN, each in seconds, as a span such as 2d, or as a time: {_WHEN}"
 
 
 class TraceClock(NamedTuple):
@@ -56,7 +56,7 @@ def seconds_of(option: str, cut: Cut, clock: TraceClock) -> int:
     if (span := _SPAN.fullmatch(cut)) is not None:
         return clock.first + _length(span)
     if clock.unix_start is None:
-        found = f"{clock.trace} does not say when it began"
+        found = f"{clock.trace} does not state its start date"
         raise InputError(f"{option} {cut}", found, clock.dates_need)
     return parse_utc(cut) - clock.unix_start
 

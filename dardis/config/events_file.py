@@ -36,17 +36,17 @@ class EventTable(Table):
     """`[[events]]`: an event."""
 
     at_s: Time = Field(description="Time of the event, s on the trace's clock.")
-    stop_queue: str | None = Field(None, description="No job of this queue starts from now on.")
-    start_queue: str | None = Field(None, description="Jobs of this stopped queue start again.")
+    stop_queue: str | None = Field(None, description="Queue that stops: none of its jobs start.")
+    start_queue: str | None = Field(None, description="Stopped queue that starts again.")
     job: Annotated[int, Field(ge=0)] | None = Field(
-        None, description="Number of a job that has not begun. It asks for another walltime or queue."
+        None, description="Number of a waiting job that gets another walltime or queue."
     )
     walltime_s: Limit | None = Field(None, description="New walltime of the `job`.")
     queue: str | None = Field(None, description="New queue of the `job`.")
-    nodes_down: _Nodes | None = Field(None, description="Nodes that fail. What runs on them is killed.")
-    nodes_up: _Nodes | None = Field(None, description="Failed nodes that are back.")
+    nodes_down: _Nodes | None = Field(None, description="Nodes that fail. Their jobs are killed.")
+    nodes_up: _Nodes | None = Field(None, description="Failed nodes that return.")
     reservation: ReservationTable | None = Field(
-        None, description="A reservation that is made, with the keys of `[[reservations]]`."
+        None, description="New reservation, with the keys of `[[reservations]]`."
     )
 
 
@@ -88,13 +88,13 @@ def load_events(
 
 
 def _check_single_event(table: EventTable, here: str) -> None:
-    said = [key for key in _KEYS if getattr(table, key) is not None]
-    if len(said) != 1:
-        raise InputError(here, " and ".join(said) or "nothing happens", "one of " + ", ".join(_KEYS))
+    stated = [key for key in _KEYS if getattr(table, key) is not None]
+    if len(stated) != 1:
+        raise InputError(here, " and ".join(stated) or "no event", "one of " + ", ".join(_KEYS))
     changes = [key for key in ("walltime_s", "queue") if getattr(table, key) is not None]
     if (table.job is None) != (not changes):
-        expected = "job, and with it walltime_s or queue"
-        raise InputError(here, f"{', '.join([*said, *changes])} alone", expected)
+        expected = "job together with walltime_s or queue"
+        raise InputError(here, f"only {', '.join([*stated, *changes])}", expected)
 
 
 def _check_references(table: EventTable, here: str, platform: Platform, jobs: Container[int]) -> None:
@@ -104,13 +104,15 @@ def _check_references(table: EventTable, here: str, platform: Platform, jobs: Co
             expected = "one of " + ", ".join(platform.queue_of) if platform.queues else "a platform with [[queues]]"
             raise InputError(f"{here}.{key}", f"queue {name!r} is not declared", expected)
     if table.job is not None and table.job not in jobs:
-        raise InputError(f"{here}.job", f"no job {table.job}", "the number of a job that the run has")
+        raise InputError(f"{here}.job", f"unknown job {table.job}", "the number of a job of the run")
     for key in ("nodes_down", "nodes_up"):
         nodes = getattr(table, key)
         if nodes is not None and nodes[-1] >= platform.node_count:
-            raise InputError(f"{here}.{key}", f"no node {nodes[-1]}", f"numbers from 0 to {platform.node_count - 1}")
+            raise InputError(
+                f"{here}.{key}", f"unknown node {nodes[-1]}", f"numbers from 0 to {platform.node_count - 1}"
+            )
     if table.reservation is not None and table.reservation.start_s < table.at_s:
-        found = f"{table.reservation.start_s} s, before it is made"
+        found = f"{table.reservation.start_s} s, before the event"
         raise InputError(f"{here}.reservation.start_s", found, f"{table.at_s} s or later")
 
 
@@ -122,16 +124,20 @@ def _check_order(path: Path, tables: list[tuple[int, EventTable]]) -> None:
         here = f"{path}: events[{index}]"
         if table.stop_queue is not None:
             if table.stop_queue in stopped:
-                raise InputError(f"{here}.stop_queue", f"queue {table.stop_queue!r} is stopped already", "another")
+                raise InputError(
+                    f"{here}.stop_queue", f"queue {table.stop_queue!r} is already stopped", "another queue"
+                )
             stopped.add(table.stop_queue)
         if table.start_queue is not None:
             if table.start_queue not in stopped:
-                raise InputError(f"{here}.start_queue", f"queue {table.start_queue!r} is not stopped then", "another")
+                raise InputError(
+                    f"{here}.start_queue", f"queue {table.start_queue!r} is not stopped at this time", "another queue"
+                )
             stopped.remove(table.start_queue)
         if again := down.intersection(table.nodes_down or ()):
-            raise InputError(f"{here}.nodes_down", f"node {min(again)} is down already", "others")
+            raise InputError(f"{here}.nodes_down", f"node {min(again)} is already down", "other nodes")
         if never := {*(table.nodes_up or ())} - down:
-            raise InputError(f"{here}.nodes_up", f"node {min(never)} is not down then", "others")
+            raise InputError(f"{here}.nodes_up", f"node {min(never)} is not down at this time", "other nodes")
         since |= dict.fromkeys(table.nodes_down or (), table.at_s)
         for node in table.nodes_up or ():
             if since[node] == table.at_s:

@@ -51,7 +51,7 @@ class TariffTable(Table):
         None, description="Price of energy above `contracted_kw`. Without one it must never be exceeded."
     )
     limits: list[LimitTable] = Field(
-        default_factory=list, description="Spans in which the grid asks for less, see below."
+        default_factory=list, description="Spans in which the grid limits power, see below."
     )
 
 
@@ -68,27 +68,27 @@ class FacilityKeys(Table):
     )
     cooling_design_w: Above0 | None = Field(
         None,
-        description="IT power in W that a modelled plant was built for. Without it: 1.175 × the machine's power with"
+        description="IT power in W for which a modelled plant was built. Without it: 1.175 × the machine's power with"
         " every core busy, rounded up to three figures.",
     )
     prices: Text | float | None = Field(
         None,
-        description="A [file](#weather-prices-carbon), or one price per kWh. Without it there is no money but income.",
+        description="A [file](#weather-prices-carbon), or one price per kWh. Without it, only income is known.",
     )
     weather: Text | float | None = Field(
-        None, description="A file, or one outdoor temperature in °C. Without it there is no cooling."
+        None, description="A file, or one outdoor temperature in °C. Without it, cooling is not counted."
     )
     carbon: Text | float | None = Field(
-        None, description="A file, or one intensity in g CO2 per kWh. Without it there is no CO2."
+        None, description="A file, or one intensity in g CO2 per kWh. Without it, CO2 is not counted."
     )
     calendar_start: Moment | None = Field(
         None,
         description="UTC time of the trace's first submission. It ties the trace to the files, and to dates in the"
-        " report. Without it: the trace's own, if it states one.",
+        " report. Default: the trace's own start date, if it states one.",
     )
     tariff: TariffTable = Field(
         default_factory=TariffTable,
-        description="What the contract charges besides energy. By default all of it is free.",
+        description="Charges of the contract besides energy. Default: none.",
     )
 
 

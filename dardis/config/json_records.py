@@ -87,15 +87,15 @@ class RunRecord(JobsSpec, Record):
         Field(description="Value of every key of `--set`."),
     ] = Field(default_factory=dict)
     seed: Annotated[int | None, Field(description="Seed of every random choice.")] = None
-    trace: Annotated[str | None, Field(description="File of the trace; `null`: made in Python.")] = None
+    trace: Annotated[str | None, Field(description="File of the trace; `null` if made in Python.")] = None
     trace_sha256: Annotated[str | None, Field(description="Digest of the trace when it was read.")] = None
-    from_s: Annotated[Bound | None, Field(description="Jobs submitted from then, s on the trace's clock.")] = None
-    to_s: Annotated[Bound | None, Field(description="Jobs submitted before then, s on the trace's clock.")] = None
+    from_s: Annotated[Bound | None, Field(description="Begin of counted submissions, s on the trace's clock.")] = None
+    to_s: Annotated[Bound | None, Field(description="End of counted submissions, s on the trace's clock.")] = None
     rounded_up: Annotated[
         RoundedRecord | None,
-        Field(description="`cores` that were added so that units are equal, in so many `jobs`."),
+        Field(description="Number of `cores` added to make units equal, and of the `jobs` that got them."),
     ] = None
-    platform_file: Annotated[str | None, Field(description="File of the platform; `null`: made in Python.")] = None
+    platform_file: Annotated[str | None, Field(description="File of the platform; `null` if made in Python.")] = None
     platform: Annotated[Platform | None, Field(description="The platform in full.")] = None
     platform_files_sha256: Annotated[
         dict[str, str | None], Field(description="Digests of the files that the platform names.")
@@ -107,36 +107,36 @@ class RunRecord(JobsSpec, Record):
     changed: Annotated[
         list[ChangedRecord],
         Field(
-            description="Effects of events on single jobs: `job`, `walltime_s` and `queue` as in its last request, and"
-            " `ran_s`, its runtime until a node failed (`null`: none failed)."
+            description="Jobs changed by events: `job`, `walltime_s` and `queue` of the last request, and `ran_s`, the"
+            " runtime until a node failed (`null` if none failed)."
         ),
     ] = Field(default_factory=list)
     deadlines: Annotated[str | None, Field(description="Rule of the latest starts, or the file with them.")] = None
     deadlines_stated: Annotated[
-        bool | None, Field(description="Whether deadlines in the trace stayed, as they do without a rule.")
+        bool | None, Field(description="Whether deadlines of the trace were kept, as without a rule.")
     ] = None
     deadlines_sha256: Annotated[str | None, Field(description="Digest of the file of deadlines.")] = None
     task_managers: Annotated[int | None, Field(description="Task managers that shared the jobs.")] = None
     arity: Annotated[int | str | None, Field(description="Children of a host in the tree, or `flat`.")] = None
     sample: Annotated[int | None, Field(description="Nodes asked first for each unit; `null`: all.")] = None
     trim: Annotated[
-        tuple[Count, Count] | None, Field(description="Warm-up and cool-down, s, whose jobs don't count.")
+        tuple[Count, Count] | None, Field(description="Warm-up and cool-down, s; their jobs do not count.")
     ] = None
     ranks: Annotated[int | None, Field(description="MPI ranks.")] = None
     unix_start: Annotated[Time | None, Field(description="Unix time of the trace's second 0, if known.")] = None
     warnings: Annotated[list[str], Field(description="Warnings of the run.")] = Field(default_factory=list)
-    skipped: Annotated[list[str], Field(description="Lines of the trace that give no job.")] = Field(
+    skipped: Annotated[list[str], Field(description="Lines of the trace without a valid job.")] = Field(
         default_factory=list
     )
     rejected: Annotated[list[Rejection], Field(description="Rejected jobs, each with its reason.")] = Field(
         default_factory=list
     )
-    started_utc: Annotated[str | None, Field(description="When the files were read.")] = None
+    started_utc: Annotated[str | None, Field(description="Time at which the files were read.")] = None
     request: Annotated[
         dict[str, Plain],
         Field(
-            description="All that the outcome depends on, with files by their digests before they were read, and the"
-            " version of DARDIS: two runs with the same `request` have the same outcome."
+            description="All inputs that determine the outcome, with digests of files, and the version of DARDIS: two"
+            " runs with the same `request` have the same outcome."
         ),
     ] = Field(default_factory=dict)
 
@@ -171,7 +171,7 @@ class Metrics(Figures):
                 raise ValueError(f"{key} is {value!r}; expected a number, or null")
         for key in COUNTS:
             if not isinstance(count := figures.get(key, 0), int) or count < 0:
-                raise ValueError(f"{key} is {count!r}; expected how many jobs")
+                raise ValueError(f"{key} is {count!r}; expected a number of jobs")
         if not isinstance(figures.get(DIGEST), str | None):
             raise ValueError(f"{DIGEST} is {figures[DIGEST]!r}; expected a text")
         return self
@@ -212,7 +212,7 @@ FOUND_FILE: Final = "found.json"
 def _inside(value: str) -> str:
     path = PurePosixPath(value)
     if path.is_absolute() or ".." in path.parts:
-        raise ValueError(f"{value!r}; expected a folder within that of the comparison")
+        raise ValueError(f"{value!r}; expected a folder inside the comparison's folder")
     return value
 
 

@@ -40,7 +40,7 @@ def read_amounts(value: object) -> dict[str, int]:
     amounts = {}
     for kind, amount in value.items():
         if KIND_NAME.fullmatch(kind) is None:
-            raise ValueError(f"{kind!r} is no resource kind; expected lower-case letters, digits and _")
+            raise ValueError(f"{kind!r} is not a resource kind; expected lower-case letters, digits and _")
         try:
             amounts[kind] = parse_amount(kind, amount)
         except ValueError as error:

@@ -37,8 +37,8 @@ def read_node_list(path: Path, asked: Iterable[str]) -> Platform:
         try:
             found[_node(by_name(header, fields))] += 1
         except ValueError as error:
-            expected = f"a node of {LARGEST_CORES} cores at most, with its memory and GPUs"
-            raise InputError(f"{path}:{line}", f"no node ({error})", expected) from None
+            expected = f"a node of at most {LARGEST_CORES} cores with its memory and GPUs"
+            raise InputError(f"{path}:{line}", f"not a node ({error})", expected) from None
     if not 1 <= len(found) <= MAX_GROUPS:
         raise InputError(path, f"{len(found)} kinds of node", f"1 to {MAX_GROUPS}")
     groups = tuple(
@@ -66,6 +66,6 @@ def _partitions(path: Path, models: list[str], asked: Iterable[str]) -> dict[str
     for spec in (*known, *sorted({*asked} - {"", *known})):
         groups = tuple(place for place, model in enumerate(models) if model and model in spec.split("|"))
         if not groups:
-            raise InputError(path, f"no GPU of model {spec!r}, which jobs ask for", "one of " + ", ".join(known))
+            raise InputError(path, f"jobs request the unknown GPU model {spec!r}", "one of " + ", ".join(known))
         partitions[spec] = groups
     return partitions

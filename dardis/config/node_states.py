@@ -71,8 +71,8 @@ def read_node_states(path: Path, platform: Platform, names: Sequence[str]) -> No
             left_out.append(said.name)
             continue
         if node is None:
-            expected = f"one that is called as {names[0]}, or --names FILE with the names of its nodes in their order"
-            raise InputError(here, f"{said.name!r} is no node of platform {platform.name}", expected)
+            expected = f"a name such as {names[0]}, or --names FILE with all node names in order"
+            raise InputError(here, f"{said.name!r} is not a node of platform {platform.name}", expected)
         if said.name in lines:
             raise InputError(here, f"node {said.name} again, after line {lines[said.name]}", "each node once")
         lines[said.name] = said.line
@@ -88,7 +88,7 @@ def read_node_states(path: Path, platform: Platform, names: Sequence[str]) -> No
     booting = columns["booting"] & ~busy & ~off & ~shutting_down
     notes = [f"{path}: nodes in no partition are left out: {hostlist(left_out)}"] if left_out else []
     if resized:
-        notes.append(f"{path}: nodes with other CPUs than platform {platform.name} has are closed: {hostlist(resized)}")
+        notes.append(f"{path}: nodes whose CPUs differ from platform {platform.name} are closed: {hostlist(resized)}")
     for word, held in unknown.items():
         notes.append(f"{path}: nodes with the unknown state {word} are closed: {hostlist(held)}")
     told = tuple(one_line(note, len(note)) for note in notes)
@@ -104,7 +104,7 @@ def _state_lines(path: Path) -> Iterator[_StateLine]:
             yield _StateLine(node.line, node.name, words, node.cores, unknown, site.schedules(node))
         return
     if not text.strip():
-        raise InputError(path, "is empty", "what scontrol show node -o prints, or a CSV of node,state")
+        raise InputError(path, "is empty", "the output of scontrol show node -o, or a CSV of node,state")
     header, rows = csv_table(path, text, COLUMNS)
     for line, fields in rows:
         try:

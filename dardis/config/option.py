@@ -237,7 +237,7 @@ class OptionField:
             elif hasattr(one, "le"):
                 limits["most"] = one.le
             elif not isinstance(one, Option):
-                raise TypeError(f"{self.name}: an option has limits by ge and le alone, not {one}")
+                raise TypeError(f"{self.name}: an option takes only the limits ge and le, not {one}")
         return limits
 
     def text_of(self, value: object) -> str:

@@ -54,7 +54,7 @@ def check_amounts(amounts: dict[str, int]) -> dict[str, int]:
 class DeviceTable(Table):
     """Device power; idle power adds to the node's."""
 
-    idle_w: Watts = Field(0.0, description="W of an idle device. It comes on top of the node's `idle_w`.")
+    idle_w: Watts = Field(0.0, description="W of an idle device, in addition to the node's `idle_w`.")
     busy_w: Watts = Field(description="W of a busy device.")
 
     @model_validator(mode="after")
@@ -98,31 +98,30 @@ class NodesTable(Table):
 
     count: Annotated[int, Field(ge=1, le=MOST_NODES)] = Field(description="Number of nodes.")
     prefix: Annotated[str, Field(min_length=1, pattern=r"^\S+$")] = Field(
-        description="Beginning of the names: `n` makes n0, n1, …. Prefixes must not name two nodes alike.",
+        description="Beginning of the names: `n` makes n0, n1, …. All node names must differ.",
     )
     resources: Annotated[dict[str, int], BeforeValidator(read_amounts), AfterValidator(check_amounts)] = Field(
-        description="What each node has: `cores`, at least 1, and any other kind by name.",
+        description="Resources of each node: `cores`, at least 1, and any other kind by name.",
     )
-    power: PowerTable | None = Field(None, description="What each node draws, see below.")
-    always_on: bool = Field(False, description="Whether the nodes may not be switched off.")
+    power: PowerTable | None = Field(None, description="Power of each node, see below.")
+    always_on: bool = Field(False, description="Whether the nodes always stay on.")
 
 
 class MaintenanceTable(Table):
     """`[[maintenance]]`: nodes unavailable during a span."""
 
     nodes: Annotated[list[int], BeforeValidator(node_numbers)] = Field(
-        description='Nodes that hold nothing during the span, as `"0-3 7"` or `[0, 1, 2, 3, 7]`.',
+        description='Nodes that run no jobs during the span, as `"0-3 7"` or `[0, 1, 2, 3, 7]`.',
     )
     start_s: Time | None = Field(None, description="Start of the span, s on the trace's clock.")
     end_s: Time | None = Field(None, description="End of the span: the first second after it.")
     start_utc: Moment | None = Field(
         None,
-        description="Start by date, UTC without an offset. Then the time of the trace's first submission must be"
-        " known.",
+        description="Start as a date, UTC without an offset. Then the trace needs a start date.",
     )
     end_utc: Moment | None = Field(
         None,
-        description="End by date. A span is stated by both of these or by the two before.",
+        description="End as a date. A span has either two dates or two times.",
     )
 
     @model_validator(mode="after")
@@ -161,29 +160,29 @@ class PlatformFile(FacilityKeys):
         description="Node groups (prefixes) that the jobs of a partition of the trace may use. Jobs of a partition"
         " that is not listed may use all.",
     )
-    maintenance: list[MaintenanceTable] = Field(default_factory=list, description="Spans in which nodes hold nothing.")
+    maintenance: list[MaintenanceTable] = Field(default_factory=list, description="Spans in which nodes run no jobs.")
     currency: Text = Field("EUR", description="Currency of all amounts.")
     exchange: dict[Annotated[str, Field(pattern="^[A-Z]{3}$")], Above0] = Field(
         default_factory=dict,
-        description="What one unit of another currency is worth: `{ USD = 0.92 }`. Prices in another one are refused.",
+        description="Value of one unit of another currency: `{ USD = 0.92 }`. Other currencies are rejected.",
     )
     flop_per_s: Above0 | None = Field(
         None,
-        description="Operations a second of a core, only for jobs of Batsim that compute.",
+        description="Operations per second of a core, only for Batsim's computing jobs.",
     )
     income_eur_per_core_h: Amount = Field(0.013, description="Income of a core-hour.")
     income_by_queue: dict[str, Amount] = Field(
         default_factory=dict,
-        description="Income of a core-hour of these queues' jobs instead.",
+        description="Income of a core-hour of jobs of these queues.",
     )
     queues: list[QueueTable] = Field(
         default_factory=list,
-        description="[Queues](#queues). Without any, jobs may name every queue.",
+        description="[Queues](#queues). Without any, all queue names are valid.",
     )
     prime: PrimeTable | None = Field(None, description="Hours of the working day, for `hours` of queues.")
     reservations: list[ReservationTable] = Field(
         default_factory=list,
-        description="[Reservations](#reservations): capacity that is kept for the jobs of one queue.",
+        description="[Reservations](#reservations): capacity for the jobs of one queue.",
     )
 
 
@@ -245,14 +244,14 @@ def check_platform(platform: Platform, groups: str, maintenance: str) -> None:
 
 def _check_nodes(place: str, nodes: Sequence[int], platform: Platform) -> None:
     if max(nodes) >= platform.node_count:
-        raise InputError(place, f"no node {max(nodes)}", f"numbers from 0 to {platform.node_count - 1}")
+        raise InputError(place, f"unknown node {max(nodes)}", f"numbers from 0 to {platform.node_count - 1}")
 
 
 def _check_names(place: str, groups: tuple[NodeGroup, ...]) -> None:
     """Refuse ambiguous prefixes: `n` + `10` and `n1` + `0`."""
     if (clash := clash_of([group.prefix for group in groups])) is not None:
         index, other = clash
-        found = f"{groups[index].prefix!r} names nodes like {other!r}"
+        found = f"{groups[index].prefix!r} gives the same node names as {other!r}"
         raise InputError(f"{place}[{index}].prefix", found, "distinct prefixes")
 
 
@@ -261,5 +260,5 @@ def _partitions(path: Path, table: PlatformFile, group_of: dict[str, int]) -> di
         for prefix in prefixes:
             if prefix not in group_of:
                 place = f"{path}: partitions.{partition}"
-                raise InputError(place, f"no node group {prefix!r}", "one of " + ", ".join(group_of))
+                raise InputError(place, f"unknown node group {prefix!r}", "one of " + ", ".join(group_of))
     return {name: tuple(sorted({group_of[p] for p in prefixes})) for name, prefixes in table.partitions.items()}

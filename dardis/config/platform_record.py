@@ -52,7 +52,7 @@ def _mistakes(platform: Platform) -> Iterator[tuple[str, str]]:
         if max(indices) >= groups:
             yield "", f"partition {name!r} names group {max(indices)}; expected numbers from 0 to {groups - 1}"
     if max((group for some in platform.more_sets for group in some), default=0) >= groups:
-        yield "", "more_sets name a group that there is not"
+        yield "", "more_sets name an unknown group"
     if platform.kept_groups:
         yield ".kept_groups", f"{platform.kept_groups}; expected 0"
     yield from _mistakes_in_time(platform)
@@ -78,15 +78,15 @@ def _mistakes_in_time(platform: Platform) -> Iterator[tuple[str, str]]:
     except ValueError as error:
         yield ".prime.timezone", str(error)
     if not 0 <= (prime.unix_start or 0) + prime.first <= LATEST_BEGIN:
-        yield ".prime", "begins in a year that no calendar has"
+        yield ".prime", "begins in a year outside the calendar"
 
 
 def _mistakes_of_queues(platform: Platform) -> Iterator[tuple[str, str]]:
     for index, queue in enumerate(platform.queues):
         if max(queue.groups or (0,)) >= len(platform.groups):
-            yield "", f"queue {queue.name!r} names a group that there is not"
+            yield "", f"queue {queue.name!r} names an unknown group"
         if queue.hours is not Hours.ANY and (platform.prime is None or platform.prime.unix_start is None):
-            yield "", f"queue {queue.name!r} has {queue.hours} hours, and nobody says when that is"
+            yield "", f"queue {queue.name!r} has {queue.hours} hours, but their time is unknown"
         for start, end in queue.stopped:
             if end <= start:
                 yield f".queues[{index}]", f"stopped until {end}, which is not after {start}"

@@ -54,7 +54,7 @@ def idle_of_devices(path: Path) -> list[dict[str, float]]:
 
 def _check_only_power_changed(path: Path, out: Path, before: Platform, written: Path) -> None:
     """Raise InputError if more than power differs."""
-    elsewhere = InputError(out, f"would not find the files that {path} names", f"a file in {path.absolute().parent}")
+    elsewhere = InputError(out, f"cannot find the files that {path} names", f"a file in {path.absolute().parent}")
     try:
         after = load_platform(written)
     except InputError:
@@ -63,7 +63,7 @@ def _check_only_power_changed(path: Path, out: Path, before: Platform, written: 
         raise elsewhere
     groups = tuple(replace(group, power=old.power) for group, old in zip(after.groups, before.groups, strict=True))
     if replace(after, groups=groups) != before:
-        raise InputError(path, "would say something else than before", "a file that nobody writes meanwhile")
+        raise InputError(path, "changed during the edit", "a file that no other program writes")
 
 
 def with_figures(text: str, changes: Mapping[int, Figures]) -> str:
@@ -86,7 +86,7 @@ def with_figures(text: str, changes: Mapping[int, Figures]) -> str:
     except (TOMLKitError, tomllib.TOMLDecodeError):
         said = {}
     if said != wanted:
-        raise ValueError(f"{_NODES} is written so that figures of power can't be put in")
+        raise ValueError(f"the format of {_NODES} prevents the insertion of power figures")
     return mark + text
 
 
@@ -105,7 +105,7 @@ def _edit_group(group: Table | InlineTable, figures: Figures) -> None:
     comments = [part for _, part in group.value.body if isinstance(part, Comment)] if isinstance(group, Table) else []
     template = next((one for one in comments if _TEMPLATE.match(one.trivia.comment)), None)
     if is_new and template is not None:
-        template.trivia.comment = f"{_POWER} = {group.pop(_POWER).as_string()}  # still to fill in: {_OTHERS}"
+        template.trivia.comment = f"{_POWER} = {group.pop(_POWER).as_string()}  # to be filled in: {_OTHERS}"
 
 
 def _edit(table: Any, key: Key, watts: float) -> None:  # noqa: ANN401 (any kind of table that tomlkit has)

@@ -73,7 +73,7 @@ def read_power_samples(path: Path, names: Sequence[str]) -> NodeWatts | JobWatts
     elif job is not None and job_watts is not None:
         return into.read_jobs(rows, len(header), job, job_watts)
     else:
-        raise InputError(f"{path}:{line}", f"columns {','.join(header)[:120]!r} are of no known form", _FORMS)
+        raise InputError(f"{path}:{line}", f"columns {','.join(header)[:120]!r} have an unknown format", _FORMS)
     return into.node_watts()
 
 
@@ -140,7 +140,7 @@ class _Values:
         return JobWatts(np.array(self._keys, np.int64), np.array(self._watts, np.float64), self._notes("jobs"))
 
     def node_watts(self) -> NodeWatts:
-        self._check_unique("a second value for that node at {time}", "one value for a node and a time")
+        self._check_unique("a second value of the node at {time}", "one value per node and time")
         columns = np.array(self._keys, np.int64), np.array(self._times, np.int64), np.array(self._watts, np.float64)
         return NodeWatts(*columns, self._notes("values"))
 
@@ -189,7 +189,7 @@ class _Values:
             return found
         seconds = number / 1000 if number >= _MILLISECONDS_FROM else number
         if not 0 <= seconds <= _LAST_S:
-            raise ValueError("no time from 1970 to 9998")
+            raise ValueError("not a time from 1970 to 9998")
         return int(seconds)
 
     def _node(self, line: int, text: str) -> int:
@@ -198,12 +198,12 @@ class _Values:
         name = _PORT.sub("", labelled[1] if labelled else text)
         known = next((one for one in (text, name, name.partition(".")[0]) if one in self._number), None)
         if known is None:
-            self._refuse(line, f"no node {name!r}", f"a node of the platform such as {self._example}, or --names FILE")
+            self._refuse(line, f"unknown node {name!r}", f"a platform node such as {self._example}, or --names FILE")
         return self._number[known]
 
     def _check_unique(self, found: str, expected: str) -> None:
         if not self._keys:
-            raise InputError(self._path, "no measured value", _FORMS)
+            raise InputError(self._path, "no measured values", _FORMS)
         keys, times, lines = (np.array(one, np.int64) for one in (self._keys, self._times, self._lines))
         order = np.lexsort((lines, times, keys))
         again = order[1:][(np.diff(keys[order]) == 0) & (np.diff(times[order]) == 0)]
@@ -214,9 +214,9 @@ class _Values:
     def _notes(self, what: str) -> tuple[str, ...]:
         notes = []
         if self._lacks_offset:
-            notes.append("times of the power file have no offset and are taken as UTC")
+            notes.append("times of the power file have no offset and count as UTC")
         if self._missing:
-            notes.append(f"{self._missing:,} {what} of 0 W are taken as not measured")
+            notes.append(f"{self._missing:,} {what} of 0 W count as not measured")
         return tuple(notes)
 
     def _refuse(self, line: int, found: str, expected: str) -> NoReturn:

@@ -74,7 +74,7 @@ class PriceTable:
         if found == money.currency.upper():
             return series
         if found not in money.exchange:
-            expected = f"{money.currency}, as the platform has it, or in its file exchange = {{ {found} = … }}"
+            expected = f"{money.currency} as in the platform, or in its file exchange = {{ {found} = … }}"
             raise InputError(f"{self.table.path}:{self.table.line}", f"prices in {found}", expected)
         return Series(series.edges, money.exchange[found] * series.values)
 

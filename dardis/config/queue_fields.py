@@ -65,7 +65,7 @@ class PrimeTable(Table):
     )
     timezone: Annotated[str, AfterValidator(time_zone)] = Field(
         "UTC",
-        description="Time zone, as `Europe/Rome`. Clocks that are put forward or back are heeded.",
+        description="Time zone, as `Europe/Rome`. Summer time is taken into account.",
     )
 
     @model_validator(mode="after")
@@ -83,7 +83,7 @@ class QueueTable(Table):
     """`[[queues]]`: a queue of the site."""
 
     name: Text = Field(description="Name of the queue.")
-    expected_wait_s: Limit | None = Field(None, description="Wait that its users are told to expect.")
+    expected_wait_s: Limit | None = Field(None, description="Expected wait, as published to users.")
     longest_wait_s: Limit | None = Field(
         None,
         description="A job that waits longer is late ([metrics.md](metrics.md)).",
@@ -91,17 +91,17 @@ class QueueTable(Table):
     priority: Priority = Field(0, description="Jobs of the queue with the higher priority go first (below).")
     groups: Annotated[list[str], Field(min_length=1)] | None = Field(
         None,
-        description="Node groups (prefixes) that its jobs may use, besides what `[partitions]` says. Default: all.",
+        description="Node groups (prefixes) that its jobs may use, in addition to `[partitions]`. Default: all.",
     )
     max_units: Limit | None = Field(None, description="Largest number of units of a job.")
     max_walltime_s: Limit | None = Field(None, description="Largest walltime of a job.")
     max_job: Annotated[dict[str, int], BeforeValidator(read_amounts)] = Field(
         default_factory=dict,
-        description="Most of each kind in all units of a job together.",
+        description="Largest amount of each kind in all units of a job together.",
     )
     hours: Annotated[Hours, BeforeValidator(_hours)] = Field(
         Hours.ANY,
-        description="When its jobs may start: `any`, `prime` or `non-prime`. A job that has started runs on.",
+        description="Hours in which its jobs may start: `any`, `prime` or `non-prime`. Running jobs continue.",
     )
     stopped: list[SpanTable] = Field(
         default_factory=list,
@@ -118,15 +118,15 @@ def queues_of(
     for index, table in enumerate(tables):
         here = f"{place}[{index}]"
         if table.name in found:
-            raise InputError(f"{here}.name", f"queue {table.name!r} again", "every queue once")
+            raise InputError(f"{here}.name", f"queue {table.name!r} again", "each queue once")
         for prefix in table.groups or ():
             if prefix not in group_of:
-                raise InputError(f"{here}.groups", f"no node group {prefix!r}", "one of " + ", ".join(group_of))
+                raise InputError(f"{here}.groups", f"unknown node group {prefix!r}", "one of " + ", ".join(group_of))
         for kind in table.max_job:
             if kind not in kinds:
                 raise InputError(f"{here}.max_job", f"no node has {kind!r}", "one of " + ", ".join(kinds))
         if table.hours is not Hours.ANY and not prime:
-            raise InputError(f"{here}.hours", f"{table.hours}, and no prime time", "a table [prime] with start and end")
+            raise InputError(f"{here}.hours", f"{table.hours} without prime time", "a table [prime] with start and end")
         stated = {name: getattr(table, name) for name in QueueTable.model_fields if name not in {"groups", "stopped"}}
         groups = None if table.groups is None else tuple(sorted({group_of[prefix] for prefix in table.groups}))
         stopped = tuple((span.start_s, span.end_s) for span in table.stopped)
@@ -158,26 +158,24 @@ def _repeat(value: object) -> Repeat:
 class ReservationTable(SpanTable):
     """`[[reservations]]`: capacity for a queue; the span is the first."""
 
-    name: Annotated[str, Field(min_length=1, pattern=r"^\S+$")] = Field(
-        description="Name, without blanks. Every reservation has another one."
-    )
+    name: Annotated[str, Field(min_length=1, pattern=r"^\S+$")] = Field(description="Unique name, without blanks.")
     queue: Annotated[str, Field(min_length=1)] = Field(
-        description="One of the `[[queues]]`, which names no groups. Every reservation has another one."
+        description="One of the `[[queues]]` without groups. Each queue has at most one reservation."
     )
     nodes: Annotated[list[int], BeforeValidator(node_numbers)] = Field(
-        description='Nodes that it is on, as `"0-3 7"` or `[0, 1, 2, 3, 7]`.'
+        description='Its nodes, as `"0-3 7"` or `[0, 1, 2, 3, 7]`.'
     )
     resources: Annotated[dict[str, int], BeforeValidator(read_amounts)] | None = Field(
-        None, description="What is kept on each of these nodes, and nothing of other kinds. Default: all that it has."
+        None, description="Reserved amounts on each of these nodes. Default: all resources of the node."
     )
     users: Annotated[list[str], Field(min_length=1)] | None = Field(
         None, description="Users who may use it. Default: all."
     )
     repeat: Annotated[Repeat, BeforeValidator(_repeat)] | None = Field(
-        None, description="`hourly`, `daily` or `weekly`: how often it comes again. The span is the first one."
+        None, description="Period: `hourly`, `daily` or `weekly`. The span is the first one."
     )
     times: Annotated[int, Field(ge=1, le=MOST_TIMES)] = Field(
-        1, description=f"How often a reservation with `repeat` comes, the first time counted: 2 to {MOST_TIMES:,}."
+        1, description=f"Number of spans of a reservation with `repeat`, with the first: 2 to {MOST_TIMES:,}."
     )
 
 
@@ -191,7 +189,7 @@ def reservations_of(place: str, tables: list[ReservationTable]) -> tuple[Reserva
             raise InputError(f"{here}.times", f"{table.times}, repeated {table.repeat or 'never'}", expected)
         period = 0 if table.repeat is None else _PERIOD_S[table.repeat]
         if period and table.end_s - table.start_s > period:
-            raise InputError(f"{here}.end_s", f"it is longer than it takes to come again {table.repeat}", "an earlier")
+            raise InputError(f"{here}.end_s", f"the span is longer than the period, {table.repeat}", "an earlier end")
         spans = united((table.start_s + i * period, table.end_s + i * period) for i in range(table.times))
         users = None if table.users is None else tuple(table.users)
         found.append(Reservation(table.name, table.queue, tuple(table.nodes), tuple(spans), table.resources, users))
@@ -209,21 +207,23 @@ def check_reservations(platform: Platform, places: Sequence[str]) -> None:
     for this, here in zip(platform.reservations, places, strict=True):
         for what, name in (("name", this.name), ("queue", this.queue)):
             if names.setdefault(f"{what} {name}", here) != here:
-                raise InputError(f"{here}.{what}", f"{name!r} again", f"another {what} for every reservation")
+                raise InputError(f"{here}.{what}", f"{name!r} again", f"a different {what} for each reservation")
         if this.queue not in platform.queue_of:
-            raise InputError(f"{here}.queue", f"no queue {this.queue!r}", "one of the [[queues]]")
+            raise InputError(f"{here}.queue", f"unknown queue {this.queue!r}", "one of the [[queues]]")
         if platform.queue_of[this.queue].groups is not None:
-            raise InputError(f"{here}.queue", f"queue {this.queue!r} names groups", "a queue without: it has the nodes")
+            raise InputError(f"{here}.queue", f"queue {this.queue!r} names groups", "a queue without groups")
         if this.nodes[-1] >= platform.node_count:
             expected = f"numbers from 0 to {platform.node_count - 1}"
-            raise InputError(f"{here}.nodes", f"no node {this.nodes[-1]}", expected)
+            raise InputError(f"{here}.nodes", f"unknown node {this.nodes[-1]}", expected)
         _check_capacity(platform, this, here)
     for this, here in zip(platform.reservations, places, strict=True):
         _check_overlaps(platform, this, here)
     groups = {(this.name, int(platform.group_of_node[node])) for this in platform.reservations for node in this.nodes}
     if len(groups) + len(platform.groups) > MAX_GROUPS:
-        found = f"{len(groups)}, counted by the node groups that they are on"
-        raise InputError(places[-1], found, f"at most {MAX_GROUPS - len(platform.groups)}: with [[nodes]] {MAX_GROUPS}")
+        found = f"{len(groups)}, counted once per node group"
+        raise InputError(
+            places[-1], found, f"at most {MAX_GROUPS - len(platform.groups)} ({MAX_GROUPS} with [[nodes]])"
+        )
 
 
 def _check_capacity(platform: Platform, this: Reservation, here: str) -> None:
@@ -233,15 +233,15 @@ def _check_capacity(platform: Platform, this: Reservation, here: str) -> None:
         for node in this.nodes:
             has = int(platform.capacity[node, platform.kinds.index(kind)])
             if amount > has:
-                raise InputError(f"{here}.resources", f"{amount} {kind}, and node {node} has {has}", f"{has} or fewer")
+                raise InputError(f"{here}.resources", f"{amount} {kind}, but node {node} has {has}", f"at most {has}")
     if this.resources is not None and not any(this.resources.values()):
-        raise InputError(f"{here}.resources", "nothing", "an amount of some kind")
+        raise InputError(f"{here}.resources", "nothing", "an amount of a resource kind")
     for window in platform.maintenance:
         met = set(window.nodes if window.foreseen else ()).intersection(this.nodes)
         for start, end in this.spans if met else ():
             if start < window.end and end > window.start:
                 found = f"node {min(met)} is in maintenance from {window.start} to {window.end} s"
-                raise InputError(f"{here}.nodes", found, "nodes that are not")
+                raise InputError(f"{here}.nodes", found, "nodes without maintenance")
 
 
 def _check_overlaps(platform: Platform, this: Reservation, here: str) -> None:
@@ -260,4 +260,4 @@ def _check_overlaps(platform: Platform, this: Reservation, here: str) -> None:
             if node in this.nodes:
                 names = ", ".join(one.name for one in platform.reservations if one in standing and node in one.nodes)
                 found = f"{kept[node, kind]} {platform.kinds[kind]} of node {node} at {begin} s by {names}"
-                raise InputError(here, found, f"at most the {platform.capacity[node, kind]} that it has")
+                raise InputError(here, found, f"at most its {platform.capacity[node, kind]}")

@@ -32,26 +32,26 @@ class JobsSpec(Table):
         Overrun,
         enum_reader(Overrun),
         Option(
-            "Jobs that outrun walltimes die (kill), or have longer ones.",
+            "Kill jobs at their walltime, or extend their walltime to the runtime.",
             "kill|extend",
-            detail="Resource managers kill; 7.3 % of the jobs of HPC2N run longer. With `extend` the walltime of such a"
-            " job is its runtime, as in other simulators, and planners know its end. A warning counts these jobs.",
+            detail="Resource managers kill; 7.3 % of the jobs of HPC2N run longer than their walltime. With `extend`,"
+            " planners know their ends, as in other simulators. A warning counts these jobs.",
         ),
     ] = Overrun.KILL
     walltime_factor: Annotated[
         float,
         Field(ge=1, le=MOST_WALLTIME_FACTOR),
         Option(
-            "Where the trace states no walltimes: so many times the runtimes.",
+            "Walltime over runtime for jobs without a stated walltime.",
             "X",
-            detail="They are rounded up. With 1 estimates are perfect, and a warning says so. Stated walltimes stay.",
+            detail="Walltimes are rounded up. With 1, estimates are perfect, with a warning. Stated walltimes stay.",
         ),
     ] = 1.0
     think_times: Annotated[bool, Option("Submit a job after the one it follows (SWF fields 17, 18).")] = False
     resources: Annotated[
         Resources,
         enum_reader(Resources),
-        Option("What allocated_resources of jobs.csv are (nodes; evalys wants cores).", "nodes|cores"),
+        Option("Numbers in allocated_resources of jobs.csv (nodes; evalys needs cores).", "nodes|cores"),
     ] = Resources.NODES
     strict: Annotated[bool, Option(option_texts.STRICT)] = False
 
@@ -59,9 +59,9 @@ class JobsSpec(Table):
 class CalendarSpec(Table):
     """Start of a trace."""
 
-    calendar_start: Annotated[
-        str | None, Option("When the trace's first job was submitted: 2023-07-03T00:00Z.", "UTC")
-    ] = None
+    calendar_start: Annotated[str | None, Option("Date of the trace's first submission: 2023-07-03T00:00Z.", "UTC")] = (
+        None
+    )
 
     @property
     def begins(self) -> int | None:
@@ -75,9 +75,9 @@ class CutSpec(Table):
     model_config = ConfigDict(alias_generator=key_of, validate_by_name=True)
 
     from_: Annotated[
-        Cut | None, _CUT, Option("Only jobs submitted from then: s, a UTC date, or +2d from the first.", "TIME")
+        Cut | None, _CUT, Option("Only jobs submitted from this time: s, a UTC date, or +2d from the first.", "TIME")
     ] = None
-    to: Annotated[Cut | None, _CUT, Option("Only jobs submitted before then, stated as with --from.", "TIME")] = None
+    to: Annotated[Cut | None, _CUT, Option("Only jobs submitted before this time, stated as in --from.", "TIME")] = None
 
 
 class ReplaySpec(CalendarSpec, CutSpec, JobsSpec):
@@ -104,7 +104,7 @@ class ReplaySpec(CalendarSpec, CutSpec, JobsSpec):
     ] = 0
     sample: Annotated[int, SAMPLE, Option(option_texts.SAMPLE, "all|default|S")] = 0
     events: Annotated[
-        Path | None, FILE, Option("What happens beside jobs: queues, nodes, reservations, changed asks.", "E.toml")
+        Path | None, FILE, Option("Events of the site: queues, nodes, reservations, changed requests.", "E.toml")
     ] = None
 
     def for_trace(self, trace: Path, begins: int | None) -> Self:
@@ -118,12 +118,12 @@ class ReplaySpec(CalendarSpec, CutSpec, JobsSpec):
 class RunSpec(ReplaySpec):
     """A run: a trace, a machine and a dispatcher."""
 
-    dispatcher: Annotated[str, Option("See `dardis dispatchers`.", "NAME", completes="dispatcher")]
+    dispatcher: Annotated[str, Option("Dispatcher, see `dardis dispatchers`.", "NAME", completes="dispatcher")]
     out: Annotated[Path, FILE, Option(option_texts.RESULTS, "DIR")]
     seed: Annotated[int, Field(ge=0, le=LARGEST_SEED), Option(option_texts.SEED, "N")] = 1
     settings: Annotated[tuple[str, ...], Option(option_texts.SETTINGS, "KEY=VALUE", name="--set")] = ()
-    force: Annotated[bool, Option("Replace the run that DIR holds.")] = False
+    force: Annotated[bool, Option("Replace the run in DIR.")] = False
     save_instances: Annotated[
-        Path | None, FILE, Option("Keep what constraint models are asked, for `dardis solve`.", "DIR")
+        Path | None, FILE, Option("Store instances of constraint models, for `dardis solve`.", "DIR")
     ] = None
     no_report: Annotated[bool, Option("Draw no report.html (see `dardis report`).")] = False

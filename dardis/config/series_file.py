@@ -115,7 +115,7 @@ def clock_of(path: Path, form: SeriesFormat, column: str) -> Clock:
     try:
         return form.clock(column.lower())
     except ValueError as error:
-        raise InputError(f"{path}: the clock of {column!r}", "no clock", str(error)) from None
+        raise InputError(f"{path}: the clock of {column!r}", "unknown clock", str(error)) from None
 
 
 def flat(value: float, start: int, end: int) -> Series:
@@ -136,7 +136,7 @@ def _recognised(place: str, names: list[str], forms: Sequence[SeriesFormat]) -> 
         }
         if found["time"] is not None and found["value"] is not None:
             return form, {what: index for what, index in found.items() if index is not None}
-    raise InputError(place, f"columns {','.join(names)[:120]!r} are of no known form", _listed(forms))
+    raise InputError(place, f"columns {','.join(names)[:120]!r} have an unknown format", _listed(forms))
 
 
 def _rows(
@@ -156,9 +156,7 @@ def _rows(
         if form.alike in named:
             first_alike = first_alike or named[form.alike]
             if named[form.alike] != first_alike:
-                raise InputError(
-                    place, f"{form.alike} {named[form.alike]!r} after {first_alike!r}", "one of them alone"
-                )
+                raise InputError(place, f"{form.alike} {named[form.alike]!r} after {first_alike!r}", "only one of them")
         text = fields[columns["value"]]
         if text.lower() in NOTHING:
             continue
@@ -193,7 +191,7 @@ def _unbroken(path: Path, rows: list[SeriesRow], within: Within) -> list[SeriesR
     for index, (before, after) in enumerate(pairwise(rows)):
         step = steps[index]
         if step <= 0:
-            found = "a second value for" if step == 0 else "out of order:"
+            found = "a second value at" if step == 0 else "out of order:"
             raise InputError(f"{path}:{after.line}", f"{found} {utc_text(after.start)}", "ascending times, each once")
         ends = before.end if before.end is not None else before.start + usual[index]
         if ends == after.start and step <= LONGEST_STEP_S:
@@ -203,8 +201,8 @@ def _unbroken(path: Path, rows: list[SeriesRow], within: Within) -> list[SeriesR
         elif within is not None and min(ends, after.start) >= within[1]:
             return rows[first : index + 1]
         else:
-            expected = "every hour, or quarter of an hour, once, the hours of a change to or from summer time too"
-            gap = f"nothing from {utc_text(ends)} to {utc_text(after.start)}"
+            expected = "every hour or quarter of an hour once, also at changes to and from summer time"
+            gap = f"no values from {utc_text(ends)} to {utc_text(after.start)}"
             odd = f"a step of {step} s to {utc_text(after.start)}"
             raise InputError(f"{path}:{after.line}", gap if ends < after.start else odd, expected)
     return rows[first:]

@@ -49,9 +49,9 @@ def is_simgrid(text: str) -> bool:
 
 def simgrid_platform(path: Path, text: str) -> Imported:
     """Convert the hosts of a text; `path` is for messages. Raises InputError."""
-    hosts, apart = _hosts(path, _parsed(path, text))
+    hosts, without_jobs = _hosts(path, _parsed(path, text))
     if not hosts:
-        raise InputError(path, f"no host that runs jobs ({len(apart)} are the master or storage)", _EXPECTED)
+        raise InputError(path, f"no host runs jobs ({len(without_jobs)} are the master or storage)", _EXPECTED)
     groups = [list(alike) for _, alike in groupby(hosts, key=lambda host: host[1:])]
     if len(groups) > MAX_GROUPS:  # equal for DARDIS
         groups = [hosts]
@@ -64,11 +64,11 @@ def simgrid_platform(path: Path, text: str) -> Imported:
     head = [
         "Hosts of a SimGrid platform, a node of one core each. Their names in the order of this file:",
         f"  {hostlist_in_order(host.name for host in hosts)}",
-        "Power: put in figures (W, s) for each group and take the # away (docs/formats.md).",
+        "Power: fill in figures (W, s) for each group and remove the # (docs/formats.md).",
     ]
     within = [[f"power = {{ {POWER_TO_FILL_IN} }}"]] * len(groups)
     comments = Comments(head=head, above_group=[*map(_group_comment, groups)], within_group=within)
-    notes = (one_line(note, len(note)) for note in _notes(hosts, apart))
+    notes = (one_line(note, len(note)) for note in _notes(hosts, without_jobs))
     return Imported(platform, platform_text(platform, comments), tuple(notes))
 
 
@@ -91,9 +91,9 @@ def _parsed(path: Path, text: str) -> ET.Element:
     try:
         root = ET.fromstring(text.lstrip())  # noqa: S314 (entities are refused above)
     except ET.ParseError as error:
-        raise InputError(path, f"is no XML ({error})", _EXPECTED) from None
+        raise InputError(path, f"is not XML ({error})", _EXPECTED) from None
     except ValueError as error:
-        raise InputError(path, f"is no XML ({error})", _EXPECTED) from None
+        raise InputError(path, f"is not XML ({error})", _EXPECTED) from None
     if root.tag != "platform":
         raise InputError(path, f"is <{root.tag}>", _EXPECTED)
     return root
@@ -114,7 +114,7 @@ def _hosts(path: Path, root: ET.Element) -> tuple[list[SimgridHost], list[str]]:
             raise InputError(told, str(error), "an id, or prefix, suffix and radical, and whole numbers") from None
         if wrong := [name for name in names if not _NAME.fullmatch(name) or not name.isprintable()]:
             raise InputError(
-                told, f"host {wrong[0]!r}", "names of up to 200 signs without blanks, commas, brackets, quotes"
+                told, f"host {wrong[0]!r}", "names of up to 200 characters without blanks, commas, brackets, quotes"
             )
         if _is_without_jobs(element, names):
             apart += names
@@ -126,7 +126,7 @@ def _hosts(path: Path, root: ET.Element) -> tuple[list[SimgridHost], list[str]]:
     hosts.sort(key=lambda host: (_by_number(host.name), host.name))
     for one, other in pairwise(hosts):
         if one.name == other.name:
-            raise InputError(path, f"host {one.name!r} twice", "each host once")
+            raise InputError(path, f"host {one.name!r} occurs twice", "each host once")
     return hosts, apart
 
 
@@ -166,11 +166,11 @@ def _notes(hosts: list[SimgridHost], apart: list[str]) -> Iterator[str]:
         yield f"left out, as they run no jobs: {hostlist_in_order(apart)}"
     if several := sum(host.cores > 1 for host in hosts):
         told = f"{several} of {len(hosts)} hosts have several cores"
-        yield f"{told}; a job of Batsim's asks for hosts, so each is one core here"
+        yield f"{told}; Batsim's jobs request hosts, so each is one core here"
     slowest = _slowest(hosts)
     if slowest is None:
-        yield "not every host states a speed: jobs that compute have no runtime"
+        yield "some hosts state no speed: computing jobs have no runtime"
     elif len({host.speed for host in hosts}) > 1:
-        yield f"speeds differ: jobs that compute run as on the slowest host ({slowest:g} operations a second)"
+        yield f"speeds differ: computing jobs run as on the slowest host ({slowest:g} operations per second)"
     yield "not used: links, routes, disks, power states"
-    yield "power figures are left to fill in: the lines `# power = …` of the file"
+    yield "power figures must be filled in: the lines `# power = …` of the file"

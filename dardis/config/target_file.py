@@ -76,7 +76,7 @@ def load_target(path: Path, platform: Platform) -> Target:
 def _parse_target(path: Path, text: str, platform: Platform) -> Target:
     table = checked_json(path, text, TargetFile)
     if (table.platform, table.nodes) != (platform.name, platform.node_count):
-        found = f"made for {table.platform!r} of {table.nodes} nodes"
+        found = f"target for {table.platform!r} of {table.nodes} nodes"
         raise InputError(path, found, f"a target for {platform.name!r} of {platform.node_count}")
     desired = None
     if table.profile is not None:
@@ -91,7 +91,7 @@ def _parse_target(path: Path, text: str, platform: Platform) -> Target:
 def _ascending(place: str, steps: Sequence[tuple[int, int]]) -> Sequence[tuple[int, int]]:
     for (before, _), (after, _) in pairwise(steps):
         if after <= before:
-            raise InputError(place, f"{after} s after {before} s", "steps in the order of time, each time once")
+            raise InputError(place, f"{after} s after {before} s", "steps in order of time, each time once")
     return steps
 
 
@@ -103,11 +103,11 @@ def switching_of(path: Path, table: SwitchingTable, platform: Platform) -> Switc
     for prefix, group in table.groups.items():
         place = f"{path}: switching.groups.{prefix}"
         if prefix not in index_of:
-            raise InputError(place, "no such node group", "one of " + ", ".join(index_of))
+            raise InputError(place, "unknown node group", "one of " + ", ".join(index_of))
         of = platform.groups[index_of[prefix]]
         if of.power is None:
             expected = "power = { idle_w = …, boot_s = …, shutdown_s = … } in its [[nodes]]"
-            raise InputError(place, f"{platform.name!r} does not say what the group draws", expected)
+            raise InputError(place, f"{platform.name!r} states no power of the group", expected)
         for name, steps, kept in (("spares", group.spares, spares), ("floors", group.floors, floors)):
             before = of.count if steps else 0
             kept[index_of[prefix]] = StepFunction.from_steps(before, _ascending(f"{place}.{name}", steps))
@@ -120,7 +120,7 @@ def target_content(target: Target, platform: Platform) -> dict[str, Any]:
     if target.desired is not None:
         wished = target.desired.machine.get(platform.kinds.index(CORES))
         if wished is None or len(target.desired.machine) > 1 or target.desired.nodes:
-            raise ValueError("a target's profile is of the cores of the whole machine")
+            raise ValueError("a target's profile must cover the cores of the complete machine")
         profile = {"kind": CORES, "split": str(target.desired.split), "steps": _steps(wished, platform.cores)}
     switching = None if target.switching is None else switching_table(target.switching, platform)
     return {

@@ -32,7 +32,7 @@ FOLDER = "folder"
 """Validation context key of the folder for paths."""
 _DEEPEST = 50
 _LONG_NUMBER = re.compile(r"[0-9_]{4000}")
-_WHOLE = "at most 64 bits, as TOML has it"
+_WHOLE = "at most 64 bits, as in TOML"
 
 
 def read_toml(path: Path, model: type[TableT], read: Read = Path.read_bytes) -> TableT:
@@ -42,16 +42,16 @@ def read_toml(path: Path, model: type[TableT], read: Read = Path.read_bytes) -> 
     except OSError as error:
         raise InputError(path, f"cannot be read ({error.strerror})", "a TOML file") from None
     except UnicodeDecodeError as error:
-        raise InputError(path, f"is no TOML: {error}") from None
+        raise InputError(path, f"is not TOML: {error}") from None
     except ValueError as error:  # invalid file name
         raise InputError(path, f"cannot be read ({error})", "a TOML file") from None
     try:
         content = tomllib.loads(text)
         _check_values(path, "", content)
     except tomllib.TOMLDecodeError as error:
-        raise InputError(path, f"is no TOML: {error}") from None
+        raise InputError(path, f"is not TOML: {error}") from None
     except RecursionError:
-        raise InputError(path, "is no TOML: tables or lists nested too deeply") from None
+        raise InputError(path, "is not TOML: tables or lists nested too deeply") from None
     except ValueError:  # Python refuses numbers of thousands of digits, and gives no place
         line = next(number for number, line in enumerate(text.split("\n"), 1) if _LONG_NUMBER.search(line))
         raise InputError(f"{path}:{line}", "a whole number of thousands of digits", _WHOLE) from None
@@ -116,7 +116,7 @@ def _input_error(path: Path, model: type[Table], mistake: ErrorDetails) -> Input
         case "value_error":
             return InputError(place, str(mistake["ctx"]["error"]))
         case "json_invalid":
-            return InputError(path, f"is no JSON: {mistake['ctx']['error']}")
+            return InputError(path, f"is not JSON: {mistake['ctx']['error']}")
         case "model_type" | "dataclass_type":
             return InputError(place, f"{mistake['input']!r}", "a table")
         case "too_short":

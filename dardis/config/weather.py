@@ -28,7 +28,7 @@ def celsius(values: Sequence[float]) -> str:
     hottest, coldest = max(values), min(values)
     if hottest > HOTTEST_C:
         return f"temperatures up to {hottest:g} °C look like {'K' if coldest > 150 else '°F'}"
-    return f"a temperature of {coldest:g} °C was never measured" if coldest < COLDEST_C else ""
+    return f"a temperature of {coldest:g} °C is implausibly low" if coldest < COLDEST_C else ""
 
 
 FORMS = (
@@ -66,7 +66,7 @@ def read_weather(path: Path, read: Read = Path.read_bytes) -> Weather:
     if "utc_offset_seconds" in names:
         return Weather(_open_meteo_csv(path, lines, names.index("utc_offset_seconds")))
     if (form := find_typical_format(names)) is not None:
-        assumed = f"{path}: a typical year that names no time zone; its clock is taken for UTC"
+        assumed = f"{path}: a typical year without a time zone; its times count as UTC"
         return Weather(typical_series(path, lines, form, celsius), assumed)
     others = [SeriesFormat(said, "(?!)", "(?!)", lambda _: fixed_clock(0)) for said in (_OPEN_METEO, *TYPICAL_TEXTS)]
     return Weather(table_of(path, lines, (*FORMS, *others)))
@@ -95,7 +95,7 @@ def _open_meteo_json(path: Path, text: str) -> SeriesTable:
         pairs = list(zip(content[part]["time"], content[part]["temperature_2m"], strict=True))
         unit, offset_s = content[f"{part}_units"]["temperature_2m"], whole_number(str(content["utc_offset_seconds"]))
     except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError):
-        raise InputError(path, "JSON of another form", _OPEN_METEO) from None
+        raise InputError(path, "JSON of another format", _OPEN_METEO) from None
     if unit != "°C":
         raise InputError(f"{path}: {part}_units.temperature_2m", repr(unit), "°C")
     form, rows = _open_meteo_form(offset_s), []
@@ -154,11 +154,11 @@ def find_typical_format(names: list[str]) -> TypicalYearFormat | None:
 def epw_series(path: Path, text: str, check: Check) -> Series:
     """Dry-bulb temperature of an EPW file. Raises InputError."""
     lines = list(csv_rows(path, text))
-    expected = "an EPW file: eight lines of head, the first with the offset from UTC, then 8760 hours"
+    expected = "an EPW file: eight header lines, the first with the offset from UTC, then 8760 hours"
     try:
         offset_s = round(decimal_number(lines[0][1][8]) * 3600)
     except (IndexError, ValueError):
-        raise InputError(f"{path}:1", "no offset from UTC in the ninth field", expected) from None
+        raise InputError(f"{path}:1", "missing offset from UTC in the ninth field", expected) from None
     if abs(offset_s) >= 24 * 3600:
         raise InputError(f"{path}:1", f"{lines[0][1][8]} hours ahead of UTC", expected)
 

@@ -112,7 +112,7 @@ class CentralDispatcher:
     def occupy(self, nodes: Ints, units: Ints, request: Ints, start: int, end: int) -> None:
         """Reserve external use during `[start, end)`, before any submission."""
         if not self._nodes.reserve(nodes, units, request, start, end, start):
-            raise ProtocolError("what is held already does not fit")
+            raise ProtocolError("existing reservations do not fit")
         self._changes = sorted({*self._changes, end})
 
     def submit(self, job: Job, now: int) -> Rejected | None:
@@ -148,7 +148,8 @@ class CentralDispatcher:
 
     def _submit_shaped(self, job: Job, now: int) -> Rejected | None:
         if self._alone is not None or self._predicts or not self._setup.obeys_shapes:
-            raise ProtocolError(f"job {job.number} has parts, nodes, contiguous or alternatives, which are not obeyed")
+            found = "parts, nodes, contiguous or alternatives, which the dispatcher does not obey"
+            raise ProtocolError(f"job {job.number} has {found}")
         orders = self._shapes.feasible_orders(job)
         if not orders:
             return Rejected(job.number, no_fit_reason(job, self._platform.kinds))
@@ -222,7 +223,7 @@ class CentralDispatcher:
         for row, (nodes, units) in zip(rows, parts, strict=True):
             request = self._queue.table[row, job_queue.REQUEST :]
             if now < end and not self._nodes.reserve(nodes, units, request, now, end, now):
-                raise ProtocolError(f"job {job.number} runs where nodes are closed")
+                raise ProtocolError(f"job {job.number} runs on closed nodes")
 
     def _placement_of(self, slot: int) -> tuple[int, tuple[tuple[Ints, Ints], ...]]:
         if self._table.jobs[slot].requests:

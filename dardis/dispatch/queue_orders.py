@@ -106,8 +106,8 @@ TIMED_ORDERS: dict[str, tuple[str, Callable[[MultifactorWeights, Platform], Time
     ),
     "f1": (
         (
-            "The smallest log₁₀ walltime · cores + 870 · log₁₀ submission, in s since the first submission that the"
-            " dispatcher was told of, at least 1. It does not change while a job waits (Carastan-Santos and de Camargo,"
+            "The smallest log₁₀ walltime · cores + 870 · log₁₀ submission, in s since the first submission to the"
+            " dispatcher, at least 1. It does not change while a job waits (Carastan-Santos and de Camargo,"
             " SC 2017, eq. F1)."
         ),
         lambda _weights, _platform: TimedOrder(_f1, ages=False),
@@ -157,7 +157,7 @@ RULES: dict[str, tuple[str, Rule]] = {
     "df": ("The earliest deadline: the latest start time (lst). Jobs without one come last.",
            lambda job, _: FOREVER if job.latest is None else job.latest),
     "wt": ("The shortest walltime.", lambda job, _: job.expected),
-    "sjbf": ("The shortest walltime, as backfilling calls it.", lambda job, _: job.expected),
+    "sjbf": ("The shortest walltime; the name in backfilling.", lambda job, _: job.expected),
     "ljf": ("The longest walltime.", lambda job, _: -job.expected),
     "narrow": ("The fewest cores.", _cores),
     "wide": ("The most cores.", lambda job, platform: -_cores(job, platform)),
@@ -189,6 +189,6 @@ def rule_of(name: str, platform: Platform) -> Rule:
         return RULES[name][1]
     kind = name.removeprefix(MOST)
     if kind not in platform.kinds:
-        raise InputError(f"order {name}", f"the platform declares no {kind!r}", "|".join(platform.kinds))
+        raise InputError(f"order {name}", f"the platform has no {kind!r}", "|".join(platform.kinds))
     place = platform.kinds.index(kind)
     return lambda job, _: -job.amounts[place]

@@ -88,7 +88,7 @@ class JobByJobPass:
 def check_done(answer: int) -> None:
     """Raise ProtocolError unless DONE."""
     if answer != DONE:
-        raise ProtocolError("a job that fits finds no nodes, or none that hold it")
+        raise ProtocolError("no nodes are found for a job that fits")
 
 
 class SortKeys:

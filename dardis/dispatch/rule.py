@@ -131,7 +131,7 @@ class Rule:
         key = self.key(job, now)
         parts = key if isinstance(key, tuple) else (key,)
         if any(part is None or (isinstance(part, float | np.floating) and np.isnan(part)) for part in parts):
-            raise ProtocolError(f"key(job {job.number}) gives {key!r}, before and behind nothing")
+            raise ProtocolError(f"key(job {job.number}) gives {key!r}, which has no order")
         return key
 
     @property
@@ -148,7 +148,7 @@ class Rule:
             raise ProtocolError(f"choose(job {job.number}) gives {found}, not whole numbers of shape {room.shape}")
         if (units < 0).any() or (units > room).any() or units.sum() != job.units:
             raise ProtocolError(
-                f"choose(job {job.number}) gives more than the room of a node, or not {job.units} units"
+                f"choose(job {job.number}) exceeds the free capacity of a node, or does not give {job.units} units"
             )
         return units.astype(np.int64)
 

@@ -37,12 +37,12 @@ class ProfileCheck(Choice):
     INSTANT = (
         "instant",
         (
-            "When it starts (thesis algorithm 4): what runs may exceed a hard profile that falls later. A job whose"
-            " nodes must boot is tested when it is decided on, not when they are up. With backfilling, capacity is held"
-            " for a job that only the profile prevents from starting."
+            "At its start (thesis algorithm 4): running jobs may exceed a hard profile that falls later. A job whose"
+            " nodes must boot is tested at its decision. With backfilling, a job that only the profile prevents from"
+            " starting has a reservation."
         ),
     )
-    SPAN = "span", "All the time."
+    SPAN = "span", "During the complete run."
 
 
 def _order_or_same(text: str) -> str:
@@ -107,22 +107,21 @@ class CentralSetUp(QueueSetUp):
         SAME_AS_RULE,
         values=f"{SAME_AS_RULE}|{_KNOWN}",
         parse=_order_or_same,
-        about="Order in which jobs behind the first that cannot start are backfilled: `easy --set order=sjbf`. Without"
-        " backfilling, the order of the whole queue.",
+        about="Order of backfilling after the first job that cannot start: `easy --set order=sjbf`. Without"
+        " backfilling, order of the complete queue.",
     )
     ordering: Ordering = Ordering.STRICT
     backfill: OnOff = setting(
-        OnOff.OFF, about="Whether jobs behind the first that cannot start may start if they delay no reservation."
+        OnOff.OFF, about="Whether jobs after the first that cannot start may start without delaying a reservation."
     )
     backfill_depth: int = setting(
         1,
         zero="unlimited",
-        about="For how many jobs that cannot start capacity is reserved. With a number, reservations are made anew in"
-        " every pass (1 is EASY). With `unlimited` they are kept, and improved in arrival order at every end"
-        " (conservative).",
+        about="Number of jobs with reservations. With a number, each queue pass makes new reservations (1 is EASY)."
+        " With `unlimited`, jobs keep reservations, which improve in arrival order at every end (conservative).",
     )
     backfill_window: int = setting(
-        0, zero="unlimited", about="How many jobs backfilling looks at, from the first on that cannot start."
+        0, zero="unlimited", about="Number of jobs that backfilling tries, from the first that cannot start."
     )
     age_weight: int = setting(MultifactorWeights().age, least=0, about="In `multifactor`: weight of age.")
     size_weight: int = setting(MultifactorWeights().size, least=0, about="In `multifactor`: weight of cores.")
@@ -130,15 +129,15 @@ class CentralSetUp(QueueSetUp):
         MultifactorWeights().queue,
         least=0,
         about="In `multifactor`: weight of the priority of the job's queue over the largest one (without its sign). 0:"
-        " priorities of queues go before the order, as in all orders and as Slurm's `PriorityTier` does. Above 0, and"
-        " where it is the queue's `rule`, they go only into the sum, as `PriorityJobFactor` does.",
+        " priorities of queues precede the order, as in all orders and in Slurm's `PriorityTier`. Above 0, if it is"
+        " the `rule`, they count only in the sum, as in `PriorityJobFactor`.",
     )
     max_age_s: int = setting(
         MultifactorWeights().max_age_s,
-        about="In `multifactor`: age in s from which on it counts no more (`PriorityMaxAge`).",
+        about="In `multifactor`: age in s from which it no longer grows (`PriorityMaxAge`).",
     )
     favor_small: OnOff = setting(
-        OnOff.OFF, about="In `multifactor`: whether few cores count, in place of many (`PriorityFavorSmall`)."
+        OnOff.OFF, about="In `multifactor`: whether few cores count instead of many (`PriorityFavorSmall`)."
     )
     profile: ProfileRule = ProfileRule.HARD
     profile_check: ProfileCheck = ProfileCheck.INSTANT
@@ -176,7 +175,7 @@ class CentralSetUp(QueueSetUp):
     def checked(self) -> CentralSetUp:
         """Check and normalise settings."""
         if self.backfill is OnOff.ON and self.ordering is Ordering.RELAXED:
-            found = "skips who can't start, so that nobody is left to backfill behind"
+            found = "skips jobs that cannot start, so there is no backfilling"
             raise InputError("--set ordering=relaxed", found, "backfill=off")
         if self.order == SAME_AS_RULE:
             return replace(self, order=self.rule)
@@ -201,17 +200,17 @@ def _backfilling(depth: int, about: str, *, rule: str = "fcfs", window: int = 0)
     )
 
 
-_RULE = "a queue in this order, stopped by the first job that can't start (thesis algorithms 1 and 4)"
+_RULE = "a queue in this order, stopped by the first job that cannot start (thesis algorithms 1 and 4)"
 CENTRAL_SETUPS: dict[str, CentralSetUp] = {
     "rules-fcfs": CentralSetUp(rule="fcfs", about=f"earliest est first: {_RULE}"),
     "rules-df": CentralSetUp(rule="df", about=f"earliest deadline (lst) first: {_RULE}"),
     "rules-wt": CentralSetUp(rule="wt", about=f"shortest walltime first: {_RULE}"),
     "rules-ljf": CentralSetUp(rule="ljf", about=f"longest walltime first: {_RULE}"),
     "rules-profit": CentralSetUp(rule="profit", about=f"most profit per cost first (thesis 6.3): {_RULE}"),
-    "easy": _backfilling(1, "FCFS with backfilling that never delays the first job that waits (thesis algorithm 3)"),
-    "conservative": _backfilling(0, "FCFS with a reservation for every job, none is delayed (thesis algorithm 2)"),
+    "easy": _backfilling(1, "FCFS with backfilling that never delays the first waiting job (thesis algorithm 3)"),
+    "conservative": _backfilling(0, "FCFS with a reservation for every job; none is delayed (thesis algorithm 2)"),
     "pbs-fifo": _backfilling(
-        1, "EASY that backfills among the first 10 jobs of the queue: CINECA's set-up of PBS (thesis 4.5)", window=10
+        1, "EASY with backfilling among the first 10 jobs: CINECA's set-up of PBS (thesis 4.5)", window=10
     ),
     "pbs-walltime": _backfilling(
         1, "EASY, shortest walltime first, among the first 400 jobs: PBS set up for short waits (thesis 4.5)",

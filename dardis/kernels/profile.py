@@ -267,7 +267,7 @@ class NodeProfiles:
             for start, end in platform.closed_spans(node):
                 # Maintenance takes the node's whole capacity.
                 if not self.reserve(place, one, self.capacity[node - self.first], start, end, NO_TIME):
-                    raise ProtocolError(f"node {node}: its maintenance from {start} to {end} s cannot be reserved")
+                    raise ProtocolError(f"node {node}: maintenance from {start} to {end} s cannot be reserved")
         for window in platform.maintenance:
             if window.less is not None:
                 self._take_less(window, window.less)
@@ -278,7 +278,7 @@ class NodeProfiles:
         if len(mine) and not self.reserve(
             mine - self.first, np.ones_like(mine), amounts, window.start, window.end, NO_TIME
         ):
-            raise ProtocolError(f"nodes hold less than nothing from {window.start} to {window.end} s")
+            raise ProtocolError(f"nodes have negative capacity from {window.start} to {window.end} s")
 
     def _times(self) -> list[int]:
         rows = self.profiles

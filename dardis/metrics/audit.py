@@ -120,8 +120,8 @@ class Audit:
         status = _joined(self._statuses, np.int8)[counted_jobs(_joined(self._submits, np.int64), trim)[0]]
         of_status = {state.name.lower(): int(np.count_nonzero(status == state)) for state in Status}
         for key, count in ({"jobs": len(status)} | of_status).items():
-            if (told := metrics.get(key, "no")) != count:
-                yield Violation(None, None, None, f"metrics.json counts {told} {key}, jobs.csv has {count}")
+            if (found := metrics.get(key, "no")) != count:
+                yield Violation(None, None, None, f"metrics.json counts {found} {key}, jobs.csv has {count}")
 
     def check_remaining(
         self, expected: Collection[int] | None = None, tell: ProgressCallback | None = None
@@ -136,7 +136,7 @@ class Audit:
     def _downtime_violations(self) -> Iterator[Violation]:
         every, there = self._downtime, self._possible
         for place in np.flatnonzero(~existing_nodes(every.node, self._platform)).tolist():
-            yield Violation(None, int(every.node[place]), int(every.down[place]), "is down, and does not exist")
+            yield Violation(None, int(every.node[place]), int(every.down[place]), "is down but does not exist")
         node, down, up = there.node, there.down, there.up
         groups = self._platform.groups
         always_on = np.array([group.always_on for group in groups])[self._platform.group_of_node[node]]
@@ -144,9 +144,9 @@ class Audit:
         again = np.zeros(len(node), dtype=np.bool_)
         again[1:] = (node[1:] == node[:-1]) & (down[1:] < up[:-1])
         rules = (
-            (always_on, "is down, and always on"),
-            (up - down < np.maximum(least, 1), "is up again sooner than it can shut down and boot"),
-            (again, "is shut down while it is down"),
+            (always_on, "is down but must always be on"),
+            (up - down < np.maximum(least, 1), "is down for less time than it needs to shut down and boot"),
+            (again, "is shut down while it is already down"),
         )
         for broken, text in rules:
             for place in np.flatnonzero(broken).tolist():
@@ -161,7 +161,7 @@ def _within_reservations(
         ran = s.ran & (np.asarray(s.queue) == reservation.queue)
         if reservation.users is not None:
             strange = ran & ~np.isin(s.user, reservation.users)
-            yield job_violations(s, strange, f"is of nobody who may use reservation {reservation.name}")
+            yield job_violations(s, strange, f"belongs to a user who may not use reservation {reservation.name}")
         begins, ends = np.array(reservation.spans if reservation.stands else [(FOREVER, FOREVER)], dtype=np.int64).T
         place = np.searchsorted(begins, s.start, side="right") - 1
         outside = ran & ((place < 0) | (end > ends[place]))
@@ -175,10 +175,10 @@ def _joined(parts: list[NDArray[Any]], kind: DTypeLike) -> NDArray[Any]:
 def _identities(numbers: Ints, expected: Collection[int] | None) -> Iterator[Violation]:
     numbers, counts = np.unique(numbers, return_counts=True)
     for number, count in zip(numbers[counts > 1].tolist(), counts[counts > 1].tolist(), strict=True):
-        yield Violation(number, None, None, f"is there {count} times")
+        yield Violation(number, None, None, f"occurs {count} times")
     if expected is not None:
         asked = np.fromiter(expected, dtype=np.int64, count=len(expected))
         for number in np.setdiff1d(asked, numbers).tolist():
-            yield Violation(number, None, None, "was submitted and is not there")
+            yield Violation(number, None, None, "was submitted but is missing")
         for number in np.setdiff1d(numbers, asked).tolist():
             yield Violation(number, None, None, "was never submitted")

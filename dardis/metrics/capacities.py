@@ -94,10 +94,10 @@ def _sweep(platform: Platform, columns: Ints, block: NDArray[np.void]) -> list[I
         over = np.flatnonzero(begins & (held > capacity))
         _, first = np.unique(node[over], return_index=True)
         for event in over[first].tolist():
-            text = f"holds more than its {capacity[event]} {platform.kinds[kind]}"
-            who = int(number[job[event]])
-            told = Violation(None if who == NO_JOB else who, int(node[event]), int(time[event]), text)
-            yield int(node[event]), told
+            text = f"exceeds its {capacity[event]} {platform.kinds[kind]}"
+            begun = int(number[job[event]])
+            found = Violation(None if begun == NO_JOB else begun, int(node[event]), int(time[event]), text)
+            yield int(node[event]), found
 
     return [excesses(kind) for kind in range(len(platform.kinds))]
 

@@ -26,12 +26,12 @@ _BATSIM: Final = (
     Column("job_id", WHOLE, "number of the job"),
     Column("workload_name", TEXT, "name of the trace"),
     Column("submission_time", WHOLE, "submission", "s"),
-    Column("requested_number_of_resources", WHOLE, "cores that all units ask for together", "", "",
+    Column("requested_number_of_resources", WHOLE, "cores of all units together", "", "",
            "evalys mixes them with the nodes of `allocated_resources` in some plots; with `--resources cores` both are "
            "cores"),
     Column("requested_time", WHOLE, "walltime", "s"),
     Column("success", WHOLE, "1 completed, 0 killed or rejected"),
-    Column("starting_time", WHOLE, "start; empty for a rejected job, as all that follows from it", "s"),
+    Column("starting_time", WHOLE, "start; empty for a rejected job, as are all columns derived from it", "s"),
     Column("execution_time", WHOLE, "runtime", "s"),
     Column("finish_time", WHOLE, "end", "s"),
     Column("waiting_time", WHOLE, "start less submission", "s"),
@@ -62,23 +62,22 @@ _OURS: Final = (
     Column("user", TEXT, "user, as in the trace"),
 )
 _OF_PARTS: Final = (
-    Column(PARTS, WORD, "units of each part and what one asks for, `2:cores=4,memory=1024 1:cores=1,gpu=2`",
-           detail="where any job has several parts; empty for a job of one. Its `units` and `units_by_node` are those "
-           "of all parts, `req_<kind>` those of the first"),
-    Column(UNITS_BY_PART, WORD, "where the units of its parts are, part after part: `0:1 1:1;0:1`"),
+    Column(PARTS, WORD, "units and request of each part, `2:cores=4,memory=1024 1:cores=1,gpu=2`",
+           detail="exists if any job has several parts; empty for jobs of one part. `units` and `units_by_node` "
+           "count all parts, `req_<kind>` the first"),
+    Column(UNITS_BY_PART, WORD, "units on each node by part, `0:1 1:1;0:1`"),
 )  # fmt: skip
 _OF_ALTERNATIVES: Final = (
-    Column(ALTERNATIVE, WHOLE, "which of several requests was run, from 1",
-           detail="where any job has alternatives; `units`, `requested_time` and what it asked for are those of that "
-           "one (rejected: of the first)"),
+    Column(ALTERNATIVE, WHOLE, "number of the alternative that ran, from 1",
+           detail="exists if any job has alternatives; `units`, `requested_time` and `req_<kind>` are those of this "
+           "alternative (of a rejected job: the first)"),
 )  # fmt: skip
 JOBS_FILE: Final = "jobs.csv"
 
 
 def _table(kinds: Iterable[str], *more: Column) -> CsvTable:
     requests = (
-        Column(REQUEST_PREFIX + kind, WHOLE, "amount that one unit asks for", "MiB" if kind == MEMORY else "")
-        for kind in kinds
+        Column(REQUEST_PREFIX + kind, WHOLE, "request of one unit", "MiB" if kind == MEMORY else "") for kind in kinds
     )
     return CsvTable(JOBS_FILE, *_BATSIM, *_UNITS, *requests, *_OURS, *more)
 
@@ -195,13 +194,13 @@ def parts_of(schedule: Schedule, asked: Sequence[str], where: Sequence[str]) -> 
         counts.append(max(len(specs), 1))
         if not specs:
             if there:
-                raise WrongPartsError(job, "units_by_part has parts, parts has none")
+                raise WrongPartsError(job, "units_by_part is given, but parts is empty")
             units.append(int(schedule.units[job]))
             request.append(schedule.request[job].tolist())
             placed.append(whole[job])
             continue
         if len(specs) == 1:
-            raise WrongPartsError(job, "parts has one, for which it is empty")
+            raise WrongPartsError(job, "parts has one part, where it must be empty")
         pieces = there.split(";") if there else [""] * len(specs)
         if len(pieces) != len(specs):
             raise WrongPartsError(job, f"units_by_part has {len(pieces)} parts, parts has {len(specs)}")
@@ -220,16 +219,16 @@ def parts_of(schedule: Schedule, asked: Sequence[str], where: Sequence[str]) -> 
 
 def _read(job: int, kinds: tuple[str, ...], spec: str) -> tuple[int, list[int]]:
     count, _, rest = spec.partition(":")
-    told: dict[str, int] = {}
+    found: dict[str, int] = {}
     for amount in rest.split(","):
         kind, _, number = amount.partition("=")
-        if kind not in kinds or kind in told:
-            why = "twice" if kind in told else "which has no column"
-            raise WrongPartsError(job, f"parts asks for {kind}, {why}")
-        told[kind] = int(number)
-    amounts = dict.fromkeys(kinds, 0) | told
+        if kind not in kinds or kind in found:
+            why = "occurs twice" if kind in found else "has no column"
+            raise WrongPartsError(job, f"{kind} in parts {why}")
+        found[kind] = int(number)
+    amounts = dict.fromkeys(kinds, 0) | found
     if max(int(count), *amounts.values()) >= _LIMIT:
-        raise WrongPartsError(job, f"parts has {spec!r}, which is too much")
+        raise WrongPartsError(job, f"parts has {spec!r}, which is too large")
     return int(count), [*amounts.values()]
 
 

@@ -38,20 +38,20 @@ RUNS: Final = CsvTable(
     *OF_LINE,
     Column("name", TEXT, "name of the dispatcher"),
     Column("settings", TEXT, "its settings"),
-    Column("arity", WORD, "children of a host in the tree that sums offers; empty where no nodes are asked"),
-    Column("sample", WORD, "nodes asked first for each unit; empty where no nodes are asked"),
+    Column("arity", WORD, "children per host in the tree of hosts; empty for central dispatchers"),
+    Column("sample", WORD, "nodes asked first for each unit; empty for central dispatchers"),
     Column("seed", WHOLE, "seed of the run"),
-    Column("draw", WHOLE, "number of the draw of the trace; empty: the trace as it is"),
+    Column("draw", WHOLE, "number of the draw of the trace; empty for the trace itself"),
     Column("status", WORD, "`done` or `failed`"),
-    Column("error", TEXT, "why it failed"),
+    Column("error", TEXT, "reason of the failure"),
 )
 """Metrics of the run follow."""
 TABLE: Final = CsvTable(
     "table.csv",
     *OF_LINE,
-    Column("runs", WHOLE, "runs that ended well"),
+    Column("runs", WHOLE, "runs that succeeded"),
     Column("failed", WHOLE, "runs that failed"),
-    Column("seeded", WORD, "`no`: another seed gives the same schedule"),
+    Column("seeded", WORD, "`yes` if the schedule depends on the seed"),
     *_FIGURES,
 )
 KNOWN: Final = CsvTable(
@@ -60,25 +60,25 @@ KNOWN: Final = CsvTable(
     Column("jobs", WHOLE, "jobs that ran and count"),
     *columns_of(["mean_wait_s"]),
     Column("best_found_s", REAL, "mean wait of the best schedule found with all jobs known"),
-    Column("bound_s", REAL, "no schedule has a lower mean wait"),
-    Column("above_best", REAL, "mean wait over that of the best schedule; empty where other jobs were rejected"),
-    Column("above_bound", REAL, "mean wait over the bound; empty where other jobs were rejected"),
+    Column("bound_s", REAL, "lower bound of the mean wait of any schedule"),
+    Column("above_best", REAL, "mean wait over `best_found_s`; empty if other jobs were rejected"),
+    Column("above_bound", REAL, "mean wait over `bound_s`; empty if other jobs were rejected"),
 )
 DIFFERENCES: Final = CsvTable(
     "differences.csv",
     *OF_LINE,
     Column("first", TEXT, "label of the first dispatcher"),
     Column("figure", WORD, "key of the metric"),
-    Column("draws", WHOLE, "draws under both"),
+    Column("draws", WHOLE, "draws with results of both dispatchers"),
     Column("mean", REAL, "mean over the draws", ""),
-    Column("first_mean", REAL, "that of the first dispatcher", ""),
+    Column("first_mean", REAL, "mean of the first dispatcher", ""),
     Column("difference", REAL, "difference of the means"),
-    Column("difference_low", REAL, "low end of its 95 % interval"),
-    Column("difference_high", REAL, "high end of its 95 % interval"),
-    Column("ratio", REAL, "ratio of the means; empty: nobody knows"),
-    Column("ratio_low", REAL, "low end of its 95 % interval"),
-    Column("ratio_high", REAL, "high end of its 95 % interval"),
-    Column("may_be_chance", WORD, "`yes`: the interval of the difference holds 0"),
+    Column("difference_low", REAL, "low end of its 95 % confidence interval"),
+    Column("difference_high", REAL, "high end of its 95 % confidence interval"),
+    Column("ratio", REAL, "ratio of the means; empty if unknown"),
+    Column("ratio_low", REAL, "low end of its 95 % confidence interval"),
+    Column("ratio_high", REAL, "high end of its 95 % confidence interval"),
+    Column("may_be_chance", WORD, "`yes` if the interval of the difference contains 0"),
 )
 SWEEP: Final = CsvTable(
     "sweep.csv",
@@ -88,7 +88,7 @@ SWEEP: Final = CsvTable(
     Column("value", TEXT, "its value"),
     Column("second_setting", TEXT, "second setting of the grid"),
     Column("second_value", TEXT, "its value"),
-    Column("runs", WHOLE, "runs that ended well"),
+    Column("runs", WHOLE, "runs that succeeded"),
     *_FIGURES,
 )
 

@@ -221,8 +221,8 @@ EXPECTATIONS_FILE: Final = "expectations.csv"
 EXPECTED: Final = CsvTable(
     EXPECTATIONS_FILE,
     Column("job_id", WHOLE, "number of the job"),
-    Column("expected_s", WHOLE, "for how long it was expected to run when it arrived"),
-    Column("rule", TEXT, "rule that said so"),
+    Column("expected_s", WHOLE, "runtime expected at its submission"),
+    Column("rule", TEXT, "rule of the expectation"),
 )
 
 
@@ -268,8 +268,8 @@ def read_expectations(path: Path, schedule: Schedule) -> Expectations:
             row = place.pop(whole_number(number))
             duration[row], rules[row] = whole_number(seconds, 1, int(schedule.walltime[row])), from_cell(rule)
         except (ValueError, KeyError):
-            expected = "a job of jobs.csv, once, its expected duration in s, at most its walltime, and a rule"
+            expected = "each job of jobs.csv once, its expected runtime in s up to its walltime, and a rule"
             raise InputError(f"{path}:{line}", f"{number},{seconds},{rule}"[:60], expected) from None
     if (duration[schedule.ran] == NO_TIME).any():
-        raise InputError(path, "does not know all jobs that ran", "the files of one run")
+        raise InputError(path, "jobs that ran are missing", "the files of one run")
     return Expectations(duration, rules)

@@ -50,7 +50,7 @@ class JobRules:
     def _kinds(self, s: Schedule) -> Iterator[Iterator[KeyedViolation]]:
         for kind in sorted(set(s.kinds) - set(self._platform.kinds)):
             asks = s.ran & (s.requested_total(kind) > 0)
-            yield job_violations(s, asks, f"asks for {kind}, which the machine does not have")
+            yield job_violations(s, asks, f"requests {kind}, which the machine does not have")
 
     def _queues(self, s: Schedule, job: Ints) -> Iterator[Iterator[KeyedViolation]]:
         group_of = self._platform.group_of_node
@@ -63,14 +63,12 @@ class JobRules:
             for most, asked, what in limits:
                 if most is not None:
                     yield job_violations(
-                        s, ran & (asked > most), f"asks for more than the {most} {what} that its queue takes"
+                        s, ran & (asked > most), f"requests more than the limit of its queue, {most} {what}"
                     )
             if queue.groups is not None:
                 known = existing_nodes(s.placed.nodes, self._platform)
                 here = np.isin(group_of[np.where(known, s.placed.nodes, 0)], queue.groups)
-                yield _placement_violations(
-                    s, job, ran[job] & known & ~here, f"is none that queue {queue.name} may use"
-                )
+                yield _placement_violations(s, job, ran[job] & known & ~here, f"is not available to queue {queue.name}")
             edges = self._platform.starts_of(queue.name).edges
             closed = ran & (s.start != NO_TIME) & (np.searchsorted(edges, s.start, side="right") % 2 == 1)
             yield job_violations(s, closed, f"starts while queue {queue.name} is closed", s.start)
@@ -83,8 +81,8 @@ class JobRules:
         again = np.zeros(len(job), dtype=np.bool_)
         again[1:] = (job[1:] == job[:-1]) & (s.placed.nodes[1:] <= s.placed.nodes[:-1])
         yield _placement_violations(s, job, ~existing_nodes(s.placed.nodes, self._platform), "does not exist")
-        yield _placement_violations(s, job, again, "is named twice or out of order by the job")
-        yield _placement_violations(s, job, s.placed.units < 1, "is named by the job, yet has none of its units")
+        yield _placement_violations(s, job, again, "occurs twice or out of order in the job's nodes")
+        yield _placement_violations(s, job, s.placed.units < 1, "is among the job's nodes but has none of its units")
 
     def _maintenance(self, s: Schedule, job: Ints) -> Iterator[Iterator[KeyedViolation]]:
         timed = timed_jobs(s)
@@ -142,9 +140,9 @@ def _times(s: Schedule, may_be_cut: Bools) -> Iterator[Iterator[KeyedViolation]]
     sound = timed & (length > 0)
     rejected = (s.start != NO_TIME) | (s.finish != NO_TIME) | (s.placed.counts > 0)
     rules: tuple[tuple[Bools, Ints | None, str], ...] = (
-        (~ran & rejected, None, "was rejected, yet has times or nodes"),
-        (ran & ((s.start == NO_TIME) | (s.finish == NO_TIME)), None, "ran, yet has no start or no end"),
-        (timed & (length <= 0), s.finish, "ends no later than it starts"),
+        (~ran & rejected, None, "was rejected but has times or nodes"),
+        (ran & ((s.start == NO_TIME) | (s.finish == NO_TIME)), None, "ran but has no start or no end"),
+        (timed & (length <= 0), s.finish, "does not end after its start"),
         (timed & (s.start < s.submit), s.start, "starts before its submission"),
         (timed & (s.start < s.earliest), s.start, "starts before its earliest start"),
         (sound & (length > s.walltime), s.finish, "runs longer than its walltime"),
@@ -155,8 +153,8 @@ def _times(s: Schedule, may_be_cut: Bools) -> Iterator[Iterator[KeyedViolation]]
         ),
         (s.walltime < 1, None, "has no walltime"),
         (s.units < 1, None, "has no units"),
-        (np.asarray((s.request < 0).any(axis=1)), None, "asks for less than nothing"),
-        (s.request.sum(axis=1) == 0, None, "asks for nothing"),
+        (np.asarray((s.request < 0).any(axis=1)), None, "has a negative request"),
+        (s.request.sum(axis=1) == 0, None, "has an empty request"),
     )
     return (job_violations(s, broken, text, times) for broken, times, text in rules)
 
@@ -218,9 +216,9 @@ def inconsistent_parts(s: Schedule) -> Iterator[KeyedViolation]:
         mine = range(int(parts.offsets[job]), int(parts.offsets[job + 1]))
         number = int(s.number[job])
         if (units := int(parts.units[mine.start : mine.stop].sum())) != s.units[job]:
-            yield job, Violation(number, None, None, f"has parts of {units} units together instead of {s.units[job]}")
+            yield job, Violation(number, None, None, f"has {units} units in its parts instead of {s.units[job]}")
         if (parts.request[mine.start] != s.request[job]).any():
-            yield job, Violation(number, None, None, "asks for something else than its first part")
+            yield job, Violation(number, None, None, "has another request than its first part")
         there: Counter[int] = Counter()
         for part in mine if s.ran[job] else ():
             pairs = parts.placed.pairs(part)
@@ -230,7 +228,7 @@ def inconsistent_parts(s: Schedule) -> Iterator[KeyedViolation]:
                 text = f"part {part - mine.start + 1} has {placed} units placed instead of {parts.units[part]}"
                 yield job, Violation(number, None, None, text)
         if s.ran[job] and sorted(there.items()) != s.placed.pairs(job):
-            yield job, Violation(number, None, None, "has parts that are elsewhere than the job")
+            yield job, Violation(number, None, None, "has parts on other nodes than the job")
 
 
 def shape_violations(
@@ -241,7 +239,7 @@ def shape_violations(
         requests = asked[number].job.requests if number in asked else ()
         taken, count = used_alternative(s, job), max(len(requests), 1)
         if not 0 <= taken < count:
-            text = f"is run as alternative {taken + 1} of {count}, unlike the job of the trace"
+            text = f"ran as alternative {taken + 1}, where the trace has {count}"
             yield job, Violation(number, None, None, text)
             continue
         if not requests:
@@ -273,25 +271,25 @@ def _differences(s: Schedule, job: int, request: Request, kinds: tuple[str, ...]
         return
     several = len(request.parts) > 1
     for place, (asked, part) in enumerate(zip(request.parts, range(first, last), strict=True), 1):
-        who = f"part {place} " if several else ""
+        label = f"part {place} " if several else ""
         wanted = dict(zip(kinds, asked.request, strict=True))
         if units[part] != asked.units or any(
             amount != wanted.get(kind, 0) for kind, amount in zip(s.kinds, amounts[part].tolist(), strict=True)
         ):
-            yield f"{who}asks for other units than the job of the trace"
+            yield f"{label}has other units than the job of the trace"
         if s.ran[job]:
             nodes = placed.of(part)[0].astype(np.int64)
-            yield from (who + text for text in _wrong_nodes(nodes, asked, request, sets))
+            yield from (label + text for text in _wrong_nodes(nodes, asked, request, sets))
 
 
 def _wrong_nodes(nodes: Ints, part: Part, request: Request, sets: NodeSets) -> Iterator[str]:
     known = nodes[(nodes >= 0) & (nodes < len(sets.member))]
     for node in known[~sets.nodes(part.groups)[known]].tolist():
-        yield f"is on node {node}, which may not run it"
+        yield f"is on node {node}, which it may not use"
     if part.nodes and len(nodes) != part.nodes:
-        yield f"is on {len(nodes)} nodes, not on {part.nodes}"
+        yield f"is on {len(nodes)} nodes instead of {part.nodes}"
     if request.contiguous and (np.diff(np.sort(nodes)) > 1).any():
-        yield "is on nodes that are no neighbours"
+        yield "is not on adjacent nodes"
 
 
 _TOLERANCE: Final = 1e-5
@@ -314,7 +312,7 @@ def contradictions(block: Block, first_core: Ints | None = None) -> Iterator[Key
             yield index, wrong_cores[index]
         for name, place, values in checks:
             if not _agree(row[place], values[index]):
-                text = f"{name} is {row[place]!r}, yet the other columns make it {_text(values[index])!r}"
+                text = f"{name} is {row[place]!r}, but the other columns give {_text(values[index])!r}"
                 yield index, Violation(int(numbers[index]), None, None, text)
 
 
@@ -328,8 +326,8 @@ def _wrong_cores(block: Block, first_core: Ints) -> Iterator[KeyedViolation]:
         except ValueError:
             agrees = False
         if not agrees:
-            told = " ".join(f"{node}:{count}" for node, count in sorted(asked.items()))
-            text = f"{columns.ALLOCATED} is {row[place]!r}, yet the other columns make it cores of nodes {told!r}"
+            right = " ".join(f"{node}:{count}" for node, count in sorted(asked.items()))
+            text = f"{columns.ALLOCATED} is {row[place]!r}, but the other columns give cores of nodes {right!r}"
             yield index, Violation(int(block.schedule.number[index]), None, None, text)
 
 

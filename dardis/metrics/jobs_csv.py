@@ -153,9 +153,9 @@ def read_blocks(path: Path, tell: Callable[[int, int], object] | None = None) ->
                 if tell is not None:
                     tell(raw.tell() // _MEGABYTE, size // _MEGABYTE)
     except OSError as error:
-        raise InputError(path, error.strerror or "can't be read", "a jobs.csv") from None
+        raise InputError(path, error.strerror or "cannot be read", "a jobs.csv") from None
     except UnicodeDecodeError:
-        raise InputError(path, "is no UTF-8 text", "a jobs.csv") from None
+        raise InputError(path, "is not UTF-8 text", "a jobs.csv") from None
     except csv.Error as error:
         raise InputError(f"{path} line {reader.line_num}", str(error), "a row of comma-separated values") from None
 
@@ -244,7 +244,7 @@ def _block(
             parts = columns.parts_of(schedule, values[columns.PARTS], values[columns.UNITS_BY_PART])
         except columns.WrongPartsError as error:
             line = chunk[error.place][0]
-            raise InputError(f"{path} line {line}", str(error), "parts that go with the other columns") from None
+            raise InputError(f"{path} line {line}", str(error), "parts that match the other columns") from None
         schedule = replace(schedule, parts=parts)
     if columns.ALTERNATIVE in values:
         schedule = replace(schedule, taken=np.array(values[columns.ALTERNATIVE], dtype=np.int64) - 1)

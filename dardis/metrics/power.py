@@ -39,12 +39,12 @@ SEGMENTS: Final = CsvTable(
         ("temp_c", None, "outdoor temperature"),
         ("price_eur_per_kwh", "currency/kWh", "price of energy"),
         ("gco2_per_kwh", "g/kWh", "CO2 intensity"),
-        ("it_w", None, "mean power of IT: nodes that are on, and all below"),
-        ("idle_w", None, "of it, what nodes draw without jobs"),
-        ("off_w", None, "of it, what nodes draw that are off"),
-        ("switching_w", None, "of it, what nodes draw that shut down or boot"),
+        ("it_w", None, "mean power of all nodes"),
+        ("idle_w", None, "part of it: nodes without jobs"),
+        ("off_w", None, "part of it: nodes that are off"),
+        ("switching_w", None, "part of it: nodes that shut down or boot"),
         ("cooling_w", None, "power of the cooling plant"),
-        ("income_eur", None, "income of the jobs in it"),
+        ("income_eur", None, "income of the jobs in the segment"),
         ("energy_eur", None, "cost of IT energy"),
         ("cooling_eur", None, "cost of cooling"),
     )),
@@ -94,13 +94,13 @@ def power_terms(
     warnings = []
     if not machine.stated:
         warnings.append(
-            f"platform {platform.name}: without power figures for all nodes; the thesis's hold for the rest (9.455 W a "
-            "busy core, no idle power)"
+            f"platform {platform.name}: some nodes have no power figures; they use the thesis's (9.455 W per busy "
+            "core, no idle power)"
         )
     files = files or InputFiles()
     cooling = platform_cooling(platform, read=files.content)
     if cooling is not None and around.weather is None:
-        warnings.append(f"platform {platform.name}: cooling without weather; neither cooling nor profit is told")
+        warnings.append(f"platform {platform.name}: cooling without weather; cooling and profit are unknown")
     if around.co2_per_t and around.carbon is None:
         warnings.append(f"platform {platform.name}: co2_eur_per_t without carbon; CO2 costs nothing")
     surroundings = PowerEnvironment(around.weather, around.prices, around.carbon, offset, platform.money, files=files)
@@ -128,7 +128,7 @@ def power_report(
             conditions, cooling, terms.tariff,
         )  # fmt: skip
     except InputError as error:  # the run is over: keep its results without the cost
-        return PowerReport(terms, warnings=(f"power and money can't be told: {error}",))
+        return PowerReport(terms, warnings=(f"power and money are unknown: {error}",))
     over = f"{figures.over_limit_kwh:.1f} kWh above a power limit that must not be exceeded"
     return PowerReport(terms, figures, conditions, () if figures.feasible else (over,))
 

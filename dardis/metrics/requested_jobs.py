@@ -118,7 +118,7 @@ class RequestedJobs:
 
         def found(wrong: Bools, what: Callable[[int], str]) -> Iterator[KeyedViolation]:
             for i in np.flatnonzero(wrong).tolist():
-                text = f"{what(i)}, unlike the job of the trace"
+                text = f"{what(i)}, unlike in the trace"
                 yield int(known[i]), Violation(int(s.number[known[i]]), None, None, text)
 
         def differs(
@@ -133,10 +133,10 @@ class RequestedJobs:
             differs("is in queue", np.array(s.queue, dtype=object)[known], self.queue[place]),
             differs("has units", s.units[known], self.units[place]),
             *(
-                differs(f"asks for {kind}", s.request[known, s.kinds.index(kind)], self.request[place, at])
+                differs(f"requests {kind}", s.request[known, s.kinds.index(kind)], self.request[place, at])
                 for at, kind in enumerate(self.kinds)
                 if kind in s.kinds
             ),
             differs("ran for", run, self.duration[place], ran),
-            found(cut, lambda i: f"was {'' if self.killed[place[i]] else 'not '}to be killed"),
+            found(cut, lambda i: f"should {'' if self.killed[place[i]] else 'not '}have been killed"),
         ]

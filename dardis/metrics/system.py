@@ -56,7 +56,7 @@ def trim_window(first: int, last: int, trim: tuple[int, int]) -> tuple[int, int]
     """Window left by `trim`. Raises InputError if empty."""
     start, end = first + trim[0], last - trim[1]
     if min(trim) < 0 or start > end:
-        found = f"{trim[0]},{trim[1]} leaves nothing of {last - first} s from the first submission to the last"
+        found = f"{trim[0]},{trim[1]} leaves no time between the first and the last submission ({last - first} s)"
         raise InputError("--trim", found, "WARMUP_S,COOLDOWN_S from 0, shorter together")
     return start, end
 
@@ -153,11 +153,11 @@ def write_profile(path: Path, schedule: Schedule, platform: Platform, desired: D
 def profile_table(platform: Platform) -> CsvTable:
     """Columns of `profile.csv`."""
     columns = [
-        Column(f"{kind}_{what}", WHOLE, f"{what} from then on")
+        Column(f"{kind}_{what}", WHOLE, f"{what} amount from this time")
         for kind in platform.kinds
         for what in ("used", "desired")
     ]
-    return CsvTable("profile.csv", Column("time_s", WHOLE, "when any of the values changes"), *columns)
+    return CsvTable("profile.csv", Column("time_s", WHOLE, "time at which a value changes"), *columns)
 
 
 def profile_values(schedule: Schedule, platform: Platform, desired: DesiredProfile | None) -> Ints:
@@ -177,7 +177,7 @@ TIMES_DOWN: Final = CsvTable(
     DOWNTIME_FILE,
     Column("node", WHOLE, "number of the node"),
     Column("down_s", WHOLE, "begin of its shut-down"),
-    Column("up_s", WHOLE, "end of its boot; empty: it stays down"),
+    Column("up_s", WHOLE, "end of its boot; empty if it stays down"),
 )
 _DAY_S: Final = 86_400
 KEYS: Final = ("node_switches", "cycles_per_node_day", "off_share", "mean_boot_delay_s", "delayed_share")

@@ -24,12 +24,12 @@ def too_large(job: Job, kinds: Sequence[str], could: int) -> str:
     """Rejection reason of a too large job."""
     parts = zip(job.request, kinds, strict=True)
     unit = ", ".join(amount_in_words(kind, amount) for amount, kind in parts if amount)
-    return f"asks for {job.units} units of ({unit}); the machine holds {could}"
+    return f"requests {job.units} units of ({unit}); the machine fits {could}"
 
 
 def outside_profile_reason(split: Split) -> str:
     """Rejection reason without a start within a hard desired profile."""
-    return f"no start within the hard desired profile, as it is split over nodes (profile_split={split})"
+    return f"no start within the hard desired profile and its shares of nodes (profile_split={split})"
 
 
 def hardest_first(request: Request, sets: NodeSets) -> list[int]:
@@ -48,7 +48,7 @@ def hardest_first(request: Request, sets: NodeSets) -> list[int]:
 def no_fit_reason(job: Job, kinds: Sequence[str]) -> str:
     """Rejection reason if no request fits."""
     requests = " or ".join(_request_text(request, kinds) for request in job.requests)
-    return f"asks for {requests}; the empty machine holds no such"
+    return f"requests {requests}, which do not fit the empty machine"
 
 
 def _request_text(request: Request, kinds: Sequence[str]) -> str:
@@ -57,4 +57,4 @@ def _request_text(request: Request, kinds: Sequence[str]) -> str:
         amounts = zip(part.request, kinds, strict=True)
         unit = ", ".join(amount_in_words(kind, amount) for amount, kind in amounts if amount)
         parts.append(f"{part.units} units of ({unit})" + (f" on {part.nodes} nodes" if part.nodes else ""))
-    return " and ".join(parts) + (" side by side" if request.contiguous else "")
+    return " and ".join(parts) + (" on adjacent nodes" if request.contiguous else "")

@@ -34,18 +34,18 @@ class NodeChoice(Choice):
         ),
     )
     WORST_FIT = "worst-fit", "Nodes with the most free capacity first."
-    RANDOM = "random", "An order that is drawn for each job."
+    RANDOM = "random", "Random order for each job."
     FIRST_FIT = "first-fit", "Lowest number first."
     CONTIGUOUS = (
         "contiguous",
-        "The shortest run of adjacent nodes that holds the job. If no run holds it, the runs that hold most.",
+        "The shortest block of adjacent nodes that fits the job, else the blocks that fit the most units.",
     )
 
 
 class UnitsPerNode(Choice):
     """Whether a node may take several units of a job."""
 
-    DISTINCT = "distinct", "One unit of a job at most."
+    DISTINCT = "distinct", "At most one unit of a job."
     PACK = "pack", "Several units of a job."
 
 
@@ -55,15 +55,15 @@ class ProfileRule(Choice):
     SOFT = (
         "soft",
         (
-            "A job keeps the profile if it finds a start in its window that does. Otherwise it exceeds the profile to"
-            " keep its deadline. Without deadlines, only a job that fits at no time exceeds it."
+            "A job follows the profile if a start in its window does. Otherwise it exceeds the profile to keep its"
+            " deadline. Without deadlines, a job exceeds the profile only if no start follows it."
         ),
     )
     HARD = (
         "hard",
         (
-            "The profile is never exceeded; `profile_check=instant` checks starts alone. A job that finds no start"
-            " waits, asks again when something ends early or changes, and is rejected when nothing can change any more."
+            "The profile is never exceeded; `profile_check=instant` checks only starts. A job without a start"
+            " waits, asks again after an early end or a change, and is rejected when no change can follow."
         ),
     )
     OFF = "off", "The scheduler ignores the profile. It is still measured."
@@ -72,8 +72,8 @@ class ProfileRule(Choice):
 class EventOrder(Choice):
     """Order of the events of one instant."""
 
-    BATCHED = "batched", "All ends, then the jobs that ask again, then arrivals."
-    PER_EVENT = "per-event", "Arrivals, then each end with the jobs that ask again for it."
+    BATCHED = "batched", "All ends, then jobs that ask again, then arrivals."
+    PER_EVENT = "per-event", "Arrivals, then each end with the jobs that ask again after it."
 
 
 class OnOff(Choice):
@@ -93,27 +93,27 @@ class Expecting(Choice):
     LAST_TWO = (
         "last-two",
         (
-            "The mean of the last two jobs of the user that have ended, or the duration of the only one. Without any:"
-            " the walltime times the share of all walltimes that has been used (Tsafrir, Etsion and Feitelson 2007)."
+            "The mean runtime of the user's last two ended jobs, or the runtime of the only one. Without any:"
+            " the walltime times the used share of all walltimes (Tsafrir, Etsion and Feitelson 2007)."
         ),
     )
     DATA_DRIVEN = (
         "data-driven",
         (
-            "The duration of the last job that has ended and is most alike. First the same user, name, queue, walltime"
-            " and request; then a name that differs in the number at its end only (a rule with `stem`); then any"
-            " request; then the same user and name alone. Without any: the walltime (Galleguillos et al. 2017, which"
-            " PCP'19 uses)."
+            "The runtime of the most similar job among those that have ended. First with the same user, name, queue,"
+            " walltime and request; then with a name that differs only in its final number (a rule with `stem`); then"
+            " with any request; then with the same user and name. Without any: the walltime (Galleguillos et al. 2017,"
+            " used by PCP'19)."
         ),
     )
     LEARNED = (
         "learned",
         (
-            "The answer of a forest of 20 trees (scikit-learn) to all this, the sizes and the hour. The forest is grown"
-            " anew whenever a fifth more jobs have ended, from the last 10,000. As `data-driven` before 100 have ended."
+            "A random forest of 20 trees (scikit-learn) over the same data, sizes and the hour. It is trained on the"
+            " last 10,000 jobs, again after a fifth more ends. Before 100 ends: as `data-driven`."
         ),
     )
-    REAL = "real", "The real duration, which nothing can know: it shows what the other predictions lack."
+    REAL = "real", "The real runtime, which is unknown in practice, for comparison with the other predictions."
 
 
 class Correction(Choice):
@@ -122,8 +122,8 @@ class Correction(Choice):
     STEPS = (
         "steps",
         (
-            "By 1, 5, 15, 30 min, 1, 2, 5, 10, 20, 50 and 100 h, at most to the walltime, each at the instant at which"
-            " the last one expired (Tsafrir, Etsion and Feitelson 2007)."
+            "By 1, 5, 15, 30 min, 1, 2, 5, 10, 20, 50 and 100 h, at most to the walltime, each when the last"
+            " prediction expires (Tsafrir, Etsion and Feitelson 2007)."
         ),
     )
     SECOND = "second", "By one second at every decision (PCP'19, section 4)."

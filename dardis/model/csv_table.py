@@ -184,7 +184,7 @@ class CsvTable:
         """Read a file with exactly these columns. Raises InputError."""
         found = CsvCells.of_csv(path)
         if tuple(found.header) != self.names:
-            raise InputError(f"{path}:1", f"not the columns of {self.name}", ",".join(self.names))
+            raise InputError(f"{path}:1", f"wrong columns for {self.name}", ",".join(self.names))
         return found
 
 
@@ -224,7 +224,7 @@ class CsvCells:
         self.lines = [line for line, _ in body]
         for line, fields in body:
             if len(fields) != len(header):
-                raise InputError(f"{place}:{line}", f"{len(fields)} fields", f"{len(header)}, as the header has")
+                raise InputError(f"{place}:{line}", f"{len(fields)} fields", f"{len(header)}, as in the header")
         self._columns = {name: [fields[at] for _, fields in body] for at, name in enumerate(header)}
 
     @classmethod
@@ -237,7 +237,7 @@ class CsvCells:
     def values(self, name: str, parse: Callable[[str], T], expected: str) -> list[T]:
         """Parse a column. `parse` raises ValueError, turned into InputError."""
         if self.header.count(name) != 1:
-            raise InputError(f"{self.place}:1", f"not one column {name}", "each column once")
+            raise InputError(f"{self.place}:1", f"not exactly one column {name}", "each column once")
         found = []
         for line, text in zip(self.lines, self._columns[name], strict=True):
             try:

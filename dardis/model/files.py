@@ -90,9 +90,9 @@ def read_bytes(path: Path, read: Read = Path.read_bytes) -> bytes:
     try:
         data = read(path)
     except OSError as error:
-        raise InputError(path, f"cannot be read ({error.strerror})", "a file that can be read") from None
+        raise InputError(path, f"cannot be read ({error.strerror})", "a readable file") from None
     except ValueError as error:  # invalid file name
-        raise InputError(path, f"cannot be read ({error})", "a file that can be read") from None
+        raise InputError(path, f"cannot be read ({error})", "a readable file") from None
     packing = next((one for one in _PACKINGS.values() if data.startswith(one.magic)), None)
     if packing is None:
         return data
@@ -160,7 +160,7 @@ def write_text(path: Path, text: str) -> None:
 def write_bytes(path: Path, data: bytes) -> None:
     """Write bytes as `write_text`. Raises InputError without a parent folder."""
     if not path.parent.is_dir():
-        raise InputError(path, "its folder does not exist", "a file in a folder that exists")
+        raise InputError(path, "its folder does not exist", "a file in an existing folder")
     if path.suffix in _PACKINGS:
         data = _PACKINGS[path.suffix].pack(data)
     with atomic_text(path) as file:
@@ -173,8 +173,8 @@ def write_json(path: Path, value: dict[str, Any]) -> None:
         try:
             json.dump(value, file, indent=2, allow_nan=False)
         except ValueError:
-            found = "a figure that is beyond all numbers"
-            raise InputError(path, found, "a platform, prices and weather with figures that make sense") from None
+            found = "a figure is infinite or undefined"
+            raise InputError(path, found, "a platform, prices and weather with plausible figures") from None
         file.write("\n")
 
 

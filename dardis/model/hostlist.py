@@ -77,9 +77,9 @@ def names_of(text: str) -> list[str]:
     elements = _ELEMENT.findall(text)
     between = _ELEMENT.sub("", text)
     if between.strip(","):
-        raise ValueError("a bracket without its other one")
+        raise ValueError("an unmatched bracket")
     if len(elements) != len(between) + 1:
-        raise ValueError("a name of no letter")
+        raise ValueError("a name without letters")
     names: list[str] = []
     for element in elements:
         names += _expand_element(element, MOST_NAMES - len(names))
@@ -105,10 +105,10 @@ def _choices(text: str) -> list[_Range]:
     for part in text.split(","):
         found = _RANGE.fullmatch(part)
         if found is None:
-            raise ValueError(f"[{part}] is no range")
+            raise ValueError(f"[{part}] is not a range")
         low, high = int(found[1]), int(found[2] or found[1])
         if high < low:
-            raise ValueError(f"[{part}] runs backwards")
+            raise ValueError(f"[{part}] is a descending range")
         if high - low >= MOST_NAMES:
             raise ValueError(f"[{part}] has more than {MOST_NAMES} names")
         ranges.append(_Range(range(low, high + 1), len(found[1])))

@@ -71,11 +71,11 @@ class Job:
         if self.units < 1 or self.walltime < 1:
             raise ValueError(f"job {self.number}: units and walltime must be at least 1")
         if self.earliest < self.submit:
-            raise ValueError(f"job {self.number}: earliest start lies before its submission")
+            raise ValueError(f"job {self.number}: the earliest start is before the submission")
         if min(self.request) < 0 or max(self.request) == 0:
-            raise ValueError(f"job {self.number}: a unit must ask for something")
+            raise ValueError(f"job {self.number}: a unit must request a resource")
         if self.requests and (self.units, self.walltime) != (self.requests[0].units, self.requests[0].walltime):
-            raise ValueError(f"job {self.number}: its units and walltime are not those of its first request")
+            raise ValueError(f"job {self.number}: units and walltime differ from its first request")
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +94,7 @@ class ActualJob:
 
     def __post_init__(self) -> None:
         if min((self.runtime, *self.runtimes)) < 1:
-            raise ValueError(f"job {self.number}: its runtime must be at least 1")
+            raise ValueError(f"job {self.number}: the runtime must be at least 1")
 
     def with_request(self, place: int) -> ActualJob:
         """Job with only one request, by index."""
@@ -181,9 +181,9 @@ class Part:
 
     def __post_init__(self) -> None:
         if self.units < 1 or not 0 <= self.nodes <= self.units:
-            raise ValueError("a part has at least one unit, and one on each of its nodes")
+            raise ValueError("a part needs at least one unit, and one on each of its nodes")
         if min(self.request) < 0 or max(self.request) == 0:
-            raise ValueError("a unit must ask for something")
+            raise ValueError("a unit must request a resource")
 
 
 @dataclass(frozen=True)
@@ -199,7 +199,7 @@ class Request:
 
     def __post_init__(self) -> None:
         if not self.parts or self.walltime < 1:
-            raise ValueError("a request has at least one part, and walltime")
+            raise ValueError("a request needs at least one part and a walltime")
 
     @cached_property
     def units(self) -> int:

@@ -16,7 +16,7 @@ def parse_utc(text: str) -> int:
     moment = datetime.fromisoformat(text)
     unix = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
     if unix < 0 or unix != int(unix):
-        raise ValueError(f"{text!r} is no moment since 1970 in whole seconds")
+        raise ValueError(f"{text!r} is not a time since 1970 in whole seconds")
     return int(unix)
 
 

@@ -16,7 +16,7 @@ LEAST_INT64, LARGEST_INT64 = -(1 << 63), (1 << 63) - 1
 def whole_number(text: str, least: int = LEAST_INT64, most: int = LARGEST_INT64) -> int:
     """Parse a whole number of `[least, most]`. Raises ValueError."""
     if _WHOLE(text) is None:
-        raise ValueError(f"{text!r} is no whole number")
+        raise ValueError(f"{text!r} is not a whole number")
     number = int(text)
     if not least <= number <= most:
         raise ValueError(f"{text!r} is out of range")
@@ -37,5 +37,5 @@ def whole_numbers(texts: list[str], least: int = LEAST_INT64, most: int = LARGES
 def decimal_number(text: str) -> float:
     """Parse a finite number. Raises ValueError."""
     if len(text) > _LONGEST or _DECIMAL(text) is None or not math.isfinite(number := float(text)):
-        raise ValueError(f"{text!r} is no number")
+        raise ValueError(f"{text!r} is not a number")
     return number

@@ -58,8 +58,8 @@ class OutFolder:
                 except OSError as error:
                     if error.errno in _NO_ROOM:
                         raise OSError(error.errno, error.strerror, str(out)) from None
-                    expected = "a folder that can be written"
-                    raise InputError(f"--out {out}", error.strerror or "can't be made", expected) from None
+                    expected = "a writable folder"
+                    raise InputError(f"--out {out}", error.strerror or "cannot be created", expected) from None
                 yield
         except BaseException:
             with suppress(OSError):  # folders with content stay
@@ -89,13 +89,13 @@ class OutFolder:
         """Raise InputError with advice if a result is unfinished."""
         if not (folder / self.last_file).exists() and any((folder / name).exists() for name in self.files):
             found = f"is not finished ({self.description} without {self.last_file})"
-            raise InputError(folder, found, f"a folder whose command has ended: call it again, with --force{otherwise}")
+            raise InputError(folder, found, f"a finished folder: repeat the command with --force{otherwise}")
 
     def _check(self, out: Path, *, force: bool) -> None:
         found = {path.name for path in out.iterdir() if not self._is_leftover(path.name) and not _holds_charts(path)}
         ours = self.state_file in found if self.state_file else found <= set(self.files)
         if found and not ours:
-            raise InputError(f"--out {out}", f"holds something else than {self.description}", "an empty folder")
+            raise InputError(f"--out {out}", f"has other content than {self.description}", "an empty folder")
         if found and not force:
             raise InputError(
                 f"--out {out}", "is not empty", f"an empty folder, or --force to replace {self.description}"
@@ -184,13 +184,13 @@ def _acquire_lock(path: Path, place: object) -> int:
         except BlockingIOError:
             by = os.read(lock, 200).decode("utf-8", errors="replace").strip()
             os.close(lock)
-            found = "is being written by another dardis" + (f" ({by})" if by else "")
-            raise InputError(place, found, "it to end, or another folder") from None
+            found = "is in use by another dardis process" + (f" ({by})" if by else "")
+            raise InputError(place, found, "the end of that process, or another folder") from None
         except OSError as error:
             if error.errno not in _NO_LOCKS:
                 os.close(lock)
                 raise
-            _warn(f"{place}: its file system has no locks ({error.strerror}): let no other dardis write there")
+            _warn(f"{place}: the file system has no locks ({error.strerror}): no other dardis process may write there")
             held = False
         if not held or _is_at(path, lock):
             with suppress(OSError):  # on a full disk: the text is only informative

@@ -134,7 +134,7 @@ class Facility:
 
 def missing_calendar(key: str) -> InputError:
     """Error for a key that requires a calendar."""
-    return InputError(f"platform: {key}", "no calendar", "calendar_start = the trace's first submission, UTC")
+    return InputError(f"platform: {key}", "no start date", "calendar_start = the trace's first submission, UTC")
 
 
 @dataclass(frozen=True)
@@ -288,12 +288,12 @@ class Platform:
 
     def too_late(self, job: Job) -> str:
         """Rejection reason of a job without a start before `last_start`."""
-        return f"has not started in time to end within reservation {self.reservation_of[job.queue].name}"
+        return f"did not start in time to end within reservation {self.reservation_of[job.queue].name}"
 
     def reservation_note(self, job: Job) -> str:
         """Addition to rejection reasons of jobs limited to a reservation, or ""."""
         reservation = self.reservation_of.get(job.queue)
-        return "" if reservation is None else f"; it has only what reservation {reservation.name} keeps"
+        return "" if reservation is None else f"; it may use only reservation {reservation.name}"
 
     @cached_property
     def hours(self) -> dict[str, PermittedStarts]:

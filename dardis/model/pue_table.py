@@ -79,8 +79,8 @@ class PueTable:
         outside = ~((temp >= self.coldest_c) & (temp <= self.hottest_c) & (load >= 0) & (load <= self.most_it_w))
         if outside.any():
             place = np.flatnonzero(outside.ravel())[0]
-            found = f"asked for {temp.ravel()[place]:g} °C and {load.ravel()[place]:g} W of IT power"
-            raise InputError(self.name, found, f"within what it covers, {covered}")
+            found = f"{temp.ravel()[place]:g} °C and {load.ravel()[place]:g} W of IT power"
+            raise InputError(self.name, found, f"a point within {covered}")
 
     def _along(self, row: np.ndarray, load: Floats) -> Floats:
         columns = np.concatenate([[0.0], self.it_w])

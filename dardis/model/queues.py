@@ -54,7 +54,7 @@ class PrimeTime:
         if hours is Hours.ANY:
             return []
         if self.unix_start is None:
-            raise ValueError("prime time on a clock of which nobody knows when it began")
+            raise ValueError("prime time on a clock without a start date")
         last = self.first + PRIME_YEARS * 366 * 86_400
         spans = self._spans(self.first, last, self.unix_start)
         if hours is Hours.NON_PRIME:
@@ -149,14 +149,14 @@ class Queue:
         if len(job.requests) > 1:
             return next(filter(None, (self.refusal(job.with_request(i), kinds) for i in range(len(job.requests)))), "")
         if self.max_units is not None and job.units > self.max_units:
-            return f"asks for {job.units} units, queue {self.name} takes {self.max_units} at most"
+            return f"requests {job.units} units; queue {self.name} allows at most {self.max_units}"
         if self.max_walltime_s is not None and job.walltime > self.max_walltime_s:
-            return f"asks for {job.walltime} s, queue {self.name} takes {self.max_walltime_s} s at most"
+            return f"requests {job.walltime} s; queue {self.name} allows at most {self.max_walltime_s} s"
         for kind, amount in zip(kinds, job.amounts, strict=True):
             most = self.max_job.get(kind)
             if most is not None and amount > most:
-                asks, takes = amount_in_words(kind, amount), amount_in_words(kind, most)
-                return f"asks for {asks}, queue {self.name} takes {takes} at most"
+                requested, allowed = amount_in_words(kind, amount), amount_in_words(kind, most)
+                return f"requests {requested}; queue {self.name} allows at most {allowed}"
         return ""
 
 
@@ -182,11 +182,11 @@ class Reservation:
     def refusal(self, job: Job) -> str:
         """Reason for refusing the job, or ""."""
         if not self.stands:
-            return f"reservation {self.name} does not stand"
+            return f"reservation {self.name} does not exist now"
         if self.users is not None and job.user not in self.users:
             return f"user {job.user or '(none)'} may not use reservation {self.name}"
         if self.last_start(job.least_walltime) < job.earliest:
-            return f"asks for {job.least_walltime} s, and reservation {self.name} is not free for so long any more"
+            return f"requests {job.least_walltime} s, but reservation {self.name} ends earlier"
         return ""
 
     def reserved_amounts(self, capacity: Ints, kinds: tuple[str, ...]) -> Ints:

@@ -60,7 +60,7 @@ def parse_amount(kind: str, value: int | str, *, round_up: bool = False) -> int:
     bytes_alone = unit is None and "b" in value.lower()
     amount = float(number) * (2.0**-20 if bytes_alone else _MEBIBYTES[(unit or "").lower()])
     if amount >= 2**53:
-        raise ValueError(f"{value!r} is more memory than there is")
+        raise ValueError(f"{value!r} is too large")
     return math.ceil(amount) if round_up else int(amount)
 
 

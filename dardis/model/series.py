@@ -44,12 +44,12 @@ class Series:
         """Values at times within `[start, end)`."""
         place = np.searchsorted(self.edges, moments, side="right") - 1
         if np.any(place < 0) or np.any(place >= len(self.values)):
-            raise ValueError("a time outside of the series")
+            raise ValueError("a time outside the series")
         return np.asarray(self.values[place])
 
     def means(self, edges: Ints) -> Floats:
         """Time-weighted means over `[edges[i], edges[i+1])`."""
         if edges[0] < self.start or edges[-1] > self.end:
-            raise ValueError("a span outside of the series")
+            raise ValueError("a span outside the series")
         whole = np.concatenate([[0.0], np.cumsum(np.diff(self.edges) * self.values)])
         return np.asarray(np.diff(np.interp(edges, self.edges, whole)) / np.diff(edges))

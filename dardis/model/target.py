@@ -26,13 +26,13 @@ class Split(Choice):
     )
     WHOLE_NODES = (
         "whole-nodes",
-        "The first nodes get all of theirs, the others nothing. What does not fill a node is not given.",
+        "The first nodes get their full capacity, the others nothing. A rest below one node is not used.",
     )
     OPEN_NODES = (
         "open-nodes",
         (
-            "Every node group gets its share by capacity. Its first nodes, as many as that share fills or begins, get"
-            " all of theirs: in all less than a node of each group above the value."
+            "Every node group gets its share by capacity. Its first nodes get their full"
+            " capacity until they reach the share. The sum exceeds the value by less than a node of each group."
         ),
     )
 

@@ -32,7 +32,7 @@ class Conditions:
     def __post_init__(self) -> None:
         lengths = {len(self.temp_c), len(self.price_per_kwh), len(self.gco2_per_kwh), len(self.edges) - 1}
         if len(lengths) != 1 or np.diff(self.edges).min() < 1 or np.diff(self.edges).max() > HOUR_S:
-            raise ValueError("segments of 1 s to 1 h, each with its temperature, price and CO2")
+            raise ValueError("segments of 1 s to 1 h with temperature, price and CO2")
 
     @property
     def start(self) -> int:

@@ -103,14 +103,14 @@ def _unidentifiable(samples: Samples) -> dict[int, str]:
         column = root * samples.busy[:, index]
         length = float(np.linalg.norm(column))
         if length == 0:
-            left[index] = "none was ever busy"
+            left[index] = "no device was ever busy"
             continue
         rest = column / length
         for one in basis:
             rest = rest - one * float(one @ rest)
         if (apart := float(np.linalg.norm(rest))) < LEAST_INDEPENDENT_SHARE:
             others = " and ".join(samples.names[i] for i in range(index) if i not in left)
-            left[index] = f"it can't be told apart from {others}, which has the rest"
+            left[index] = f"it cannot be separated from {others}, which gets the rest"
             continue
         basis.append(rest / apart)
     return left
@@ -124,7 +124,7 @@ def _least_plausible(
     low = [index for index in kept if figures[index] < least[index]]
     if low:
         index = min(low, key=lambda one: float((figures[one] - least[one]) * usual[one]))
-        return index, f"the fit would make it {figures[index]:.1f} W, and it is at least {least[index]:g} W"
+        return index, f"the fit gives {figures[index]:.1f} W, below the least value, {least[index]:g} W"
     most = samples.busy.max(axis=0) / np.average(samples.watts, weights=samples.weight)
     shares = {
         index: float(spread[index] / max(figures[index], 1e-9))
@@ -133,7 +133,7 @@ def _least_plausible(
     }
     index = max(shares, key=shares.__getitem__, default=-1)
     if index >= 0 and shares[index] > MOST_SPREAD:
-        return index, f"the days do not agree on it ({figures[index]:.1f} ± {spread[index]:.1f} W)"
+        return index, f"its values differ between days ({figures[index]:.1f} ± {spread[index]:.1f} W)"
     return None
 
 

@@ -99,8 +99,8 @@ class Central(Builder):
 
         machine = cluster.platform
         if cluster.switching is not None and machine.hours:
-            found = "starts jobs on nodes that boot first, when the hours of their queue may be over"
-            raise InputError("dispatcher", found, "a target without switching, or queues that are always open")
+            found = "boots nodes before starts, so the hours of the queue may end first"
+            raise InputError("dispatcher", found, "a target without switching, or queues without hours")
         dispatcher = PartitionedDispatcher(make, machine) if machine.kept_groups else make(machine)
         return CentralTurns(setup.event_order, dispatcher, cluster.new_switcher())
 

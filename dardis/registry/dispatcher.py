@@ -76,11 +76,11 @@ class Builder(Protocol):
 
     def overlapped(self, setup: Any, cluster: Cluster, overlap: int) -> OverlappedTurns:  # noqa: ANN401, ARG002
         """Return overlapping turns. Raises InputError without rounds."""
-        raise InputError("dispatcher", "has no rounds", "one that has, where jobs are in flight together")
+        raise InputError("dispatcher", "has no rounds", "a dispatcher with rounds for overlapping jobs")
 
     def turns_by_message(self, setup: Any, cluster: Cluster, pace: ClaimTimeouts) -> MessageTurns:  # noqa: ANN401, ARG002
         """Return turns with message delays. Raises InputError without node queries."""
-        raise InputError("dispatcher", "asks no nodes", "one that does, where messages take time")
+        raise InputError("dispatcher", "asks no nodes", "a dispatcher that asks nodes, since messages take time")
 
     def pool(self, setup: Any) -> Callable[..., NodePool]:  # noqa: ANN401, ARG002 (the default ignores the set-up)
         """Factory of a host's node managers, called as `NodePool`."""
@@ -120,7 +120,7 @@ class Dispatcher:
     def turns_by_message(self, cluster: Cluster, pace: ClaimTimeouts) -> MessageTurns:
         """Return turns with message delays. Raises InputError without node queries."""
         if cluster.switching is not None:
-            raise InputError("dispatcher", "switches nodes", "a target without switching, where messages take time")
+            raise InputError("dispatcher", "switches nodes", "a target without switching, since messages take time")
         return self.builder.turns_by_message(self.setup, cluster, pace)
 
     @property

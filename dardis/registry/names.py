@@ -130,7 +130,7 @@ def local_dispatchers(classes: Iterable[type]) -> Iterator[None]:
     for kind in dict.fromkeys(classes):
         name, dispatcher = local_name(kind), class_dispatcher(kind)
         if name in found or is_known(name):
-            raise InputError("--dispatchers", f"another dispatcher is called {name!r}", "classes with different names")
+            raise InputError("--dispatchers", f"the name {name!r} is already used", "classes with different names")
         found[name] = replace(dispatcher, name=name, origin=f"the calling process ({dispatcher.origin})")
     _LOCAL.update(found)
     try:
@@ -172,8 +172,8 @@ def name_conflicts(name: str) -> list[InputError]:
     if not points:
         return []
     owner, others = ("dardis", points) if name in BUILT_IN_DISPATCHERS else (_package(points[0]), points[1:])
-    expected = "another name, or to uninstall one of them"
-    return [InputError(_place(point), f"the name is taken by {owner}", expected) for point in others]
+    expected = "another name, or only one of the packages"
+    return [InputError(_place(point), f"the name is already used by {owner}", expected) for point in others]
 
 
 def dispatcher_origin(name: str) -> dict[str, str]:
@@ -257,10 +257,10 @@ def module_dispatcher(name: str) -> Dispatcher:
     if object_.endswith(".py"):
         module = object_.removesuffix(".py").replace("/", ".")
         raise InputError(
-            f"--dispatcher {name}", f"{object_} is a file", f"a module of the folder we are in: {module}:{last}"
+            f"--dispatcher {name}", f"{object_} is a file", f"a module in the current folder: {module}:{last}"
         )
     if _NAME.fullmatch(name) is None:
-        raise InputError(f"--dispatcher {name}", "names no object of a module", "package.module:Class")
+        raise InputError(f"--dispatcher {name}", "is not an object of a module", "package.module:Class")
     with suppress(OSError):  # the folder has been removed
         here = str(Path.cwd())
         if here not in sys.path and "" not in sys.path:
@@ -313,8 +313,8 @@ def _load_checked(load: Callable[[], object], place: str) -> Dispatcher:
     except _LoadError as error:
         raise InputError(*error.args) from None
     except (Exception, SystemExit) as error:  # noqa: BLE001 (any failure becomes a single line)
-        what = f"can't be loaded ({type(error).__name__}: {error})"
-        raise InputError(place, what, "a package that can be imported, and settings that go together") from None
+        what = f"cannot be loaded ({type(error).__name__}: {error})"
+        raise InputError(place, what, "an importable package with compatible settings") from None
 
 
 class _LoadError(Exception):
@@ -328,7 +328,7 @@ def _checked(found: object, place: str) -> Dispatcher:
         expected = "a dardis.registry.Dispatcher, or a class of a central one"
         raise _LoadError(place, f"is a {type(found).__name__}", expected)
     if lacks := _missing_interface(found):
-        raise _LoadError(place, lacks, "a set-up that is an AnySetUp, and a Builder")
+        raise _LoadError(place, lacks, "an AnySetUp as set-up, and a Builder")
     found.setup.checked()
     known_settings(type(found.setup))
     return found
@@ -356,9 +356,9 @@ def _build_class_dispatcher(kind: type, place: str) -> Dispatcher:
         if hasattr(kind, name) and not name.startswith("_") and name not in _CLASS_ATTRIBUTES and not _is_constant(hint)
     }
     if known := {*dir(AnySetUp)} & {*stated}:
-        raise _LoadError(place, f"has a setting {min(known)!r}, as all dispatchers have", "another name")
+        raise _LoadError(place, f"has a setting {min(known)!r}, which all dispatchers have", "another name")
     if known := {*dir(ours), *get_type_hints(ours)} & {*stated}:
-        raise _LoadError(place, f"has a setting {min(known)!r}, which is another thing of a dispatcher", "another name")
+        raise _LoadError(place, f"has a setting {min(known)!r}, which is an attribute of dispatchers", "another name")
     settings = [(name, *said) for name, said in stated.items()]
     if issubclass(kind, Rule):
         settings.append(("profile", ProfileRule, setting(ProfileRule.OFF, key=False)))
@@ -384,7 +384,7 @@ def _with_defaults(setup: AnySetUp, place: str) -> AnySetUp:
         try:
             setup = with_settings(setup, [f"{name}={value}"])
         except InputError as error:
-            raise _LoadError(place, f"{name} = {value} is no default ({error})", "what --set takes") from None
+            raise _LoadError(place, f"{name} = {value} is not a default ({error})", "a value for --set") from None
     return setup
 
 

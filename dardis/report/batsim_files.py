@@ -27,7 +27,7 @@ JOBS: Final = CsvTable(
     "_jobs.csv",
     Column("job_id", WHOLE, "number of the job"),
     Column("workload_name", TEXT, "name of the trace"),
-    Column("profile", WORD, "`delay-` and the time it ran"),
+    Column("profile", WORD, "`delay-` and the runtime"),
     Column("submission_time", REAL, "submission", "s", _FORM),
     Column("requested_number_of_resources", WHOLE, "cores"),
     Column("requested_time", REAL, "walltime", "s", _FORM),
@@ -41,34 +41,34 @@ JOBS: Final = CsvTable(
     Column("turnaround_time", REAL, "end less submission", "s", _FORM),
     Column("stretch", REAL, "turnaround time over runtime", "", _FORM),
     Column("allocated_resources", WORD, "cores as an interval set"),
-    Column("consumed_energy", REAL, "-1, as nobody knows it", "J", _FORM),
+    Column("consumed_energy", REAL, "-1 for unknown", "J", _FORM),
     Column("metadata", WORD, "empty"),
 )  # fmt: skip
 SCHEDULE: Final = CsvTable(
     "_schedule.csv",
     Column("batsim_version", WORD, "`dardis` and its version"),
-    Column("consumed_joules", REAL, "energy of IT; 0 where nobody knows it", "J", _FORM),
+    Column("consumed_joules", REAL, "energy of IT; 0 if unknown", "J", _FORM),
     Column("makespan", REAL, "time of the last end", "s", _FORM),
     *(Column(f"{what}_{name}", REAL, meaning, unit, _FORM)
-      for what, meaning in (("max", "largest of all jobs"), ("mean", "sum over those that ran, over all jobs"))
+      for what, meaning in (("max", "maximum over all jobs"), ("mean", "sum over those that ran, over all jobs"))
       for name, unit in (("slowdown", ""), ("turnaround_time", "s"), ("waiting_time", "s"))),
     Column("nb_computing_machines", WHOLE, "cores of the machine"),
-    Column("nb_grouped_switches", WHOLE, "moments at which nodes are switched"),
+    Column("nb_grouped_switches", WHOLE, "number of times at which nodes are switched"),
     Column("nb_jobs", WHOLE, "jobs"),
     Column("nb_jobs_finished", WHOLE, "jobs that ran"),
     Column("nb_jobs_killed", WHOLE, "jobs that were killed"),
     Column("nb_jobs_rejected", WHOLE, "jobs that were rejected"),
     Column("nb_jobs_success", WHOLE, "jobs that completed"),
-    Column("nb_machine_switches", WHOLE, "times that a node is switched"),
+    Column("nb_machine_switches", WHOLE, "number of node switches"),
     Column("scheduling_time", REAL, "CPU time of decisions", "s", _FORM),
     Column("simulation_time", WORD, "empty"),
     Column("success_rate", REAL, "completed jobs over all", "", _FORM),
     *(Column(f"time_{name}", REAL, meaning, "core-seconds", _FORM) for name, meaning in (
-        ("computing", "held by jobs"),
-        ("idle", "neither held by jobs nor off, from the first submission to the last end"),
-        ("sleeping", "of nodes that are down"),
-        ("switching_off", "0: part of the time that nodes are down"),
-        ("switching_on", "0: part of the time that nodes are down"),
+        ("computing", "used by jobs"),
+        ("idle", "neither used by jobs nor off, from the first submission to the last end"),
+        ("sleeping", "down nodes"),
+        ("switching_off", "0, since `time_sleeping` includes it"),
+        ("switching_on", "0, since `time_sleeping` includes it"),
         ("unavailable", "0"),
     )),
 )  # fmt: skip
@@ -82,7 +82,7 @@ def write_batsim_files(folder: Path, prefix: Path) -> tuple[Path, Path]:
         raise InputError("--batsim", f"{prefix} names no file", "PREFIX in a folder that exists")
     jobs, figures = (prefix.with_name(f"{prefix.name}_{what}.csv") for what in ("jobs", "schedule"))
     if not prefix.parent.is_dir():
-        raise InputError("--batsim", f"{prefix.parent} is no folder", "PREFIX in a folder that exists")
+        raise InputError("--batsim", f"{prefix.parent} is not a folder", "PREFIX in a folder that exists")
     _write_jobs(jobs, run)
     told = schedule_figures(run.schedule, run.platform, run.metrics, run.downtime)
     SCHEDULE.write(figures, [[told[name] for name in SCHEDULE.names]])

@@ -20,7 +20,7 @@ from dardis.report import chart, words
 from dardis.report.chart import Chart
 from dardis.report.distributions import FEW, curve, dress_shares, short_count, time_ticks
 
-_BY: Final = {WIDTH: "cores asked for, and jobs", WALLTIME: "walltime asked for, and jobs"}
+_BY: Final = {WIDTH: "requested cores, and jobs", WALLTIME: "requested walltime, and jobs"}
 
 
 @dataclass(frozen=True)
@@ -39,9 +39,9 @@ def waits(all_borne: Sequence[DispatcherResults], title: str) -> Chart:
     drawing, (axes,) = chart.figure(chart.HALF, 4.0)
     _curves(axes, [(borne.label, np.maximum(borne.waits, 1).astype(np.float64)) for borne in all_borne])
     time_ticks(axes, "x", max(int(borne.waits.max(initial=1)) for borne in all_borne))
-    axes.set_xlabel("wait (1 s stands for less, too)")
+    axes.set_xlabel("wait (at least 1 s)")
     return chart.finish(
-        drawing, title, "All jobs that ran, of all seeds, from where they differ on. Further left and up is better."
+        drawing, title, "All jobs that ran, of all seeds, from the first difference. Further left and up is better."
     )
 
 
@@ -51,7 +51,7 @@ def slowdowns(all_borne: Sequence[DispatcherResults], title: str) -> Chart:
     _curves(axes, [(borne.label, borne.slowdowns) for borne in all_borne])
     axes.xaxis.set_major_formatter(chart.amounts())
     axes.set_xlabel("bounded slowdown (no unit)")
-    caption = f"(wait + run) / run, runs shorter than {SLOWDOWN_TAU_S} s counted as {SLOWDOWN_TAU_S} s, at least 1."
+    caption = f"(wait + run) / run, at least 1, where runs under {SLOWDOWN_TAU_S} s count as {SLOWDOWN_TAU_S} s."
     return chart.finish(drawing, title, caption)
 
 
@@ -85,8 +85,8 @@ def clairvoyant(lines: Sequence[ResultRow], known: ClairvoyantResult, title: str
     axes.set_xlabel("mean wait (s)")
     axes.legend(loc="lower right", bbox_to_anchor=(1, 1), borderaxespad=0.2)
     caption = (
-        "Best found: by knowing all jobs and how long they run. Below the bound there is no schedule; between the two "
-        "nobody knows."
+        "Best found: schedule with knowledge of all jobs and runtimes. No schedule is below the bound; a schedule "
+        "between both may exist."
     )
     return chart.finish(drawing, title, caption)
 
@@ -120,8 +120,8 @@ def class_breakdown(all_borne: Sequence[DispatcherResults], by: str, title: str)
     panels[1].set_xticks(range(len(places)), [names[place] for place in places])
     panels[1].tick_params(axis="x", labelsize=7.5)
     panels[1].set_xlabel(_BY[by])
-    caption = "Means over the jobs of a class that ran, of all seeds; 1 s stands for shorter mean waits, too. "
-    caption += "Grey and without lines: classes of fewer than ten jobs, which may be chance."
+    caption = "Means over the jobs of a class that ran, of all seeds; mean waits under 1 s count as 1 s. "
+    caption += "Grey without lines: classes of fewer than ten jobs, whose differences may be chance."
     return chart.finish(drawing, title, caption)
 
 

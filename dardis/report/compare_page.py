@@ -100,14 +100,14 @@ def _charts(
     if not ran:
         return []
     drawn = [
-        ratios(lines, "Beside the first dispatcher"),
+        ratios(lines, "Relative to the first dispatcher"),
         *sweeps(lines),
         radar([line for line in lines if line.done], "Radar"),
-        compare_charts.clairvoyant(lines, known, "Mean waits beside clairvoyance") if known else None,
+        compare_charts.clairvoyant(lines, known, "Mean waits and clairvoyance") if known else None,
         compare_charts.waits(ran, "Waits"),
         compare_charts.slowdowns(ran, "Bounded slowdowns"),
-        compare_charts.class_breakdown(ran, WIDTH, "Who pays, by width"),
-        compare_charts.class_breakdown(ran, WALLTIME, "Who pays, by walltime"),
+        compare_charts.class_breakdown(ran, WIDTH, "Breakdown by width"),
+        compare_charts.class_breakdown(ran, WALLTIME, "Breakdown by walltime"),
         _over_time(lines, pair),
     ]
     return [one for one in drawn if one is not None]

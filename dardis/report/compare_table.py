@@ -117,10 +117,10 @@ def _notes(lines: Sequence[ResultRow], left_out: list[str]) -> Iterator[str]:
     if drawn:
         over = draws(f"{len(drawn)}", {run.weeks for run in runs})
         over += f", each the mean of the seeds {several}" if len(seeds) > 1 else ""
-        yield f"Mean ± standard deviation (sample) over {over}. Bold: the best mean of a trace, if that is not chance."
+        yield f"Mean ± standard deviation (sample) over {over}. Bold: best mean of a trace, unless it may be chance."
         yield (
             f"{CHANCE}: the difference to the first dispatcher on the same draws may be chance (the 95 % interval "
-            "of the paired difference holds 0); differences.csv has all of them."
+            "of the paired difference contains 0); differences.csv lists all."
         )
     else:
         spread = (
@@ -128,7 +128,7 @@ def _notes(lines: Sequence[ResultRow], left_out: list[str]) -> Iterator[str]:
         )
         yield f"{spread} Bold: the best mean of a trace."
     if left_out:
-        yield f"Left out, as it is 0 or has no meaning for all: {', '.join(left_out)}."
+        yield f"Left out, since 0 or undefined for all: {', '.join(left_out)}."
     groups = by_trace(lines)
     rules: dict[str, list[str]] = {}
     for trace, group in groups.items():
@@ -137,16 +137,16 @@ def _notes(lines: Sequence[ResultRow], left_out: list[str]) -> Iterator[str]:
             rules.setdefault(", ".join(f"{label} {rule}" for label, rule in own.items()), []).append(trace)
     for told, traces in rules.items():
         yield (
-            f"Without --deadlines each dispatcher has its own on {_listed(traces)} ({told}), so late jobs, tardiness "
-            "and dissimilarity can't be compared there: nobody is marked as the best, and no chart shows them."
+            f"Without --deadlines, each dispatcher has its own deadlines on {_listed(traces)} ({told}). Late jobs, "
+            "tardiness and dissimilarity are not comparable there, so no best value is marked, and charts omit them."
         )
     unlike = [
         trace for trace, group in groups.items() if not all(is_comparable(group, key) for key in OF_DECIDING)
     ]  # fmt: skip
     if unlike:
         yield (
-            f"Central and distributed dispatchers stand side by side on {_listed(unlike)}: CPU a decision counts "
-            "different things, and a central one does not renegotiate, so nobody is marked as the best in either."
+            f"{_listed(unlike)} has central and distributed dispatchers. Their CPU time per decision is not "
+            "comparable, and central ones do not renegotiate, so no best value is marked for either."
         )
     yield from _rejection_notes(lines)
     for line in lines:
@@ -159,8 +159,8 @@ def _rejection_notes(lines: Sequence[ResultRow]) -> Iterator[str]:
     traces = [trace for trace, group in by_trace(lines).items() if not has_equal_rejections(group)]
     if traces:
         yield (
-            f"The dispatchers rejected different numbers of jobs of {_listed(traces)}, so their figures are not of the "
-            "same jobs: nobody is marked as the best there, and no differences are told."
+            f"The dispatchers rejected different numbers of jobs of {_listed(traces)}, so their figures cover "
+            "different jobs: no best value is marked, and no differences are shown."
         )
 
 
@@ -174,7 +174,7 @@ def _rejection_lines(lines: Sequence[ResultRow]) -> Iterator[str]:
         if any(counts):
             least, most = min(counts), max(counts)
             told = f"{most:,}" if least == most else f"{least:,} to {most:,} (by seed)"
-            yield f"{line.trace}, {line.label}: {told} jobs rejected; run.json of the run says why."
+            yield f"{line.trace}, {line.label}: {told} jobs rejected, with reasons in run.json."
 
 
 def _runs(line: ResultRow) -> str:

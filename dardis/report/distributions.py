@@ -37,8 +37,8 @@ def waits(schedule: Schedule) -> Chart:
     drawing, (axes,) = chart.figure(chart.HALF, 3.4)
     _cumulative(axes, schedule, np.maximum(wait, 1).astype(np.float64))
     time_ticks(axes, "x", int(wait.max(initial=1)))
-    axes.set_xlabel("wait (1 s stands for less, too)")
-    return chart.finish(drawing, "Waits", f"{words.share(float((wait == 0).mean()))} of the jobs started at once.")
+    axes.set_xlabel("wait (at least 1 s)")
+    return chart.finish(drawing, "Waits", f"{words.share(float((wait == 0).mean()))} of the jobs started immediately.")
 
 
 def slowdowns(schedule: Schedule) -> Chart:
@@ -49,7 +49,7 @@ def slowdowns(schedule: Schedule) -> Chart:
     _cumulative(axes, schedule, values)
     axes.xaxis.set_major_formatter(chart.amounts())
     axes.set_xlabel("bounded slowdown")
-    caption = f"(wait + run) / run, runs shorter than {SLOWDOWN_TAU_S} s counted as {SLOWDOWN_TAU_S} s, at least 1."
+    caption = f"(wait + run) / run, at least 1, where runs under {SLOWDOWN_TAU_S} s count as {SLOWDOWN_TAU_S} s."
     return chart.finish(drawing, "Bounded slowdowns", caption)
 
 
@@ -149,11 +149,9 @@ def waits_by_width(schedule: Schedule) -> Chart:
     axes.tick_params(axis="x", labelsize=7.5)
     axes.set_xlim(-0.6, len(names) - 0.4)
     axes.grid(visible=False, axis="x")
-    axes.set_xlabel("cores asked for, and jobs")
-    axes.set_ylabel("wait (1 s stands for less, too)")
-    caption = (
-        "Dot: median; bar: middle half of the jobs; line: 5th to 95th percentile. Grey: each of fewer than ten jobs."
-    )
+    axes.set_xlabel("requested cores, and jobs")
+    axes.set_ylabel("wait (at least 1 s)")
+    caption = "Dot: median; bar: middle half of the jobs; line: 5th to 95th percentile. Grey: fewer than ten jobs."
     return chart.finish(drawing, "Waits by width", caption)
 
 
@@ -186,8 +184,8 @@ def accuracy(schedule: Schedule, expected: Expectations) -> Chart:
     axes.set_ylabel("share of jobs, cumulative")
     axes.legend(loc="best")
     rules = expected.rules()
-    said = ", ".join(f"{rule}: {words.number(jobs)}" for rule, jobs in rules.items())
-    return chart.finish(drawing, "Expected durations", f"Right of 1: ran longer than expected. Expected by {said}.")
+    sources = ", ".join(f"{rule}: {words.number(jobs)}" for rule, jobs in rules.items())
+    return chart.finish(drawing, "Expected durations", f"Right of 1: longer than expected. Jobs by rule: {sources}.")
 
 
 def decision_times(histogram: Floats) -> Chart:
@@ -235,5 +233,5 @@ def gaps(decisions: Sequence[DecisionGap], axis: TimeAxis) -> Chart:
         axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=len(axes.lines), borderaxespad=0.2)
     axis.dress(axes)
     said = ", ".join(f"{words.number(counts[outcome])} {outcome}" for outcome in DecisionOutcome if counts[outcome])
-    caption = f"(objective − bound) / objective of each decision, 0 where no answer can be better: {said}."
+    caption = f"(objective − bound) / objective of each decision, 0 if no answer can be better: {said}."
     return chart.finish(drawing, "Decisions as constraint models", caption)

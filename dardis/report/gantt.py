@@ -46,7 +46,7 @@ def gantt(
         if few:
             draw_jobs(axes, schedule, platform, axis)
     if few:
-        caption = "Each bar is a job, as high as its share of the node's cores; neighbouring jobs differ in colour."
+        caption = "Each bar is a job; its height is the share of the node's cores. Neighbouring jobs differ in colour."
         return chart.finish(drawing, title, caption)
     kind, names, classes = _classes([schedule for _, schedule in named])
     for axes, (_, schedule), of_job in zip(panels, named, classes, strict=True):
@@ -57,9 +57,9 @@ def gantt(
         handles=handles, loc="lower left", bbox_to_anchor=(0, above), ncols=len(names) + 1, borderaxespad=0.2,
         handlelength=1.2, title=kind, title_fontsize=8.5, alignment="left",
     )  # fmt: skip
-    caption = "Whose jobs hold most of a node's cores; the fainter, the fewer of them are in use."
+    caption = "Class of the jobs with most of a node's cores; fainter if fewer cores are in use."
     if platform.node_count > _ROWS:
-        caption += f" A row stands for about {platform.node_count / _ROWS:.1f} nodes."
+        caption += f" A row shows about {platform.node_count / _ROWS:.1f} nodes."
     return chart.finish(drawing, title, caption)
 
 
@@ -220,6 +220,6 @@ def gantt_of_jobs(schedule: Schedule, platform: Platform, axis: TimeAxis) -> Cha
     drawing, (axes,) = chart.figure(chart.FULL, 1.0 + min(0.35 * platform.node_count, 7.0))
     axis.dress(axes)
     jobs = draw_jobs(axes, schedule, platform, axis)
-    caption = f"{words.number(jobs)} jobs that ran in the span asked for; each block is a job on neighbouring cores, "
-    caption += "as high as its share of the nodes, with its number where there is room."
+    caption = f"{words.number(jobs)} jobs ran in the requested span; each block is a job on neighbouring cores, "
+    caption += "as high as its share of the node, with its number if there is space."
     return chart.finish(drawing, "Jobs over nodes", caption)

@@ -56,7 +56,7 @@ GLOSSARY: Final[dict[str, GlossaryEntry]] = {
 
 
 _INFLECTED: Final = {"waits": "wait", "slowdowns": "slowdown", "bounded slowdowns": "bounded slowdown",
-                     "decision": "decisions", "renegotiations a job": "renegotiations"}  # fmt: skip
+                     "decision": "decisions", "renegotiations per job": "renegotiations"}  # fmt: skip
 _FOUND: Final = re.compile(
     r"\b(" + "|".join(re.escape(word) for word in sorted([*GLOSSARY, *_INFLECTED], key=len, reverse=True)) + r")\b",
     re.IGNORECASE,

@@ -79,11 +79,11 @@ def draw_loop(path: Path, page: LoopPage, *, form: ChartFormat | None = None) ->
         ("of the clairvoyant gain", "–" if share is None else f"{100 * float(share):.1f} %"),
         ("mean wait for boots", f"{_short(summary['mean_boot_delay_s'])} s"),
         ("jobs delayed", "–" if summary["delayed_share"] is None else f"{100 * float(summary['delayed_share']):.1f} %"),
-        ("cycles a node a day", _short(summary["cycles_per_node_day"])),
+        ("cycles per node and day", _short(summary["cycles_per_node_day"])),
     ]
     tables = [
         (name, [column.replace("_", " ") for column in heads], [[_short(row[key]) for key in heads] for row in told])
-        for name, (heads, told) in (("Beside other rules", page.beside), ("By day", page.days))
+        for name, (heads, told) in (("Comparison with other rules", page.beside), ("By day", page.days))
     ]
     write_page(
         path, "loop.html.j2", title=page.title, lead=page.lead, first=page.first,
@@ -111,7 +111,7 @@ def profits(picture: LoopPicture) -> Chart:
     _dress_days(axes, picture)
     return chart.finish(
         drawing, "More profit than with all nodes on",
-        "By day; clairvoyant: every idle gap of that schedule over break-even switched off, nobody delayed.",
+        "By day; clairvoyant: nodes are off in all idle gaps beyond break-even, without delays.",
     )  # fmt: skip
 
 
@@ -120,15 +120,15 @@ def promises(picture: LoopPicture) -> Chart:
     drawing, (axes,) = chart.figure(chart.FULL, 2.8)
     told = [(day, *one) for day, one in enumerate(picture.promised) if one is not None]
     days, brought, mean, low, high = np.array(told).T
-    axes.vlines(days, low, high, color=chart.GREY, linewidth=5, alpha=0.45, label="promised for eight days of ten")
-    axes.scatter(days, mean, color=chart.GREY, marker="_", s=90, label="promised on average")
-    axes.scatter(days, brought, color=chart.VERMILLION, marker="o", s=22, zorder=3, label="what switching brought")
+    axes.vlines(days, low, high, color=chart.GREY, linewidth=5, alpha=0.45, label="range for eight of ten days")
+    axes.scatter(days, mean, color=chart.GREY, marker="_", s=90, label="expected gain")
+    axes.scatter(days, brought, color=chart.VERMILLION, marker="o", s=22, zorder=3, label="achieved gain")
     axes.axhline(0, color=chart.GREY, linewidth=0.8)
     axes.set_xlim(-0.6, len(picture.dates) - 0.4)
     _dress_days(axes, picture)
     return chart.finish(
-        drawing, "Promised and brought",
-        "What each plan promised that switching would gain, and what it gained on the jobs that came.",
+        drawing, "Expected and achieved gain",
+        "Gain by switching as expected in each plan, and as achieved with the real jobs.",
     )  # fmt: skip
 
 
@@ -145,10 +145,10 @@ def frontier(picture: LoopPicture) -> Chart:
     drawing, (axes,) = chart.figure(chart.FULL, 3.0)
     *rivals, (ours, ours_s, ours_gain), (_, _, most) = picture.beside
     names, waits, gained = zip(*rivals, strict=True)
-    axes.scatter(waits, gained, color=chart.GREY, marker="s", s=26, label="idle nodes off after so long, spares")
+    axes.scatter(waits, gained, color=chart.GREY, marker="s", s=26, label="fixed idle time, idle reserve")
     axes.scatter([ours_s], [ours_gain], color=chart.BLUE, marker="o", s=44, label=f"ours ({ours})", zorder=3)
     axes.margins(y=0.15)
-    axes.axhline(most, color=chart.VERMILLION, linestyle=(0, (4, 3)), linewidth=1, label="clairvoyant, nobody waits")
+    axes.axhline(most, color=chart.VERMILLION, linestyle=(0, (4, 3)), linewidth=1, label="clairvoyant, no delays")
     for name, wait, gain in zip(names, waits, gained, strict=True):
         told = name.partition(":")[2]
         axes.annotate(told, (wait, gain), xytext=(4, -10), textcoords="offset points", fontsize=7, color=chart.GREY)
@@ -158,7 +158,7 @@ def frontier(picture: LoopPicture) -> Chart:
     axes.legend(**LEGEND)
     return chart.finish(
         drawing, "Gain against waits for boots",
-        "Up and left is better. Squares: nodes off that idled for so many seconds, but for so many spares.",
+        "Up and left is better. Squares: nodes are off after a fixed idle time in s, except an idle reserve.",
     )  # fmt: skip
 
 
@@ -183,26 +183,26 @@ def nodes(picture: LoopPicture) -> Chart:
     drawing, (axes,) = chart.figure(chart.FULL, 2.4)
     draw_steps(axes, picture.axis, picture.nodes_on, 1.0, colour=chart.BLUE, label="on", filled=True)
     if picture.spares is not None:
-        draw_steps(axes, picture.axis, picture.spares, 1.0, colour=chart.VERMILLION, label="spares kept", filled=False)
+        draw_steps(axes, picture.axis, picture.spares, 1.0, colour=chart.VERMILLION, label="idle reserve", filled=False)
     axes.axhline(picture.nodes, color=chart.GREY, linestyle=(0, (4, 3)), linewidth=1, label="all")
     axes.set_ylim(0, 1.04 * picture.nodes)
     axes.set_ylabel("nodes")
     axes.legend(**LEGEND)
     picture.axis.dress(axes)
-    return chart.finish(drawing, "Nodes on", "Nodes that were not down, and how many idle ones were to be kept.")
+    return chart.finish(drawing, "Nodes on", "Nodes that were not down, and the planned idle reserve.")
 
 
 def use(picture: LoopPicture, aimed_at: StepFunction) -> Chart:
     """Cores in use, and target."""
     drawing, (axes,) = chart.figure(chart.FULL, 2.4)
     draw_steps(axes, picture.axis, picture.used, 1.0, colour=chart.BLUE, label="in use", filled=True)
-    draw_steps(axes, picture.axis, aimed_at, 1.0, colour=chart.VERMILLION, label="to aim at", filled=False)
+    draw_steps(axes, picture.axis, aimed_at, 1.0, colour=chart.VERMILLION, label="target", filled=False)
     axes.axhline(picture.cores, color=chart.GREY, linestyle=(0, (4, 3)), linewidth=1, label="all")
     axes.set_ylim(0, 1.04 * picture.cores)
     axes.set_ylabel("cores")
     axes.legend(**LEGEND)
     picture.axis.dress(axes)
-    return chart.finish(drawing, "Cores in use", "What jobs held, against the cores that each day's plan aims at.")
+    return chart.finish(drawing, "Cores in use", "Cores in use, and the target of each day's plan.")
 
 
 def delays(picture: LoopPicture) -> Chart:
@@ -223,7 +223,7 @@ def delays(picture: LoopPicture) -> Chart:
     axes.set_xlabel("waited for boots at least, s")
     axes.set_ylabel("% of jobs")
     return chart.finish(
-        drawing, "Waits for boots", "Share of the jobs that waited so long for nodes to boot, or longer."
+        drawing, "Waits for boots", "Share of the jobs that waited at least this long for nodes to boot."
     )
 
 
@@ -238,7 +238,7 @@ def surroundings(picture: LoopPicture) -> Chart:
         if values.min() < 0 < values.max():
             axes.axhline(0, color=chart.GREY, linewidth=0.8)
     picture.axis.dress(panels[-1])
-    return chart.finish(drawing, "Weather and price", "As they were in these days.")
+    return chart.finish(drawing, "Weather and price", "Real values of these days.")
 
 
 def _short(value: Value) -> str:

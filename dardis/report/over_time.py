@@ -75,9 +75,9 @@ def utilisation(profile: dict[str, StepFunction], platform: Platform, axis: Time
         list(labelled.values()), list(labelled), loc="lower left", bbox_to_anchor=(0, 1), ncols=4, borderaxespad=0.2
     )
     axis.dress(panels[-1])
-    caption = "What jobs hold of each resource kind" + (", against the desired profile." if wished else ".")
+    caption = "Use of each resource kind by jobs" + (", against the desired profile." if wished else ".")
     if unused:
-        caption += f" No job asks for {' or '.join(unused)}."
+        caption += f" No job requests {' or '.join(unused)}."
     return chart.finish(drawing, "Use of the machine", caption)
 
 
@@ -109,7 +109,7 @@ def queue(schedule: Schedule, axis: TimeAxis) -> Chart:
         axes.yaxis.set_major_locator(MaxNLocator(5, integer=True))
         axes.yaxis.set_major_formatter(chart.amounts())
     axis.dress(panels[-1])
-    return chart.finish(drawing, "The queue", "Submitted jobs that have not started, and the cores they ask for.")
+    return chart.finish(drawing, "The queue", "Submitted jobs that have not started, and their requested cores.")
 
 
 _LEGEND = {"loc": "lower left", "bbox_to_anchor": (0, 1), "ncols": 4, "borderaxespad": 0.2}
@@ -142,7 +142,7 @@ def power_and_money(power: dict[str, Floats], axis: TimeAxis, currency: str) -> 
     if lower.get_legend_handles_labels()[0]:
         lower.legend(**_LEGEND)
     axis.dress(lower)
-    caption = "Mean power of the machine and its cooling, and what jobs earn and energy costs; by the hour or longer."
+    caption = "Mean power of the machine and its cooling, income of jobs and cost of energy; per hour or longer."
     return chart.finish(drawing, "Power and money", caption)
 
 

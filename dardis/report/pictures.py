@@ -39,7 +39,7 @@ class Steps(Record):
     def _ascends(self) -> Steps:
         first, *others = self.times
         if len(self.times) != len(self.values) or first != NO_TIME or not ascending(others):
-            raise ValueError("no step function: a value for each time, and times that ascend from before all")
+            raise ValueError("not a step function with a value for each of the ascending times")
         return self
 
     @property
@@ -94,9 +94,7 @@ def picture_of(folder: Path) -> Path:
     """Path of the picture. Raises InputError."""
     path = folder / PICTURE_FILE
     if not path.is_file():
-        raise InputError(
-            folder, f"has no {PICTURE_FILE}", "what was made with a report, by this version or a later one"
-        )
+        raise InputError(folder, f"has no {PICTURE_FILE}", "a result with a report, from this version or a later one")
     return path
 
 
@@ -136,9 +134,9 @@ class _Picture(Record):
         if not self.profit.keys() >= _SCHEDULES or days != {len(self.dates)}:
             raise ValueError("not a profit of each schedule for each date")
         if 0 < len(self.beside) < 3:
-            raise ValueError("no rules beside ours and the clairvoyant one")
+            raise ValueError("no rules besides ours and the clairvoyant rule")
         if self.promised and (len(self.promised) != len(self.dates) or not any(self.promised)):
-            raise ValueError("promises that are not of these dates")
+            raise ValueError("expected gains of other dates")
         return self
 
     @property
@@ -178,7 +176,7 @@ class _LoopPageRecord(Record):
     @model_validator(mode="after")
     def _check_rows(self) -> _LoopPageRecord:
         if not self.summary.keys() >= _HEADLINES or any(isinstance(self.summary[key], str) for key in _HEADLINES):
-            raise ValueError("figures that the page begins with are missing")
+            raise ValueError("the first figures of the page are missing")
         if any(not row.keys() >= set(columns) for columns, rows in (self.days, self.beside) for row in rows):
             raise ValueError("a row without a value for each column")
         return self

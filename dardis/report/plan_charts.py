@@ -58,7 +58,7 @@ def load(day: PlannedDay) -> Chart:
         x = day.axis.place(day.edges)
         low, high = (np.append(np.minimum(end, day.capacity), min(end[-1], day.capacity)) for end in day.expected)
         axes.fill_between(
-            x, low, high, step="post", color=chart.GREY, alpha=0.3, linewidth=0, label="jobs that may come, 10–90 %"
+            x, low, high, step="post", color=chart.GREY, alpha=0.3, linewidth=0, label="expected jobs, 10–90 %"
         )
     draw_steps(axes, day.axis, day.used, 1.0, colour=chart.BLUE, label="in use by the plan", filled=True)
     draw_steps(axes, day.axis, day.powered, 1.0, colour=GREEN, label="of nodes on", filled=False)
@@ -69,7 +69,7 @@ def load(day: PlannedDay) -> Chart:
     axes.yaxis.set_major_formatter(chart.amounts())
     axes.legend(**LEGEND)
     day.axis.dress(axes)
-    return chart.finish(drawing, "Load against the target", "Cores of the planned jobs, and the target handed on.")
+    return chart.finish(drawing, "Load against the target", "Cores of the planned jobs, and the target.")
 
 
 def power(day: PlannedDay) -> Chart:
@@ -107,7 +107,7 @@ def conditions(day: PlannedDay) -> Chart:
         axes.set_ylabel(label)
         axes.yaxis.set_major_locator(MaxNLocator(4))
     day.axis.dress(panels[-1])
-    return chart.finish(drawing, "Weather and price", "What the plan was made for.")
+    return chart.finish(drawing, "Weather and price", "Assumptions of the plan.")
 
 
 def nodes(day: PlannedDay) -> Chart:
@@ -152,7 +152,7 @@ def money(day: PlannedDay) -> Chart:
     axes.set_ylabel(f"{day.currency} an hour")
     axes.legend(**(LEGEND | {"ncols": 5}))
     day.axis.dress(axes)
-    return chart.finish(drawing, "Money by hour", "Income of the cores in use, and what energy, cooling and CO2 cost.")
+    return chart.finish(drawing, "Money by hour", "Income of the cores in use, and costs of energy, cooling and CO2.")
 
 
 def searches(profits: Sequence[tuple[str, float]], bound: float | None, currency: str) -> Chart:
@@ -178,7 +178,7 @@ def searches(profits: Sequence[tuple[str, float]], bound: float | None, currency
     cut = "" if left <= 0 <= high else " (axis cut)"
     axes.set_xlabel(f"profit of the day, {currency}{cut}")
     axes.grid(axis="y", visible=False)
-    return chart.finish(drawing, "Searches", "All on the same jobs, all nodes on; ours is what the plan is made of.")
+    return chart.finish(drawing, "Searches", "All for the same jobs with all nodes on; the plan follows ours.")
 
 
 def tree(branch: Branch, title: str) -> Chart:
@@ -188,7 +188,7 @@ def tree(branch: Branch, title: str) -> Chart:
     axes.set_xlim(0, branch.leaves)
     axes.set_ylim(-branch.depth - 0.35, 0.35)
     axes.axis("off")
-    return chart.finish(drawing, title, "Yes goes left. What was learned from past days, and holds for this one.")
+    return chart.finish(drawing, title, "Yes is left. Learned from past days for this day.")
 
 
 def _draw(axes: Axes, branch: Branch, left: float, level: int) -> float:

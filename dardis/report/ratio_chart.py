@@ -77,7 +77,7 @@ def _caption(others: Sequence[ResultRow], first: ResultRow, keys: Sequence[str])
     pairs = [pair for line in others for key in keys if (pair := line.compare_with(first, key)) is not None]
     told = f"Left of 1 is less than under {first.label}."
     if not pairs:
-        return f"{told} Of one trace: what is chance in it nobody knows (--replicates tells)."
+        return f"{told} A single trace does not show which differences are chance (see --replicates)."
     least, most = min(pair.pairs for pair in pairs), max(pair.pairs for pair in pairs)
     over = words.draws(f"{most}" if least == most else f"{least} to {most}", {first.weeks})
     told += f" Lines: 95 % intervals over {over}; hollow: the difference may be chance."
@@ -146,8 +146,8 @@ def radar(lines: Sequence[ResultRow], title: str) -> Chart | None:
     axes.spines["polar"].set_visible(False)
     axes.legend(loc="center left", bbox_to_anchor=(1.45, 0.5))
     caption = (
-        "Nearer to the centre, which is 0, is better. Half-way out is the median of the dispatchers here, the rim "
-        "twice that, or the most if that is more."
+        "Nearer to the centre (0) is better. The median of the dispatchers is half-way out; the rim is twice the "
+        "median, or the maximum if larger."
     )
     return chart.finish(drawing, title, caption)
 

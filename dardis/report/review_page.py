@@ -61,10 +61,10 @@ def draw_review(path: Path, *, title: str, lead: str, first: Sequence[str], pict
     later = ours.figures["mean_wait_s"] - plain.figures["mean_wait_s"]
     headlines = [
         ("saved on energy and cooling", f"{saved:,.2f} {currency}"),
-        ("of what they cost", share(saved / before) if (before := float(plain.cost.sum())) > 0 else NOTHING),
+        ("of the costs", share(saved / before) if (before := float(plain.cost.sum())) > 0 else NOTHING),
         (f"for 1,000 core-hours; without {_money(plain, currency)}", _money(ours, currency)),
         ("nodes on, mean", f"{ours.figures['mean_nodes_on']:,.1f} of {picture.nodes}"),
-        ("mean wait, beside no plan", f"{later / 60:+,.1f} min"),
+        ("mean wait, relative to no plan", f"{later / 60:+,.1f} min"),
     ]
     rows = [
         (
@@ -94,7 +94,7 @@ def use(picture: ReviewPicture) -> Chart:
     if picture.cap is not None:
         draw_steps(axes, picture.axis, picture.cap, 1.0, colour=chart.VERMILLION, label="cap of the plan", filled=False)
     _dress_axes(axes, picture, picture.cores, "cores")
-    return chart.finish(drawing, "Cores in use", "What jobs held, and the cap that the plan set on it.")
+    return chart.finish(drawing, "Cores in use", "Cores in use, and the cap of the plan.")
 
 
 def nodes(picture: ReviewPicture) -> Chart:
@@ -125,7 +125,7 @@ def money(picture: ReviewPicture) -> Chart:
     axes.set_ylabel(f"{picture.currency} an hour")
     axes.legend(**LEGEND)
     picture.axis.dress(axes)
-    return chart.finish(drawing, "Energy and cooling", "What they cost in the day; what runs after it is not counted.")
+    return chart.finish(drawing, "Energy and cooling", "Costs during the day.")
 
 
 def waits(picture: ReviewPicture) -> Chart:
@@ -139,7 +139,7 @@ def waits(picture: ReviewPicture) -> Chart:
     axes.set_xlabel("waited at most, h")
     axes.set_ylabel("% of those that ran")
     axes.legend(**LEGEND)
-    return chart.finish(drawing, "Waits", "Jobs that were submitted in the day, by how long they waited.")
+    return chart.finish(drawing, "Waits", "Waits of the jobs submitted in the day.")
 
 
 def surroundings(picture: ReviewPicture) -> Chart:
@@ -152,4 +152,4 @@ def surroundings(picture: ReviewPicture) -> Chart:
         axes.set_ylabel(label)
         axes.yaxis.set_major_locator(MaxNLocator(4))
     picture.axis.dress(panels[-1])
-    return chart.finish(drawing, "Price and weather", "What the plan was made for.")
+    return chart.finish(drawing, "Price and weather", "Assumptions of the plan.")

@@ -96,18 +96,18 @@ def _schedule(path: Path, platform: Platform) -> Schedule:
     schedule = read_jobs(path)
     nodes = schedule.placed.nodes
     if len(nodes) and not 0 <= nodes.min() <= nodes.max() < platform.node_count:
-        raise InputError(path, "names a node that run.json does not know", "the files of one run")
+        raise InputError(path, "has a node that is not in run.json", "the files of one run")
     in_order = (schedule.submit <= schedule.start) & (schedule.start < schedule.finish)
     if (wrong := schedule.ran & ~in_order).any():
         job = int(schedule.number[np.argmax(wrong)])
-        raise InputError(path, f"job {job} ran, yet not from a start to a later end", "a schedule (see dardis audit)")
+        raise InputError(path, f"job {job} ran, but has no start with a later end", "a schedule (see dardis audit)")
     return schedule
 
 
 def _downtime(path: Path, platform: Platform) -> Downtime:
     downtime = read_downtime(path)
     if len(downtime.node) and not 0 <= downtime.node.min() <= downtime.node.max() < platform.node_count:
-        raise InputError(path, "names a node that run.json does not know", "the files of one run")
+        raise InputError(path, "has a node that is not in run.json", "the files of one run")
     return downtime
 
 
@@ -132,9 +132,9 @@ def _parsed(path: Path, parse: Callable[[str], T]) -> T:
     try:
         return parse(path.read_text(encoding="utf-8"))
     except OSError as error:
-        raise InputError(path, error.strerror or "can't be read", "the folder of a run") from None
+        raise InputError(path, error.strerror or "cannot be read", "the folder of a run") from None
     except (ValueError, KeyError, RecursionError) as error:
-        raise InputError(path, f"is damaged ({error})", "the file that a run wrote") from None
+        raise InputError(path, f"is damaged ({error})", "a file of a run") from None
 
 
 def _numbers(lines: list[str], columns: int, kind: DTypeLike) -> NDArray[Any]:
@@ -145,7 +145,7 @@ def _numbers(lines: list[str], columns: int, kind: DTypeLike) -> NDArray[Any]:
         raise ValueError("an empty line")
     table = np.loadtxt(lines, delimiter=",", dtype=kind, ndmin=2, comments=None)
     if table.shape != (len(lines), columns) or not (np.abs(table.astype(np.float64)) <= _LARGEST).all():
-        raise ValueError(f"no table of {columns} numbers in each line, each finite")
+        raise ValueError(f"not a table of {columns} finite numbers in each line")
     return table
 
 
@@ -155,10 +155,10 @@ def _profile(text: str, platform: Platform) -> dict[str, StepFunction]:
     names = header.split(",")
     needed = profile_table(platform).names
     if any(names.count(name) != 1 for name in needed) or names[0] != "time_s":
-        raise ValueError("no table of " + ", ".join(needed))
+        raise ValueError("not a table of " + ", ".join(needed))
     table = _numbers(lines, len(names), np.int64)
     if (np.diff(table[:, 0]) <= 0).any():
-        raise ValueError("times that do not ascend")
+        raise ValueError("times are not ascending")
     times = np.concatenate([ZERO.times, table[:, 0]])
     return {
         name: StepFunction(
@@ -171,11 +171,11 @@ def _profile(text: str, platform: Platform) -> dict[str, StepFunction]:
 def _power(text: str) -> dict[str, Floats]:
     header, *lines = text.splitlines() or [""]
     if tuple(header.split(",")) != SEGMENTS.names or not lines:
-        raise ValueError("no table of power over time")
+        raise ValueError("not a table of power over time")
     columns = dict(zip(SEGMENTS.names, _numbers(lines, len(SEGMENTS.names), np.float64).T, strict=True))
     start, end = columns["time_s"], columns["until_s"]
     if (end <= start).any() or (start[1:] != end[:-1]).any() or max(abs(start[0]), abs(end[-1])) > _LATEST:
-        raise ValueError("segments that do not follow each other")
+        raise ValueError("segments are not consecutive")
     return columns
 
 
@@ -183,5 +183,5 @@ def _decisions(text: str) -> Floats:
     header, *lines = text.splitlines() or [""]
     table = _numbers(lines, 3, np.float64)
     if header != ",".join(DECISIONS.names) or (table < 0).any() or (table[:, 0] >= table[:, 1]).any():
-        raise ValueError("no histogram of decision times")
+        raise ValueError("not a histogram of decision times")
     return table

@@ -92,9 +92,7 @@ def _jobs_within(files: RunFiles, span: Span) -> Chart:
             if schedule.ran.any()
             else "never"
         )
-        raise InputError(
-            "--gantt", f"no job ran from {start} s to {end} s", f"a span in which some did; they ran {ran}"
-        )
+        raise InputError("--gantt", f"no job ran from {start} s to {end} s", f"a span with jobs; they ran {ran}")
     if (blocks := int(schedule.placed.counts[inside].sum())) > MOST_BLOCKS:
         found = f"{inside.sum():,} jobs on {blocks:,} nodes, counted with repetition"
         raise InputError("--gantt", found, f"a span with at most {MOST_BLOCKS:,}")

@@ -132,7 +132,7 @@ class NothingRan(NamedTuple):
 def nothing_ran(files: RunFiles) -> NothingRan:
     """Message for runs without started jobs."""
     jobs = len(files.schedule.number)
-    said = f"No job ran: all {jobs:,} were rejected." if jobs else "No job ran: the trace has none."
+    said = f"No job ran: all {jobs:,} were rejected." if jobs else "No job ran: the trace is empty."
     reasons = Counter(one.reason for one in files.run.rejected)
     return NothingRan(said, first_entries([f"{_jobs(count)}: {why}" for why, count in reasons.most_common()]))
 

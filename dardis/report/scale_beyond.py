@@ -49,7 +49,7 @@ def read_predictions(path: Path) -> list[ScalePrediction]:
         try:
             found.append(_prediction(dict(zip(header, cells, strict=True))))
         except (KeyError, ValueError):
-            raise InputError(f"{path}:{line}", "is no prediction", "a predictions.csv of `dardis scale`") from None
+            raise InputError(f"{path}:{line}", "is not a prediction", "a predictions.csv of `dardis scale`") from None
     return found
 
 
@@ -102,8 +102,8 @@ def _scaling_chart(rows: Sequence[ScaleRow], predictions: Sequence[ScalePredicti
         [Line2D([], [], color=chart.GREY, linestyle=scale_charts.PREDICTED, label="predicted, a core for each rank")],
     )
     caption = (
-        f"Prediction, not measurement, beyond the markers: LogGP with what was measured between {first.network_ranks} "
-        "ranks here. Markers: measured, on the cores at hand."
+        f"Lines: predicted by LogGP from measurements between {first.network_ranks} ranks. Markers: measured on the "
+        "available cores."
     )
     more = len(lines) - scale_charts.MOST_LINES
     caption += f" {more} more lines are in predictions.csv only." if more > 0 else ""

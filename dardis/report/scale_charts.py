@@ -48,8 +48,8 @@ def cpu_by_nodes(rows: Sequence[ScaleRow]) -> Chart | None:
     axes.set_xlabel("nodes")
     axes.set_ylabel("CPU time a node and job (ns)")
     legend(axes)
-    caption = "CPU time of all ranks in rounds, over nodes and jobs. Level or falling: a job costs each node the same."
-    return chart.finish(drawing, "Work a node does not grow", caption + omission_caption(lines))
+    caption = "CPU time of all ranks in rounds, over nodes and jobs. Constant or falling: equal cost per node."
+    return chart.finish(drawing, "Work per node", caption + omission_caption(lines))
 
 
 def cpu_of_samples(rows: Sequence[ScaleRow]) -> Chart | None:
@@ -66,9 +66,7 @@ def cpu_of_samples(rows: Sequence[ScaleRow]) -> Chart | None:
     axes.set_xlabel("nodes")
     axes.set_ylabel("CPU time a job (µs)")
     legend(axes)
-    caption = (
-        "CPU time of all ranks in rounds, over jobs. Level: a job that asks a few nodes costs as much on any machine."
-    )
+    caption = "CPU time of all ranks in rounds, over jobs. Constant: sampled jobs cost the same on any machine."
     return chart.finish(drawing, "Work of a sampled job", caption + omission_caption(lines))
 
 
@@ -100,7 +98,9 @@ def over_ranks(rows: Sequence[ScaleRow], *, weak: bool) -> Chart | None:
         ],
     )
     caption = (
-        "The machine grows with the ranks, so level is ideal." if weak else "One machine, cut into more and more parts."
+        "The machine grows with the ranks, so constant is ideal."
+        if weak
+        else "One machine, divided over more and more ranks."
     )
     title = "Weak scaling" if weak else "Strong scaling"
     return chart.finish(drawing, title, caption + omission_caption(lines))
@@ -139,8 +139,8 @@ def messages(rows: Sequence[ScaleRow]) -> Chart | None:
     panels[1].set_xlabel("hosts (ranks; in one process virtual hosts)")
     legend(panels[0], [Line2D([], [], color=chart.INK, linestyle=PREDICTED, label="model, one round a job")], 3)
     caption = (
-        f"Dashed: predicted for one round a job and at most {_CHOSEN} hosts to confirm to, up to a million hosts. "
-        "A flat round is a chain of two messages a host; a tree's grows with the logarithm."
+        f"Dashed: predicted for one round per job and claims on at most {_CHOSEN} hosts, up to a million hosts. "
+        "A flat round is a chain of two messages per host; in a tree, it grows with the logarithm."
     )
     return chart.finish(drawing, "Messages", caption + omission_caption(lines))
 
@@ -175,7 +175,7 @@ def sample_chart(rows: Sequence[ScaleRow]) -> Chart | None:
     panels[1].set_xticks(range(len(sizes)), [ALL if size == ALL else f"{size}" for size in sizes])
     panels[1].set_xlabel("nodes asked first for each unit")
     legend(panels[0])
-    return chart.finish(drawing, "Less than everybody", "Fewer nodes asked, fewer messages." + omission_caption(lines))
+    return chart.finish(drawing, "Sampled nodes", "Fewer nodes asked, fewer messages." + omission_caption(lines))
 
 
 def _sample_order(size: object) -> tuple[int, int]:
@@ -272,8 +272,8 @@ def throughput_chart(rows: Sequence[ScaleRow]) -> Chart | None:
     known = any(row.has("predicted_s_per_round") for line in shown for row in line.rows)
     legend(axes, [dashes] if known else [])
     caption = (
-        "Jobs placed a second of wall-clock time. Where all nodes are asked, each job keeps every rank busy: more "
-        "task managers gain nothing but overlap."
+        "Placed jobs per second of wall time. If jobs ask all nodes, each job keeps every rank busy: more "
+        "task managers gain only overlap."
     )
     return chart.finish(drawing, "Many task managers", caption + omission_caption(lines))
 
@@ -300,17 +300,17 @@ def beyond(rows: Sequence[ScaleRow], networks: Sequence[LogGP]) -> Chart | None:
         rates = [1e9 / wave_job_ns(network, row.number("job_ns"), m, m, m * each or settled) for m in managers]
         axes.plot(managers, rates, color=colour, linestyle=dashes, linewidth=1.8, label=f"predicted, {label}")
     x, y = [one.number("task_managers") for one in mine], [one.number("jobs_per_s") for one in mine]
-    axes.plot(x, y, color=chart.INK, linestyle="", marker="o", markersize=5.5, label="measured, on the cores at hand")
+    axes.plot(x, y, color=chart.INK, linestyle="", marker="o", markersize=5.5, label="measured on the available cores")
     axes.set_xscale("log", base=2)
     plain(axes.xaxis, StrMethodFormatter("{x:,.0f}"))
     amounts(axes)
-    axes.set_xlabel("task managers, each on a rank and core of its own")
+    axes.set_xlabel("task managers, each on its own rank and core")
     axes.set_ylabel("jobs a second")
     legend(axes)
     asked = "all nodes" if row.values["sample"] == ALL else f"{row.values['sample']} nodes a unit"
     caption = (
         f"Jobs ask {asked}. Predicted from a job's CPU time ({row.number('job_ns') / 1e3:.3g} µs, "
         f"{number(row.number('ranks'))} ranks), the {settled:.3g} jobs that a wave settled, and the network between "
-        f"{network.ranks} ranks. That more jobs in flight refuse each other more often is not in it."
+        f"{network.ranks} ranks. The prediction ignores that more jobs in flight conflict more often."
     )
     return chart.finish(drawing, "Task managers beyond this machine", caption)

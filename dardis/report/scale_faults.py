@@ -59,15 +59,15 @@ def fault_charts(rows: Sequence[ScaleRow]) -> list[Chart]:
         panels[1].set_ylabel("mean time until\na start is agreed on")
         panels[1].set_xlabel("messages lost (%)")
         scale_charts.legend(panels[0])
-        caption = "In virtual time: what is lost is sent again, and a job whose claim is refused asks anew."
-        return [chart.finish(drawing, "What loss costs", caption + scale_charts.omission_caption(lines))]
+        caption = "In virtual time. Lost messages are sent again, and a job with a refused claim asks again."
+        return [chart.finish(drawing, "Cost of lost messages", caption + scale_charts.omission_caption(lines))]
 
 
 def fault_notes(rows: Sequence[ScaleRow]) -> list[str]:
     """Notes for readers."""
     broken = [row for row in rows if row.number("lost") or row.number("violations")]
     if broken or any(row.number("run_twice") and not row.number("crashes") for row in rows):
-        return ["Jobs were lost or run twice, or the audit found violations: that is a defect."]
+        return ["Defect: jobs were lost or ran twice, or the audit found violations."]
     again = sum(int(row.number("run_twice")) for row in rows)
-    crashed = f" {again} jobs ran twice, as a host died before it told of their end." if again else ""
-    return ["No job was lost, and the audit found nothing in all that ran." + crashed]
+    crashed = f" {again} jobs ran twice, since a host failed before it reported their end." if again else ""
+    return ["No job was lost, and the audit found no violations." + crashed]

@@ -92,7 +92,7 @@ def draw_scale_report(out: Path, *, form: ChartFormat | None = None) -> Path:
         said = notes(rows, record)
         drawn = [*charts(repeated), *beyond_charts(repeated, predictions), *manager_charts(repeated, networks)]
     if (missing := record["runs"] - len(rows)) > 0:
-        said = [f"Not finished: {missing} of {record['runs']} runs are missing, as the command was stopped.", *said]
+        said = [f"Not finished: {missing} of {record['runs']} runs are missing, since the command was stopped.", *said]
     alike = {name for name in asked if len({row.values[name] for row in rows}) == 1}
     shown = [column for column in columns if column[0] not in alike and any(row.has(column[0]) for row in rows)]
     in_all = [
@@ -110,7 +110,7 @@ def draw_scale_report(out: Path, *, form: ChartFormat | None = None) -> Path:
         predicted=predicted_table(predictions),
         columns=[(name, unit) for _, name, unit, _ in shown],
         rows=[[_cell(row.values[name], by) for name, _, _, by in shown] for row in rows],
-        setup=[("in all experiments", ", ".join(in_all)), *setup(record, networks)],
+        setup=[("common to all experiments", ", ".join(in_all)), *setup(record, networks)],
     )
     if form is not None:
         write_charts(out, {"": drawn}, form)
@@ -127,28 +127,28 @@ def notes(rows: Sequence[ScaleRow], record: dict[str, Any]) -> list[str]:
         digests.setdefault(key, []).append(row.values["schedule_digest"])
     said = []
     if (repeats := max((int(row.number("repeat")) for row in rows), default=1)) > 1:
-        said.append(f"Everything was run {repeats} times: charts show medians, the table has each run.")
+        said.append(f"Each experiment ran {repeats} times: charts show medians, the table shows each run.")
     if any(len(set(found)) > 1 for found in digests.values()):
-        said.append("Schedules differ between ways to reach the same decision: that is a defect.")
+        said.append("Defect: schedules differ between ways to reach the same decision.")
     elif any(len(found) > 1 for found in digests.values()):
         said.append(
-            "The same jobs on the same machine have the same schedule, however many ranks and whatever tree they had "
-            "(with samples or jobs in flight: those with the same of these, and as many task managers)."
+            "The same jobs on the same machine have the same schedule for any number of ranks and any tree (with "
+            "samples or jobs in flight: if these and the number of task managers are equal)."
         )
     most, cores = max((int(row.number("ranks")) for row in rows), default=1), record["cores"]
     if most > cores:
         said.append(
-            f"Up to {most} ranks shared {cores} cores here: times over ranks say what messages cost, no speed-up."
+            f"Up to {most} ranks shared {cores} cores here: times over ranks show the cost of messages, not speed-up."
         )
     if record["load"] > record["ranks"] + cores / 2:
         said.append(
-            f"When this began, {record['load']:.1f} processes wanted the {cores} cores here: times by the clock are "
-            "longer than on an idle machine, and predictions, which begin from CPU time, are not."
+            f"The load average was {record['load']:.1f} on {cores} cores at the start: wall times are longer than on "
+            "an idle machine, but predictions from CPU time are not."
         )
     if any(row.values["ranks"] == 1 for row in rows):
         said.append(
-            f"In one process there is one pool of nodes: its hosts, of {record['arguments']['hosts_of']} nodes each, "
-            "are virtual, and their messages are counted, not sent."
+            f"One process has one pool of nodes: its hosts of {record['arguments']['hosts_of']} nodes each are "
+            "virtual, and their messages are counted, not sent."
         )
     return said
 

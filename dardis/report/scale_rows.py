@@ -97,7 +97,7 @@ def read_rows(path: Path, columns: dict[str, Reader] = _COLUMNS) -> list[ScaleRo
     cells = CsvCells.of_csv(path)
     if not cells.lines:
         raise InputError(path, "has no rows", f"a {path.name} of `dardis scale`")
-    found = {name: cells.values(name, parse, "what `dardis scale` measures") for name, parse in columns.items()}
+    found = {name: cells.values(name, parse, "the figures of `dardis scale`") for name, parse in columns.items()}
     rows = [ScaleRow(dict(zip(found, row, strict=True))) for row in zip(*found.values(), strict=True)]
     for row in rows:
         row.values["nodes_per_rank"] = row.number("nodes") / row.number("ranks") if "ranks" in columns else None

@@ -44,7 +44,7 @@ def draws(count: str, weeks: Collection[int]) -> str:
     if any(weeks):
         least, most = min(weeks), max(weeks)
         return f"{count} draws of the trace's {least if least == most else f'{least} to {most}'} weeks"
-    return f"{count} draws of the trace, shaken (they say nothing of other months)"
+    return f"{count} draws of the trace, shaken (without information about other months)"
 
 
 def share(value: float) -> str:

@@ -101,8 +101,8 @@ def check_inputs(request: RunSpec, given: RunSources) -> Inputs:
     jobs = with_requested_deadlines(workload.jobs, whole, request.deadlines, setup.deadlines, given.files.content)
     undated = [job.number for job in jobs if job.latest is None] if setup.needs_deadlines else []
     if undated:
-        found = f"gives job {undated[0]} none, and {request.dispatcher} weighs waits by those that are expected"
-        raise InputError(f"--deadlines {request.deadlines or setup.deadlines}", found, "a rule that gives all jobs one")
+        found = f"gives no deadline to job {undated[0]}, but {request.dispatcher} needs expected waits"
+        raise InputError(f"--deadlines {request.deadlines or setup.deadlines}", found, "deadlines for all jobs")
     if setup.expecting not in (None, Expecting.WALLTIME):
         warnings += _walltime_warnings(request.trace, jobs)
     trim = requested_trim(request, jobs[0].submit, jobs[-1].submit, unix_start)
@@ -136,7 +136,7 @@ def _target(request: RunSpec, story: LoadedEvents, given: RunSources, warnings: 
     platform, setup = story.platform, given.dispatcher.setup
     target = read_profile(request.profile, platform, setup.profile_split, given.files.content)
     if target.switching is not None and story.events:
-        found = f"switches nodes, and {request.events} lets the site change"
+        found = f"switches nodes, which does not work with events ({request.events})"
         raise InputError(f"--profile {request.profile}", found, "one of the two")
     if target.switching is not None and not setup.switches:
         found = f"switches nodes, which {request.dispatcher} does not obey"
@@ -153,7 +153,7 @@ def _target(request: RunSpec, story: LoadedEvents, given: RunSources, warnings: 
         if setup.profile is ProfileRule.OFF:
             warnings.append(f"{request.profile}: read for the metrics only, since profile=off")
         if platform.reservations:
-            found = f"and {request.platform} has reservations, whose room a profile does not tell apart"
+            found = f"and {request.platform} has reservations, which a profile cannot separate"
             raise InputError(f"--profile {request.profile}", found, "one of the two")
     if desired is not None and setup.checks_starts_only:
         warnings.append(f"{request.profile}: {STARTS_ONLY}")
@@ -173,7 +173,7 @@ def check_failures(path: Path | None, events: Sequence[SiteEvent], dispatcher: s
     """Raise InputError for node failures or reservations beyond the dispatcher's abilities."""
     changes_nodes = any(isinstance(event, NodesDown | NodesUp | ReservationMade) for event in events)
     if changes_nodes and not setup.bears_failures:
-        found = f"nodes fail or reservations are made, which {dispatcher} does not bear"
+        found = f"nodes fail or reservations are made, which {dispatcher} does not support"
         raise InputError(f"--events {path}", found, f"one of {names_of_capable(lambda setup: setup.bears_failures)}")
 
 
@@ -184,7 +184,7 @@ def _with_groups(
     for event in events:
         if isinstance(event, JobChanged) and event.job in part.requests:
             what = f"job {event.job} has parts, nodes, contiguous or alternatives"
-            raise InputError(f"--events {request.events}", what, "a job of equal units where one is changed")
+            raise InputError(f"--events {request.events}", what, "changes only of jobs with equal units")
         if isinstance(event, JobChanged) and event.queue is not None:
             row = part.take(np.flatnonzero(part.number == event.job))
             moved = replace(row, queue=np.array([event.queue], dtype=object))
@@ -204,19 +204,19 @@ def check_shapes(trace: Path, jobs: Sequence[ActualJob], dispatcher: str, setup:
         expected = f"one of {names_of_capable(lambda setup: setup.obeys_shapes)}"
         raise InputError(trace, f"{what}, which {dispatcher} does not obey", expected)
     if setup.expecting not in (None, Expecting.WALLTIME):
-        raise InputError(trace, f"{what}, and expected={setup.expecting} predicts none of them", "expected=walltime")
+        raise InputError(trace, f"{what}, which expected={setup.expecting} does not predict", "expected=walltime")
     if target.desired is not None and setup.profile is not ProfileRule.OFF:
-        raise InputError(trace, f"{what}, for which no desired profile is obeyed", "profile=off, or no --profile")
+        raise InputError(trace, f"{what}, which do not work with a desired profile", "profile=off, or no --profile")
 
 
 def _check_hours(request: RunSpec, platform: Platform, first: int) -> None:
     if not any(queue.is_closed_at_times for queue in platform.queues):
         return
     if platform.prime is not None and not 0 <= (platform.prime.unix_start or 0) + first <= LATEST_BEGIN:
-        raise InputError(request.trace, "begins in a year that prime time knows not", "a year from 1970 to 9000")
+        raise InputError(request.trace, "begins in a year without known prime time", "a year from 1970 to 9000")
     for name, starts in platform.hours.items():
         if starts.opens(first) > first + LONGEST_CLOSED_S:
-            found = f"queue {name!r} is closed for over a year from the first submission on"
+            found = f"queue {name!r} is closed for over a year from the first submission"
             raise InputError(f"{request.platform}: queues", found, "hours in which its jobs may start")
 
 
@@ -224,7 +224,7 @@ def _walltime_warnings(trace: Path, jobs: Sequence[ActualJob]) -> list[str]:
     told = sum(job.runtime == job.walltime for job in jobs)
     if 2 * told <= len(jobs):
         return []
-    why = "as where a trace states none: what is expected by walltimes is then the truth"
+    why = "as if the trace stated no walltimes: then expected runtimes are exact"
     return [f"{trace}: {told} of {len(jobs)} jobs have their runtimes as walltimes, {why}"]
 
 
@@ -234,7 +234,7 @@ def check_reach(request: RunSpec, setup: AnySetUp) -> list[str]:
         asked = {"--task-managers": request.task_managers - 1, "--arity": request.arity, "--sample": request.sample}
         return [f"{option}: {request.dispatcher} asks no nodes" for option, value in asked.items() if value]
     if request.sample and not setup.samples:
-        found = f"{request.sample} with {request.dispatcher}, whose jobs ask all nodes"
+        found = f"{request.sample}, but jobs of {request.dispatcher} ask all nodes"
         raise InputError("--sample", found, f"one of {names_of_capable(lambda setup: setup.samples)}")
     return []
 
@@ -245,8 +245,8 @@ def _on_clock(request: RunSpec, given: RunSources) -> tuple[Platform, int | None
     platform = stated.on_clock(unix_start, int(trace.submit.min()))
     if platform.needs_calendar:
         needs = "prime time" if not stated.dated else "maintenance by date"
-        found = f"{request.trace} does not say when it began; {needs} needs it"
-        expected = "--calendar-start, or that key in a comparison's file: the UTC moment of its first submission"
+        found = f"{request.trace} states no start date, which {needs} needs"
+        expected = "--calendar-start, or the key in a comparison's file: the UTC time of its first submission"
         raise InputError(request.platform, found, expected)
     if stated.dated:
         check_reservations(platform, places_of(f"{request.platform}: reservations", platform))

@@ -28,19 +28,17 @@ def check_folder(folder: Path, dispatcher: str, out: Path, *, force: bool) -> No
     """Raise InputError unless the folder can hold the dispatcher's decisions."""
     place = f"--save-instances {folder}"
     if dispatcher not in MODEL_SETUPS:
-        raise InputError(
-            place, f"decisions of {dispatcher} are no problems to keep", f"one of {', '.join(MODEL_SETUPS)}"
-        )
+        raise InputError(place, f"{dispatcher} has no model instances", f"one of {', '.join(MODEL_SETUPS)}")
     if folder.resolve().is_relative_to(out.resolve()):
-        raise InputError(place, f"lies in --out {out}, which a run fills", "another folder")
+        raise InputError(place, f"is inside --out {out}", "another folder")
     if not folder.exists():
         return
     try:
         found = [path.name for path in folder.iterdir()]
     except OSError as error:
-        raise InputError(place, error.strerror or "can't be read", "a folder that can be written") from None
+        raise InputError(place, error.strerror or "cannot be read", "a writable folder") from None
     if not all(map(_is_instance, found)):
-        raise InputError(place, "holds something else than decisions", "an empty folder")
+        raise InputError(place, "has other content than decisions", "an empty folder")
     if found and not force:
         raise InputError(place, "is not empty", "an empty folder, or --force to replace decisions")
 
@@ -53,7 +51,7 @@ def instance_writer(folder: Path) -> Keep:
             path.unlink()
     except OSError as error:
         place = f"--save-instances {folder}"
-        raise InputError(place, error.strerror or "can't be made", "a folder that can be written") from None
+        raise InputError(place, error.strerror or "cannot be created", "a writable folder") from None
 
     def keep(number: int, asked: Plain) -> None:
         with atomic_text(folder / f"{_PREFIX}{number:06}{_SUFFIX}") as file:
@@ -71,7 +69,7 @@ def _is_instance(name: str) -> bool:
 def setup_of(dispatcher: str, settings: Iterable[str]) -> ModelSetUp:
     """Return a model dispatcher's set-up with `KEY=VALUE` settings. Raises InputError."""
     if dispatcher not in MODEL_SETUPS:
-        raise InputError(f"--dispatcher {dispatcher}", "asks no model", f"one of {', '.join(MODEL_SETUPS)}")
+        raise InputError(f"--dispatcher {dispatcher}", "has no model", f"one of {', '.join(MODEL_SETUPS)}")
     return with_settings(MODEL_SETUPS[dispatcher], settings).checked()
 
 
@@ -90,13 +88,11 @@ def read_instances(what: Sequence[Path], setup: ModelSetUp) -> list[tuple[Path, 
     for file, problem in () if setup.model().knows_shapes else problems:
         shaped = [waiting.job.number for waiting in problem.waiting if waiting.job.requests]
         if shaped:
-            raise InputError(
-                file, unequal_units_text(shaped[0]), "a model that decides on such jobs: another --dispatcher"
-            )
+            raise InputError(file, unequal_units_text(shaped[0]), "a --dispatcher whose model supports such jobs")
     for file, problem in problems if setup.needs_deadlines else ():
         undated = [waiting.job.number for waiting in problem.waiting if waiting.job.latest is None]
         if undated:
-            expected = "a decision of a run with --deadlines: this model goes by expected waits"
+            expected = "a decision of a run with --deadlines, since the model needs expected waits"
             raise InputError(file, f"job {undated[0]} has no latest start", expected)
     return problems
 
@@ -116,7 +112,7 @@ class Solution:
         "solutions.csv",
         Column("instance", TEXT, "file of the decision"),
         *SOLVED.columns,
-        Column("starting", WORD, "jobs that begin at once"),
+        Column("starting", WORD, "jobs that start immediately"),
     )
 
     def __init__(self, path: Path, problem: DecisionProblem, answer: Decision, cpu_s: float) -> None:
@@ -137,7 +133,7 @@ def check_table(path: Path) -> None:
     if path.is_dir():
         raise InputError(f"--out {path}", "is a folder", "a file")
     if not path.absolute().parent.is_dir():
-        raise InputError(f"--out {path}", "its folder is not there", "a file in a folder that is")
+        raise InputError(f"--out {path}", "its folder does not exist", "a file in an existing folder")
 
 
 def write_solutions(path: Path, solutions: Sequence[Solution]) -> None:

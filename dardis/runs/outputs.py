@@ -16,7 +16,7 @@ DECISIONS: Final = CsvTable(
     "decisions.csv",
     Column("cpu_s_from", REAL, "least CPU time of a decision", "s", ".4g"),
     Column("cpu_s_to", REAL, "most CPU time of a decision", "s", ".4g"),
-    Column("decisions", WHOLE, "decisions that took so long"),
+    Column("decisions", WHOLE, "number of decisions with this CPU time"),
 )
 Report = Callable[[Path], object]
 

@@ -166,7 +166,7 @@ def _report_and_write(results: Results, report: Report | None) -> FinishedRun:
         _print_line(f"job {number} rejected: {reason}")
     if len(results.rejected) > REJECTIONS_SHOWN:
         more = len(results.rejected) - REJECTIONS_SHOWN
-        _print_line(f"and {more} more jobs rejected, each with its reason in {RUN_FILE}")
+        _print_line(f"{more} more jobs rejected, with reasons in {RUN_FILE}")
     for warning in results.power.warnings if results.power else ():
         _warn(warning)
     write(results, out, report)

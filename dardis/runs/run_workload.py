@@ -88,16 +88,14 @@ def walltime_notes(whole: Trace, part: TraceSelection) -> list[str]:
     count, factor = int(asked.no_walltime.sum()), part.spec.walltime_factor
     told = []
     if count and factor == 1:
-        what = "their runtime is taken, so that whoever plans by walltimes knows when they end"
-        told.append(
-            f"{count} of {len(asked)} jobs state no walltime; {what} (--walltime-factor X: estimates X times too long)"
-        )
+        what = "their runtime is used, so planners know their ends"
+        told.append(f"{count} of {len(asked)} jobs state no walltime; {what} (--walltime-factor X: X times too long)")
     elif count:
-        told.append(f"{count} of {len(asked)} jobs state no walltime; {factor:g} times their runtime is taken")
+        told.append(f"{count} of {len(asked)} jobs state no walltime; {factor:g} times their runtime is used")
     elif factor != 1:
-        told.append(f"--walltime-factor {factor:g}: all jobs state walltimes, and those stay")
+        told.append(f"--walltime-factor {factor:g}: no effect, since all jobs state walltimes")
     if part.spec.overrun is Overrun.EXTEND and (lifted := int((asked.runtime > asked.walltime).sum())):
-        what = "their walltimes are lifted to their runtimes, so that whoever plans by walltimes knows when they end"
+        what = "their walltimes become their runtimes, so planners know their ends"
         told.append(f"--overrun extend: {lifted} of {len(asked)} jobs run longer than their walltimes; {what}")
     return told
 

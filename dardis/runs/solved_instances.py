@@ -28,24 +28,24 @@ def figure_of(phase: str) -> str:
 
 SOLVED: Final = CsvTable(
     SOLVER_FILE,
-    Column("time", WHOLE, "when it was made, on the trace's clock", "s"),
-    Column("waiting", WHOLE, "jobs that waited, but for those whom the desired profile binds no more"),
+    Column("time", WHOLE, "time of the decision on the trace's clock", "s"),
+    Column("waiting", WHOLE, "waiting jobs, without those that no longer have to follow the desired profile"),
     Column("planned", WHOLE, "jobs that the model planned"),
     Column("started", WHOLE, "jobs that started"),
-    Column("status", WORD, "`optimal`, `feasible`, `infeasible` or `unknown`; empty: the solver was not asked",
-           detail="of the model that it was given, which for `cp-eurora` may be of a few of those who wait"),
-    Column("stopped_by", WORD, "`budget` (of work) or `time` (the guard) ended the last search; empty: it was done"),
+    Column("status", WORD, "`optimal`, `feasible`, `infeasible` or `unknown`; empty without a search",
+           detail="of the solver's model, which may hold only some waiting jobs under `cp-eurora`"),
+    Column("stopped_by", WORD, "limit that stopped the last search, `budget` (work) or `time`; empty if none"),
     *(Column(name, REAL, meaning, None, ".9g") for name, meaning in (
         ("objective", "objective of the answer"),
-        ("bound", "no answer has a better objective; the better of the solver's and ours"),
+        ("bound", "bound on all objectives: the better of the solver's and our own"),
         ("gap", "\\|objective − bound\\| / \\|objective\\|"),
     )),
-    Column("variables", WHOLE, "variables, as the model's paper counts them"),
+    Column("variables", WHOLE, "number of variables, counted as in the model's paper"),
     *(Column(name, REAL, meaning, None, ".9g") for name, meaning in (
         ("deterministic_s", "deterministic time of the solver"),
         *((phase, f"as `{figure_of(phase)}` of metrics.json") for phase in PHASES),
     )),
-    Column("too_large", WHOLE, "1: the model was too large to be built"),
+    Column("too_large", WHOLE, "1 if the model was too large"),
 )  # fmt: skip
 
 
@@ -66,7 +66,7 @@ def row_of(moment: int, one: Solved) -> list[object]:
 class DecisionOutcome(StrEnum):
     """State of an answer, for reports."""
 
-    NOT_ASKED = "decided by our own answer"
+    NOT_ASKED = "decided by the heuristic"
     PROVEN = "proven"
     STOPPED = "stopped by a limit"
     TOO_LARGE = "too large for a model"
@@ -85,7 +85,7 @@ def read_gaps(path: Path) -> list[DecisionGap]:
     cells = SOLVED.read(path)
     times = cells.integers("time", -_LATEST, _LATEST).tolist()
     gaps = cells.values("gap", _gap, "a gap from 0 on")
-    states = cells.values("status", lambda text: SolverStatus(text) if text else None, "what a solver says")
+    states = cells.values("status", lambda text: SolverStatus(text) if text else None, "a status of the solver")
     outcomes = map(_outcome, states, cells.integers("too_large", 0, 1).tolist())
     return [DecisionGap(*row) for row in zip(times, outcomes, gaps, strict=True)]
 

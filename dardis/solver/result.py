@@ -64,7 +64,7 @@ class Budget:
     def __post_init__(self) -> None:
         """Refuse missing bounds."""
         if not 0 < self.deterministic_s < math.inf or self.guard_s <= 0 or self.workers < 1:
-            raise ValueError("a run needs a finite deterministic time above 0, a guard above 0 and a worker")
+            raise ValueError("a run needs a finite deterministic time above 0, a time limit above 0 and a worker")
 
 
 def gap(objective: float | None, bound: float | None) -> float | None:

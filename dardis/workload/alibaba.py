@@ -51,7 +51,7 @@ def parse_pods(path: Path, text: str, *, strict: bool) -> Trace:
         try:
             pods.append(_pod(number, by_name(header, fields)))
         except ValueError as error:
-            problems.append(Skipped(line_number, f"no pod of this form ({error})", malformed=True))
+            problems.append(Skipped(line_number, f"not a pod of this format ({error})", malformed=True))
         else:
             lines.append(line_number)
     never_ran = np.array([pod.never_ran for pod in pods], dtype=bool)

@@ -23,7 +23,7 @@ from dardis.workload.trace import LARGEST, UNKNOWN, Skipped, Trace, build_trace
 
 _TEXTS: Final = ("user", "group", "name", "queue", "partition")
 """Optional keys; Batsim leaves additional keys to schedulers."""
-_EXPECTED: Final = "a workload of Batsim's: an object with the list `jobs` and the object `profiles`"
+_EXPECTED: Final = "a Batsim workload: an object with the list `jobs` and the object `profiles`"
 
 
 def parse_batsim(path: Path, text: str, *, strict: bool, flop_per_s: float | None = None) -> Trace:
@@ -41,7 +41,7 @@ def parse_batsim(path: Path, text: str, *, strict: bool, flop_per_s: float | Non
     problems: list[Skipped] = []
     for place, job in enumerate(jobs, 1):
         if not isinstance(job, dict):
-            problems.append(Skipped(place, "no job of Batsim's (no object)", malformed=True))
+            problems.append(Skipped(place, "not a Batsim job (not an object)", malformed=True))
             continue
         try:
             runtime = _runtime(job, profiles)
@@ -51,7 +51,7 @@ def parse_batsim(path: Path, text: str, *, strict: bool, flop_per_s: float | Non
             row = _row(job, runtime, number_of)
             rows.append(row if is_said else row | {"name": _text(job["id"])})
         except ValueError as error:
-            problems.append(Skipped(place, f"no job of Batsim's ({error})", malformed=True))
+            problems.append(Skipped(place, f"not a Batsim job ({error})", malformed=True))
         else:
             lines.append(place)
     numbers = ("number", "submit", "runtime", "walltime", "procs")
@@ -67,20 +67,20 @@ def _workload(path: Path, text: str) -> tuple[list[Any], dict[str, Any], int | N
     try:
         found = json.loads(text, parse_constant=_no_number)
     except RecursionError:
-        raise InputError(path, "is no JSON: nested too deeply", _EXPECTED) from None
+        raise InputError(path, "is not JSON: nested too deeply", _EXPECTED) from None
     except json.JSONDecodeError as error:
-        raise InputError(f"{path}:{error.lineno}", f"is no JSON ({error.msg})", _EXPECTED) from None
+        raise InputError(f"{path}:{error.lineno}", f"is not JSON ({error.msg})", _EXPECTED) from None
     except ValueError as error:
-        raise InputError(path, f"is no JSON ({error})", _EXPECTED) from None
+        raise InputError(path, f"is not JSON ({error})", _EXPECTED) from None
     jobs, profiles = (found.get("jobs"), found.get("profiles")) if isinstance(found, dict) else (None, None)
     if not isinstance(jobs, list) or not isinstance(profiles, dict):
-        raise InputError(path, "no `jobs` and `profiles`", _EXPECTED)
+        raise InputError(path, "missing `jobs` and `profiles`", _EXPECTED)
     stated = found.get("nb_res")
     return jobs, profiles, stated if type(stated) is int and 0 < stated <= LARGEST else None
 
 
 def _no_number(text: str) -> NoReturn:
-    raise ValueError(f"{text} is no number")
+    raise ValueError(f"{text} is not a number")
 
 
 def _numbers(jobs: list[Any]) -> tuple[dict[str, int], bool]:
@@ -156,7 +156,7 @@ def write_batsim(trace: Trace, path: Path, resources: int | None = None) -> list
 
 
 def _lost_data(trace: Trace, left_out: int) -> list[str]:
-    lost = [f"{kind}: Batsim knows no such resource" for kind in trace.request if kind != CORES]
+    lost = [f"{kind}: Batsim does not have this resource" for kind in trace.request if kind != CORES]
     if (trace.est != trace.submit).any() or (trace.lst != NO_TIME).any():
         lost.append("est_s, lst_s: Batsim has no keys for them")
     if shaped := sum(number in trace.requests for number in trace.number.tolist()):
@@ -165,7 +165,7 @@ def _lost_data(trace: Trace, left_out: int) -> list[str]:
         if (values > UNKNOWN).any():
             lost.append(f"{what}: Batsim has no key for them")
     if left_out:
-        lost.append(f"{left_out} jobs have not ended, or ask for no cores, and are left out")
+        lost.append(f"{left_out} jobs without an end or cores are left out")
     return lost
 
 
@@ -202,27 +202,27 @@ class Profiles:
         """Runtime, and depth; `above`: enclosing sequences."""
         profile = self._stated.get(name) if isinstance(name, str) else None
         if not isinstance(name, str) or not isinstance(profile, dict) or not isinstance(profile.get("type"), str):
-            raise ValueError(f"profile {name!r} is not among the workload's")
+            raise ValueError(f"profile {name!r} is unknown")
         found = self._known.get((name, hosts))
         if found is None and above <= _DEEPEST:
             is_sequence = profile["type"] in _SEQUENCES
             found = self._of_sequence(profile, hosts, above) if is_sequence else (self._of_one(profile, hosts), 0)
             self._known[name, hosts] = found
         if found is None or above + found[1] > _DEEPEST:
-            raise ValueError(f"profile {name!r} is within itself, or in more than {_DEEPEST} sequences")
+            raise ValueError(f"profile {name!r} contains itself, or is in more than {_DEEPEST} sequences")
         return found
 
     def _of_one(self, profile: dict[str, Any], hosts: int) -> float | str:
         kind = profile["type"]
         if kind in _DELAYS:
             return number(profile, "delay")
-        told = f"its profile is of type {one_line(kind, _LONGEST_TYPE)}, "
+        of_type = f"its profile is of type {one_line(kind, _LONGEST_TYPE)}, "
         if kind not in _VECTORS | _EACH_HOST | _ALL_HOSTS:
-            return f"{told}no delay"
+            return f"{of_type}not a delay"
         if any(_amounts(profile, "com", several=kind in _VECTORS)):
-            return f"{told}which communicates"
+            return f"{of_type}which communicates"
         if self._flop_per_s is None:
-            return f"{told}which computes, and no flop_per_s is known"
+            return f"{of_type}which computes, but flop_per_s is unknown"
         flop = max(_amounts(profile, "cpu", several=kind in _VECTORS))
         strategy = profile.get("generation_strategy")
         if kind in _ALL_HOSTS or (isinstance(strategy, str) and strategy in _SPREAD):
@@ -268,8 +268,8 @@ def _finite(value: object, key: str) -> float:
 def _amounts(profile: Mapping[str, Any], key: str, *, several: bool) -> list[float]:
     stated = profile.get(key)
     if several and (not isinstance(stated, list) or (key == "cpu" and not stated)):
-        raise ValueError(f"{key} is no list")
+        raise ValueError(f"{key} is not a list")
     found = [_finite(one, key) for one in (stated if isinstance(stated, list) and several else [stated])]
     if min(found, default=0.0) < 0:
-        raise ValueError(f"{key} is less than 0")
+        raise ValueError(f"{key} is negative")
     return found

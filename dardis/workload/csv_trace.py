@@ -28,13 +28,13 @@ _ARRAY = "array"
 LARGEST_ARRAY = 100_000
 JOB_TABLE: Final = CsvTable(
     "jobs.csv",
-    Column("job_id", WHOLE, "whole number from 0", detail="required; a later line that repeats one is malformed, and "
-           "skipped"),
+    Column("job_id", WHOLE, "whole number from 0", detail="required; a later line with the same number is "
+           "malformed and skipped"),
     Column("submit_s", WHOLE, "submit time", detail="required"),
-    Column(_RUNTIME, WHOLE, "real runtime; empty: it has not ended", detail="required"),
-    Column("walltime_s", WHOLE, "requested limit; 0 or less counts as not stated", detail="default: the runtime"),
+    Column(_RUNTIME, WHOLE, "real runtime; empty if the job has not ended", detail="required"),
+    Column("walltime_s", WHOLE, "requested limit; not stated if 0 or less", detail="default: the runtime"),
     Column("units", WHOLE, "equal parts that start together", detail="required"),
-    Column("req_<kind>", WHOLE, "what **one unit** asks for", detail="at least one column; an empty cell is 0: "
+    Column("req_<kind>", WHOLE, "request of **one unit**", detail="at least one column; an empty cell is 0: "
            "`req_cores`, `req_memory` (MiB), `req_gpu`, `req_power` (W) …; a kind is lower-case letters, digits, `_`"),
     Column("est_s", WHOLE, "earliest start", detail="default: the submit time"),
     Column("lst_s", WHOLE, "latest start", detail="default: no deadline"),
@@ -42,13 +42,13 @@ JOB_TABLE: Final = CsvTable(
     Column("queue", TEXT, "name of the queue"),
     Column("user", TEXT, "name of the user"),
     Column("group", TEXT, "name of the user's group"),
-    Column("name", TEXT, "the job's own name, or its application's"),
+    Column("name", TEXT, "name of the job or its application"),
     Column("partition", TEXT, "name of the partition"),
     Column("after", WHOLE, "preceding job, as in SWF"),
     Column("think_s", WHOLE, "think time after it, as in SWF"),
-    Column(_ARRAY, WHOLE, "how many independent jobs alike the row stands for, 1 to 100,000", detail="default: 1; they "
-           "are numbered from `job_id` on. A later line with one of these numbers repeats it; where jobs have parts, "
-           "`nodes`, or the like, that is an error. Parts and alternatives hold for each"),
+    Column(_ARRAY, WHOLE, "number of equal independent jobs in the row, 1 to 100,000", detail="default: 1; numbers "
+           "begin at `job_id`. A later line with one of these numbers is a repetition, and an error for jobs with "
+           "parts, `nodes` or the like. Parts and alternatives hold for each job"),
     *shape_rows.COLUMNS,
 )  # fmt: skip
 

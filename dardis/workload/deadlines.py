@@ -56,7 +56,7 @@ def deadline_notes(trace: Trace, rule: str) -> list[str]:
     column = rule.removeprefix("mean-wait:")
     if column in {rule, ""} or column not in {"queue", "partition"} or any(getattr(trace, column).tolist()):
         return []
-    return [f"--deadlines {rule}: the trace names no {column}s, so the mean wait is that of all its jobs"]
+    return [f"--deadlines {rule}: the trace has no {column}s, so the mean wait covers all jobs"]
 
 
 def _rule(jobs: list[ActualJob], trace: Trace, rule: str, read: Read) -> _Rule:
@@ -75,7 +75,7 @@ def _rule(jobs: list[ActualJob], trace: Trace, rule: str, read: Read) -> _Rule:
             return lambda job: job.earliest + waits[job.number]
     path = Path(rule)
     if not is_file(path):
-        raise InputError("--deadlines", f"{rule!r} is no rule and no file", FORMS)
+        raise InputError("--deadlines", f"{rule!r} is neither a rule nor a file", FORMS)
     table = _parse_table(path, read_text(path, read), {job.number: job.earliest for job in jobs})
     return lambda job: table.get(job.number)
 
@@ -125,5 +125,5 @@ def _parse_table(path: Path, text: str, earliest: dict[int, int]) -> dict[int, i
             raise InputError(place, f"lst_s {latest}", f"{earliest.get(number, 0)} (its est) to {LARGEST}")
         table[number] = latest
     if not table.keys() & earliest.keys():
-        raise InputError(path, "names no job of the trace", "job_id,lst_s of some of its jobs")
+        raise InputError(path, "has no job of the trace", "job_id,lst_s of some of its jobs")
     return table

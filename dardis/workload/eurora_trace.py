@@ -47,7 +47,7 @@ def parse_eurora(path: Path, text: str, *, strict: bool) -> Trace:
         try:
             rows.append(_row(by_name(header, fields)))
         except (ValueError, OverflowError) as error:
-            problems.append(Skipped(line_number, f"no job of this form ({error})", malformed=True))
+            problems.append(Skipped(line_number, f"not a job of this format ({error})", malformed=True))
         else:
             lines.append(line_number)
     return build_trace(path, lines, _columns(rows), problems, strict=strict)

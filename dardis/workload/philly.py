@@ -32,7 +32,7 @@ def parse_philly(path: Path, text: str, *, strict: bool) -> Trace:
             gpus = whole_number(row["num_gpus"], -LARGEST, LARGEST)
             rows.append((number, utc_seconds(row["timestamp"]), seconds, gpus))
         except (ValueError, OverflowError) as error:
-            problems.append(Skipped(line_number, f"no job of this form ({error})", malformed=True))
+            problems.append(Skipped(line_number, f"not a job of this format ({error})", malformed=True))
         else:
             lines.append(line_number)
             queues.append(row["cluster"])

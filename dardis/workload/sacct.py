@@ -132,7 +132,7 @@ def _lines(text: str) -> Iterator[tuple[int, str]]:
 
 def _header(path: Path, line: int, first: str) -> list[str]:
     if _NO_HEADER.match(first):
-        raise InputError(f"{path}:{line}", "sacct's jobs without a header", f"one (no --noheader): {_WAY}")
+        raise InputError(f"{path}:{line}", "sacct's jobs without a header", f"a header (no --noheader): {_WAY}")
     if "|" not in first:
         raise InputError(f"{path}:{line}", "sacct's columns without | between them", f"--parsable2: {_WAY}")
     names = [name.strip() for name in first.split("|")]
@@ -157,11 +157,11 @@ def _row(line: int, cells: Mapping[str, str], clock: SlurmClock) -> _SacctRow:
     if outgrown := state == slurm.RESIZING and end is not None:
         phase = JobPhase.ENDED
     if submit is None:
-        raise ValueError(f"Submit: {cells['Submit']!r} is no time")
+        raise ValueError(f"Submit: {cells['Submit']!r} is not a time")
     if phase is JobPhase.WAITS:
         start = None  # a planned start, if any
     elif phase is not JobPhase.ENDED and start is None:
-        raise ValueError(f"Start: {cells['Start']!r} is no time, and the job is {state}")
+        raise ValueError(f"Start: {cells['Start']!r} is not a time, but the job is {state}")
     never_ran, runtime = _run(cells, state, start, end) if phase is JobPhase.ENDED else ("", UNKNOWN)
     has = _job_resources(cells, _REQUESTED if start is None else _ALLOCATED)
     pending = next((name.pending for name in shown if name.pending is not None), None)
@@ -199,7 +199,7 @@ def _run(cells: Mapping[str, str], state: str, start: int | None, end: int | Non
     elapsed = _elapsed(cells)
     if elapsed is None and start is not None:
         if end is None:
-            raise ValueError(f"{'End' if 'End' in cells else 'Elapsed'}: none is stated, and the job is {state}")
+            raise ValueError(f"{'End' if 'End' in cells else 'Elapsed'}: not stated, but the job is {state}")
         if end < start:
             raise ValueError("End: before Start")
         elapsed = end - start
@@ -255,7 +255,7 @@ def _last_runs(rows: list[_SacctRow], problems: list[Skipped]) -> list[_SacctRow
     for row in rows:
         if (counts := last[row.key]) is not row:
             what, since = ("a part", "changed its size") if row.outgrown else ("an earlier run", "was queued again")
-            reason = f"{what} of job {row.key}, which {since}: line {counts.line} counts"
+            reason = f"{what} of job {row.key}, which {since}; line {counts.line} replaces it"
             problems.append(Skipped(row.line, reason, malformed=False))
     return [row for row in rows if last[row.key] is row]
 
@@ -275,15 +275,13 @@ def _built(
     trace = build_trace(path, lines, columns, problems, strict=strict, suspended=suspended)
     notes = []
     if clock.lacks_zone:
-        notes.append("times have no zone and are taken as UTC (SLURM_TIME_FORMAT=%s makes them clear)")
+        notes.append("times have no zone and count as UTC (SLURM_TIME_FORMAT=%s avoids this)")
     if parts := sum(row.is_part for row in rows):
-        notes.append(f"{parts} parts of heterogeneous jobs are jobs by themselves, which need not start together")
+        notes.append(f"{parts} parts of heterogeneous jobs are separate jobs that may start separately")
     if held := sum(row.members for row in rows if row.is_held):
-        notes.append(
-            f"{held} of the jobs that wait may not begin yet (held, or after others), and are taken as if they might"
-        )
+        notes.append(f"{held} waiting jobs are held or wait for other jobs, but count as startable")
     if given := len(number) - sum(row.number != UNKNOWN for row in rows):
-        notes.append(f"{given} members of arrays are numbered from {first_given} on: the file does not say their own")
+        notes.append(f"{given} array members have numbers from {first_given}, since the file states none")
     return replace(trace, notes=tuple(notes))
 
 

@@ -13,10 +13,10 @@ from dardis.workload.trace import LARGEST, StatedPart, StatedRequest
 
 PART, ALTERNATIVE, NODES, CONTIGUOUS = NAMES = ("part", "alternative", "nodes", "contiguous")
 COLUMNS: Final = (
-    Column(PART, WHOLE, "from 1: which part of its alternative the row is (below)", detail="default: 1"),
-    Column(ALTERNATIVE, WHOLE, "from 1: which alternative the row is of (below)", detail="default: 1"),
-    Column(NODES, WHOLE, "on exactly so many different nodes, at least one unit on each", detail="default: any number"),
-    Column(CONTIGUOUS, WHOLE, "1: on neighbouring node numbers, none left out", detail="default: 0"),
+    Column(PART, WHOLE, "number of the part in its alternative, from 1 (below)", detail="default: 1"),
+    Column(ALTERNATIVE, WHOLE, "number of the alternative, from 1 (below)", detail="default: 1"),
+    Column(NODES, WHOLE, "exact number of different nodes, at least one unit on each", detail="default: any number"),
+    Column(CONTIGUOUS, WHOLE, "1 if the nodes must be adjacent", detail="default: 0"),
 )
 REQUEST: Final = "req_"
 _OWN: Final = {PART, ALTERNATIVE, NODES, CONTIGUOUS, "units", "partition", "walltime_s", "runtime_s"}
@@ -24,9 +24,9 @@ _OWN: Final = {PART, ALTERNATIVE, NODES, CONTIGUOUS, "units", "partition", "wall
 
 
 _EXPECTED: Final = {
-    PART: "which part it is, from 1 on",
-    ALTERNATIVE: "which alternative it is, from 1 on",
-    NODES: "how many nodes, from 1 on, or nothing",
+    PART: "the number of the part, from 1",
+    ALTERNATIVE: "the number of the alternative, from 1",
+    NODES: "a number of nodes from 1, or empty",
     CONTIGUOUS: "0 or 1",
 }
 
@@ -85,7 +85,7 @@ class ShapeRows:
         first = self._rows[0][1] if self._rows else {}
         if not self._rows or cells["job_id"] != first["job_id"]:
             what = f"part {part} of alternative {alternative} of job {cells['job_id']} without a row before it"
-            raise self._wrong(line, what, "the rows of a job one after the other, the first with part 1")
+            raise self._wrong(line, what, "consecutive rows of a job, the first with part 1")
         last = self._rows[-1][1]
         at = last.get(PART) or 1, last.get(ALTERNATIVE) or 1
         if (part, alternative) not in {(at[0] + 1, at[1]), (1, at[1] + 1)}:
@@ -93,7 +93,7 @@ class ShapeRows:
             raise self._wrong(line, what, "the next part, or part 1 of the next alternative")
         for name, value in cells.items():
             if name not in _OWN and not name.startswith(REQUEST) and value not in {None, first[name]}:
-                raise self._wrong(line, f"{name} is not that of the job's first row", "the same, or nothing")
+                raise self._wrong(line, f"{name} differs from the job's first row", "the same value, or empty")
         self._rows.append((line, cells))
 
     def end(self) -> None:
@@ -108,7 +108,7 @@ class ShapeRows:
         if plain or first["runtime_s"] <= 0 or first["units"] <= 0:
             return
         if again:
-            raise self._wrong(line, f"job number {first['job_id']} again", "one job of each number")
+            raise self._wrong(line, f"job number {first['job_id']} again", "each job number once")
         by_alternative: dict[int, list[tuple[int, Cells]]] = {}
         for row in self._rows:
             by_alternative.setdefault(row[1].get(ALTERNATIVE) or 1, []).append(row)
@@ -122,10 +122,10 @@ class ShapeRows:
         walltime = stated or runtime
         for line, cells in rows:
             if min(runtime, walltime) < 1:
-                raise self._wrong(line, "a time below 1 s", "a runtime and a walltime from 1 s on")
+                raise self._wrong(line, "a time below 1 s", "a runtime and a walltime from 1 s")
             for name, own in (("walltime_s", walltime), ("runtime_s", runtime), (CONTIGUOUS, head.get(CONTIGUOUS))):
                 if cells is not head and cells.get(name) not in {None, own}:
-                    what = f"{name} is {cells[name]}, that of part 1 is {own}"
+                    what = f"{name} is {cells[name]}, but {own} in part 1"
                     raise self._wrong(line, what, "parts that start and end together")
         parts = tuple(self._part(first, line, cells) for line, cells in rows)
         return StatedRequest(parts, walltime, runtime, bool(head.get(CONTIGUOUS)))
@@ -134,12 +134,12 @@ class ShapeRows:
         request = {name.removeprefix(REQUEST): cells[name] or 0 for name in cells if name.startswith(REQUEST)}
         units, nodes = cells["units"] or 0, cells.get(NODES) or 0
         if not any(request.values()) or units < 1:
-            what = "asks for nothing" if units > 0 else "has no units"
-            raise self._wrong(line, what, "a part of at least one unit that asks for something")
+            what = "has an empty request" if units > 0 else "has no units"
+            raise self._wrong(line, what, "a part of at least one unit with a request")
         if max(units, *request.values()) > LARGEST:
             raise self._wrong(line, "a number out of range", f"amounts up to {LARGEST}")
         if nodes > units:
-            raise self._wrong(line, f"nodes is {nodes}, and units {units}", "at least one unit on each node")
+            raise self._wrong(line, f"nodes is {nodes}, but units is {units}", "at least one unit on each node")
         partition = cells.get("partition")
         return StatedPart(units, request, first.get("partition", "") if partition is None else partition, nodes)
 

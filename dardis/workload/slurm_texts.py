@@ -48,7 +48,7 @@ def state(text: str) -> str:
     """First word, as in `CANCELLED by 1000`."""
     word = text.partition(" ")[0]
     if word not in PHASE_OF:
-        raise ValueError(f"{text!r} is no state of a job")
+        raise ValueError(f"{text!r} is not a state of a job")
     return word
 
 
@@ -84,7 +84,7 @@ class SlurmClock:
             kind = _ZONE if moment.tzinfo else _NO_ZONE
         self._kind = self._kind or kind
         if kind != self._kind:
-            raise OtherClockError(f"two clocks in one file: {text!r} is {kind}, what comes before {self._kind}")
+            raise OtherClockError(f"two clocks in one file: {text!r} is {kind}, earlier times are {self._kind}")
         return number
 
 
@@ -95,7 +95,7 @@ def span(text: str) -> int:
     """Seconds of `1-02:03:04`, `02:03:04`, or `05:00` (minutes, seconds)."""
     match = _SPAN.fullmatch(text)
     if match is None:
-        raise ValueError(f"{text!r} is no time span such as 1-02:03:04")
+        raise ValueError(f"{text!r} is not a time span such as 1-02:03:04")
     days, hours, minutes, seconds = (int(part or 0) for part in match.groups())
     return ((days * 24 + hours) * 60 + minutes) * 60 + seconds
 
@@ -122,7 +122,7 @@ def _scaled(text: str, unit: str) -> int:
     """Amount in `unit` (`M`: 2^20, the default suffix), rounded up."""
     match = _COUNT.fullmatch(text)
     if match is None or ("." in match[1] and not (match[2] or unit)):
-        raise ValueError(f"{text!r} is no amount")
+        raise ValueError(f"{text!r} is not an amount")
     power = " KMGTP".index(match[2] or unit or " ") - " KMGTP".index(unit or " ")
     return min(math.ceil(float(match[1]) * 1024.0**power), LARGEST + 1)
 
@@ -144,7 +144,7 @@ def tres(text: str) -> Tres:
     for part in text.split(",") if text not in UNSTATED else ():
         name, equals, amount = part.partition("=")
         if not equals or name in stated:
-            raise ValueError(f"{part!r} is no resource" if not equals else f"{name!r} occurs twice")
+            raise ValueError(f"{part!r} is not a resource" if not equals else f"{name!r} occurs twice")
         stated[name] = amount
     amounts = _generic(stated)
     if "cpu" in stated:
@@ -197,7 +197,7 @@ def job_name(text: str) -> JobName:
     """Parse `JobID` or `JobIDRaw`."""
     match = _JOB.fullmatch(text)
     if match is None:
-        raise ValueError(f"{text!r} is no job")
+        raise ValueError(f"{text!r} is not a job")
     number, member, pending, part, step = match.groups()
     return JobName(None if member else int(number) + int(part or 0), pending, part is not None, step is not None)
 
@@ -212,10 +212,10 @@ def pending_members(pending: str) -> int:
         match = _RANGE.fullmatch(part)
         first, last, step = (int(match[1]), int(match[2] or match[1]), int(match[3] or 1)) if match else (0, 0, 0)
         if step == 0 or last < first:
-            raise ValueError(f"members {pending!r} can't be counted (SLURM_BITSTR_LEN=0 has sacct write all)")
+            raise ValueError(f"members {pending!r} cannot be counted (with SLURM_BITSTR_LEN=0, sacct writes all)")
         found += (last - first) // step + 1
     if found > LARGEST_ARRAY:
-        raise ValueError(f"{found} members of an array, and at most {LARGEST_ARRAY} are read")
+        raise ValueError(f"{found} members of an array; at most {LARGEST_ARRAY} are supported")
     return found
 
 
@@ -227,5 +227,5 @@ def whole_seconds(span: float) -> int:
 def utc_seconds(stamp: str) -> int:
     """Unix seconds of `2014-03-31 08:51:10`. Raises ValueError."""
     if not stamp.isascii():  # strptime accepts digits of any script
-        raise ValueError(f"{stamp!r} is no time")
+        raise ValueError(f"{stamp!r} is not a time")
     return int(datetime.strptime(stamp, "%Y-%m-%d %H:%M:%S").replace(tzinfo=UTC).timestamp())

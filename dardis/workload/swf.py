@@ -231,9 +231,9 @@ def _lost_data(trace: Trace) -> list[str]:
     if shaped := sum(number in trace.requests for number in trace.number.tolist()):
         lost.append(f"parts, nodes, contiguous and alternatives of {shaped} jobs: SWF has no columns for them")
     if _numbered(trace.name)[1]:
-        lost.append("name: SWF has numbers for it, and no legend")
+        lost.append("name: SWF has only numbers for it, without a legend")
     if (trace.procs <= 0).any():
-        lost.append(f"{int((trace.procs <= 0).sum())} jobs ask for no cores and are no valid SWF jobs")
+        lost.append(f"{int((trace.procs <= 0).sum())} jobs without cores are not valid SWF jobs")
     return lost
 
 
@@ -257,7 +257,7 @@ def write_lines(trace: Trace, source: Path, path: Path, cut: str) -> None:
         lines.pop()
     submit_of = dict(zip((trace.line - 1).tolist(), trace.submit.tolist(), strict=True))
     if max(submit_of) >= len(lines):
-        raise InputError(source, "has changed since it was read", "a file that nobody writes to")
+        raise InputError(source, "has changed since it was read", "a file that no program writes")
     jobs = {place for place, line in enumerate(lines) if line.strip() and not line.strip().startswith(";")}
     kept = [
         _moved(line, submit_of[place]) if place in submit_of else line

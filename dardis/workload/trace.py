@@ -28,7 +28,7 @@ LARGEST = 1 << 40
 """Limit of values, so sums and products fit 64 bits."""
 
 OUT_OF_RANGE = "number out of range"
-NOT_ENDED = "no runtime: it runs or waits"
+NOT_ENDED = "no runtime: the job runs or waits"
 _GRACE_S = 86_400
 """A walltime that ended this long before the trace's last event ends a job without recorded end."""
 _UNIX_FROM = 800_000_000
@@ -194,7 +194,7 @@ def build_trace(
     found.sort()
     for skip in found:
         if strict and skip.malformed:
-            raise InputError(f"{path}:{skip.line}", skip.reason, "a well-formed job (or no --strict)")
+            raise InputError(f"{path}:{skip.line}", skip.reason, "a valid job (or no --strict)")
     if not keep.any():
         raise no_job(path, found)
     kept = np.flatnonzero(keep)
@@ -263,7 +263,7 @@ def _defects(trace: Trace, open_ended: Bools) -> list[tuple[str, bool, Bools]]:
     return [
         *defects,
         ("no units", False, trace.units <= 0),
-        ("a unit asks for nothing", True, ~asks),
+        ("a unit has an empty request", True, ~asks),
         ("est_s before submit_s", True, trace.est < trace.submit),
         ("lst_s before est_s", True, (trace.lst != NO_TIME) & (trace.lst < trace.est)),
     ]

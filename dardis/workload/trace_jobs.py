@@ -85,7 +85,7 @@ def _with_requests(job: ActualJob, stated: Sequence[StatedRequest], platform: Pl
         for part in request.parts:
             amounts = tuple(part.request.get(kind, 0) for kind in platform.kinds)
             if not any(amounts):
-                found = "has a part that asks for nothing that the platform declares"
+                found = "has a part that requests no resource of the platform"
                 raise InputError(f"job {job.number}", found, ", ".join(platform.kinds))
             groups = groups_of_one(part.partition, job.queue, platform)
             parts.append(Part(part.units, amounts, groups, part.nodes))
@@ -106,13 +106,13 @@ def _request(trace: Trace, platform: Platform, notes: list[str]) -> list[tuple[i
     for kind, amounts in trace.request.items():
         if kind not in platform.kinds and amounts.any():
             count = np.count_nonzero(amounts)
-            notes.append(f"{kind}: ignored, the platform declares none and {count} of {len(trace)} jobs ask for it")
+            notes.append(f"{kind}: ignored, since the platform has none, but {count} of {len(trace)} jobs request it")
     nothing = np.zeros(len(trace), dtype=np.int64)
     table = np.column_stack([trace.request.get(kind, nothing) for kind in platform.kinds])
     empty = ~table.any(axis=1)
     if empty.any():
         number = int(trace.number[empty][0])
-        raise InputError(f"job {number}", "asks for nothing that the platform declares", ", ".join(platform.kinds))
+        raise InputError(f"job {number}", "requests no resource of the platform", ", ".join(platform.kinds))
     return list(zip(*table.T.tolist(), strict=True))
 
 
@@ -126,7 +126,7 @@ def _predecessors(trace: Trace, notes: list[str]) -> list[JobId | None]:
         after.append(before if known else None)
         ignored += before != UNKNOWN and not known
     if ignored:
-        notes.append(f"preceding job: ignored for {ignored} jobs, it is absent or not earlier")
+        notes.append(f"preceding job: ignored for {ignored} jobs, since it is absent or not earlier")
     return after
 
 

@@ -69,7 +69,7 @@ def _parse(path: Path, text: str, *, strict: bool, flop_per_s: float | None) -> 
     if len(names) > 1 and not first.split()[0].lstrip("-").isdecimal():
         table = "job table (job_id,submit_s,runtime_s,units,req_cores,…)"
         expected = f"SWF, a {table}, sacct --parsable2, Batsim's JSON, the Eurora CSV, Alibaba's pods or Philly's table"
-        raise InputError(f"{path}:1", f"columns of no known trace ({first[:60].strip()})", expected)
+        raise InputError(f"{path}:1", f"columns of an unknown trace format ({first[:60].strip()})", expected)
     return parse_swf(path, text, strict=strict)
 
 

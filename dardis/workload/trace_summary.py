@@ -40,10 +40,10 @@ def summarise(trace: Trace, platform: Platform | None) -> list[tuple[str, str]]:
         ("walltime, s", _spread(trace.walltime)),
         ("runtime, s", _spread(trace.runtime)),
         ("longer than their walltime", _share(trace.runtime > trace.walltime)),
-        ("just as long", _share((trace.runtime == trace.walltime) & ~trace.no_walltime)),
+        ("equal to their walltime", _share((trace.runtime == trace.walltime) & ~trace.no_walltime)),
     ]
     if trace.no_walltime.any():
-        lines.append(("without a walltime", _share(trace.no_walltime) + ", for which their runtime is taken"))
+        lines.append(("without a walltime", _share(trace.no_walltime) + ", replaced by their runtime"))
     if (trace.wait >= 0).any():
         lines.append(("wait there, s", _spread(trace.wait[trace.wait >= 0])))
     if trace.counts_processors:
@@ -54,7 +54,7 @@ def summarise(trace: Trace, platform: Platform | None) -> list[tuple[str, str]]:
     if platform is not None:
         lines += _on_machine(trace, platform)
     if len(now):
-        lines.append(("when it was written", f"{not_ended(now)}; no other figure counts them"))
+        lines.append(("when it was written", f"{not_ended(now)}; not in any other figure"))
     for name in ("queue", "partition"):
         if getattr(trace, name).any():
             lines.append((f"{name}s", _names(getattr(trace, name))))
@@ -73,15 +73,15 @@ def _on_machine(trace: Trace, platform: Platform) -> list[tuple[str, str]]:
     try:
         found = runnable(trace, platform)
     except InputError as error:
-        return [*lines, ("can't be run there", str(error))]
+        return [*lines, ("cannot run there", str(error))]
     if found.reasons:
-        lines += [("can't be run there", f"{count:,} jobs: {reason}") for reason, count in found.reasons.items()]
+        lines += [("cannot run there", f"{count:,} jobs: {reason}") for reason, count in found.reasons.items()]
         trace = trace.take(found.is_runnable)
         load = offered_load(trace, platform)
         lines.append(("load without these", "none" if load is None else f"{load:.3f} ({len(trace):,} jobs)"))
     if load is None or load <= 1:
         return lines
-    lines.append(("above 1", "the queue grows as long as jobs come"))
+    lines.append(("above 1", "the queue grows while jobs arrive"))
     for name in ("partition", "queue"):
         names = [*filter(None, Counter(getattr(trace, name).tolist()))]
         parts = {one: offered_load(trace.take(getattr(trace, name) == one), platform) for one in names}
@@ -156,7 +156,7 @@ def unlike_header(trace: Trace, platform: Platform) -> str:
     has, what = (platform.cores, "cores") if name == "MaxProcs" else (platform.node_count, "nodes")
     if stated[name] == has:
         return ""
-    return f"its header states {name} {stated[name]:,}, and {platform.name} has {has:,} {what}"
+    return f"its header states {name} {stated[name]:,}, but {platform.name} has {has:,} {what}"
 
 
 class Runnable(NamedTuple):
@@ -186,12 +186,12 @@ class _JobChecker:
     def refusal_reason(self, job: Job) -> str:
         if job.requests:
             found = ["".join(self._part_refusal(part) for part in request.parts) for request in job.requests]
-            refused = "" if "" in found else "no node group holds all parts of any of their requests"
+            refused = "" if "" in found else "no node group fits all parts of any of their requests"
         else:
             refused = self._part_refusal(Part(job.units, job.request, job.groups))
         if refused or not self._platform.refusal(job):
             return refused
-        return f"queue {job.queue} takes no such jobs"
+        return f"queue {job.queue} does not accept them"
 
     def _part_refusal(self, part: Part) -> str:
         key = part.units, part.request, part.groups
@@ -208,5 +208,5 @@ class _JobChecker:
         for kind, need, have in zip(self._platform.kinds, part.request, holds, strict=True):
             if need * part.units > have:
                 where = "" if len(groups) == len(sets.counts) else " of the nodes they may use"
-                return f"too wide, for more than the {have:,} {kind}{where}" if kind == CORES else f"too much {kind}"
-        return "no node they may use is large enough, or too few are"
+                return f"too wide for the {have:,} {kind}{where}" if kind == CORES else f"too much {kind}"
+        return "too few of the nodes that they may use are large enough"

@@ -121,24 +121,24 @@ def offered_load(trace: Trace, platform: Platform) -> float | None:
 def with_load(trace: Trace, platform: Platform, target: float) -> Trace:
     """Scale interarrival times to a target load."""
     if not 0 < target < inf:
-        raise InputError("--target-load", f"{target}", "a load above 0, as `dardis trace info` prints it")
+        raise InputError("--target-load", f"{target}", "a load above 0, as from `dardis trace info`")
     load = offered_load(trace, platform)
     if not load:
-        raise InputError("--target-load", f"{target}: this trace has no load", "jobs with cores, submitted over a time")
+        raise InputError("--target-load", f"{target}: this trace has no load", "jobs with cores, submitted over time")
     if not LEAST_FACTOR <= target / load <= MOST_FACTOR:
-        reach = f"{LEAST_FACTOR * load:.3g} to {MOST_FACTOR * load:.3g}, as the trace has a load of {load:.3g}"
+        reach = f"{LEAST_FACTOR * load:.3g} to {MOST_FACTOR * load:.3g}, since the load of the trace is {load:.3g}"
         raise InputError("--target-load", f"{target:g}", reach)
     scaled = scale_load(trace, target / load)
     found = offered_load(scaled, platform)
     if found is None or abs(found / target - 1) > 0.05:
-        expected = "a load that submissions at whole seconds can have"
+        expected = "a load that is possible with submissions at whole seconds"
         raise InputError("--target-load", f"{target:g}: the trace would be submitted within seconds", expected)
     return scaled
 
 
 def _keep(trace: Trace, rows: Bools, what: str) -> Trace:
     if not rows.any():
-        raise InputError(what, f"no job of the {len(trace)} in the trace", "a filter that leaves some")
+        raise InputError(what, f"no job of the {len(trace)} in the trace", "a filter with at least one job")
     return trace.take(rows)
 
 

@@ -175,9 +175,9 @@ class Applier:
     def _on_success(self, node: str) -> None:
         if self._failures.pop(node, 0):
             self._retry_at.pop(node)
-            self.world.log(f"{node}: does what it is asked again")
+            self.world.log(f"{node}: requests succeed again")
 
     def _on_failure(self, node: str, error: ControllerError) -> None:
         times = self._failures[node] = self._failures.get(node, 0) + 1
         self._retry_at[node] = self.world.clock() + self.poll_s * min(2 ** (times - 1), MOST_POLLS)
-        self.world.log(f"{node}: failed ({error}); asked again in {self._retry_at[node] - self.world.clock():.0f} s")
+        self.world.log(f"{node}: failed ({error}); next try in {self._retry_at[node] - self.world.clock():.0f} s")

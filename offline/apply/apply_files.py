@@ -70,7 +70,7 @@ def read_requests(path: Path) -> DesiredStates:
         if row.node not in nodes:
             raise InputError(place, f"node {row.node!r}", f"one of the {len(nodes)} nodes of the machine")
         if row.time_unix_s < last:
-            raise InputError(place, f"{row.time_unix_s} s after {last} s", "requests in the order of time")
+            raise InputError(place, f"{row.time_unix_s} s after {last} s", "requests in order of time")
         last = row.time_unix_s
         asked = _desired_value(place, row)
         if isinstance(asked, bool):
@@ -83,7 +83,7 @@ def read_requests(path: Path) -> DesiredStates:
     most_w = {name: node.most_w for name, node in nodes.items()}
     caps = [(row.time_unix_s, NO_LIMIT if row.power_cap_w is None else row.power_cap_w) for row in told.caps]
     if caps != sorted(caps, key=lambda step: step[0]):
-        raise InputError(f"{path}: caps", "not in the order of time", "caps in the order of time")
+        raise InputError(f"{path}: caps", "not in order of time", "caps in order of time")
     return DesiredStates(told.begin_unix_s, max(told.end_unix_s, last), most_w, limits, switched, caps)
 
 
@@ -151,9 +151,9 @@ def _read_credentials(path: Path) -> _CredentialsFile:
     except OSError as error:
         raise InputError(path, f"cannot be read ({error.strerror})", "a file with user and password") from None
     if not stat.S_ISREG(found.st_mode):
-        raise InputError(path, "is no regular file", "a file with user and password")
+        raise InputError(path, "is not a regular file", "a file with user and password")
     if found.st_uid != os.geteuid() or stat.S_IMODE(found.st_mode) & 0o077:
-        expected = "a file of your own that nobody else may read (chmod 600)"
+        expected = "your own file without permissions for others (chmod 600)"
         raise InputError(path, f"mode {stat.S_IMODE(found.st_mode):04o}, of user {found.st_uid}", expected)
     return read_toml(path, _CredentialsFile)
 
@@ -165,12 +165,12 @@ def _by_node(path: Path, tables: Mapping[str, Table], nodes: Mapping[str, float]
         try:
             names = names_of(text)
         except ValueError as error:
-            raise InputError(place, str(error), "a host list, as n[0-3]") from None
+            raise InputError(place, str(error), "a host list such as n[0-3]") from None
         for name in names:
             if name not in nodes:
-                raise InputError(place, f"{name} is no node of the machine", f"one of its {len(nodes)} nodes")
+                raise InputError(place, f"{name} is not a node of the machine", f"one of its {len(nodes)} nodes")
             if name in found:
-                raise InputError(place, f"{name} stands there twice", "each node once")
+                raise InputError(place, f"{name} occurs twice", "each node once")
             found[name] = table
     return found
 
@@ -183,7 +183,7 @@ def _merge_keys(table: Table, own: Table | None) -> dict[str, Any]:
 def _controller(path: Path, credentials: Path, node: str, keys: dict[str, Any], login: dict[str, Any]) -> Controller:
     if keys["url"] is None:
         raise InputError(
-            path, f"no controller for {node}", 'url = "https://{node}-bmc.example.org", or its own in [nodes]'
+            path, f"{node} has no controller", 'url = "https://{node}-bmc.example.org", or its own in [nodes]'
         )
     for name in ("user", "password"):
         if login[name] is None:
@@ -197,11 +197,11 @@ def _controller(path: Path, credentials: Path, node: str, keys: dict[str, Any], 
     if parts.scheme not in {"https", "http"} or not host or parts.path or parts.query or parts.username:
         raise InputError(path, f"url {url!r} of {node}", "https://HOST or https://HOST:PORT")
     if parts.scheme == "http" and not keys["plain_http"]:
-        expected = "https, or plain_http = true where passwords may be read on the way"
+        expected = "https, or plain_http = true if unencrypted passwords are acceptable"
         raise InputError(path, f"url {url!r} of {node}", expected)
     ca = None if keys["ca"] is None else path.parent / str(keys["ca"])
     if ca is not None and not ca.is_file():
-        raise InputError(path, f"ca {ca} is no file", "the certificates that controllers are signed with")
+        raise InputError(path, f"ca {ca} is not a file", "the CA certificates of the controllers")
     system, chassis = (str(keys[name] or "{node}").replace("{node}", node) for name in ("system", "chassis"))
     return Controller(url, system, chassis, keys["limits"], ca, str(login["user"]), str(login["password"]))
 

@@ -56,7 +56,7 @@ def run_apply(request: ApplyRequest, log: Callable[[str], None]) -> None:
     wishes = _read_desired_states(request)
     now = int(unix_now())
     if now >= wishes.end:
-        raise InputError(request.requests, f"its day was over at {_utc(wishes.end)}", "a plan whose day is to come")
+        raise InputError(request.requests, f"its day ended at {_utc(wishes.end)}", "a plan for a later day")
     _check_cap(request, wishes, now)
     _run_applier(request, wishes, log, lambda applier: applier.run(wishes, request.give_up_s))
 
@@ -65,7 +65,7 @@ def roll_back(request: ApplyRequest, log: Callable[[str], None]) -> None:
     """Undo limits and shutdowns. Raises InputError, NotAppliedError."""
     wishes = _read_desired_states(request)
     if not (request.folder / STATE_FILE).is_file():
-        log("nothing to undo: nothing was begun")
+        log("nothing to undo")
         return
     _run_applier(request, wishes, log, lambda applier: applier.roll_back(request.give_up_s))
     (request.folder / STATE_FILE).unlink()
@@ -83,7 +83,7 @@ def dry_run(request: ApplyRequest) -> list[str]:
         for node, wish in now.items():
             was = before.get(node, DesiredNodeState())
             if wish.on is False and was.on is not False:
-                lines.append(_line(moment, controllers[node], node, "GracefulShutdown, once it is idle"))
+                lines.append(_line(moment, controllers[node], node, "GracefulShutdown when idle"))
             if wish.limit_w is not None and wish.limit_w != was.limit_w:
                 told = "no limit" if wish.limit_w == NO_LIMIT else f"limit {wish.limit_w:g} W"
                 lines.append(_line(moment, controllers[node], node, told))
@@ -99,7 +99,7 @@ def _check_cap(request: ApplyRequest, wishes: DesiredStates, now: int) -> None:
         cap_w = wishes.cap_at(time)
         raise CapError(
             f"{request.requests}: the cap of {cap_w:g} W at {_utc(time)} cannot be kept: the nodes can draw "
-            f"{excess_w:g} W more; nothing was changed"
+            f"{excess_w:g} W more; no request was sent"
         )
 
 
@@ -114,7 +114,7 @@ def _line(moment: int, controller: Controller, node: str, what: str) -> str:
 def _read_desired_states(request: ApplyRequest) -> DesiredStates:
     wishes = read_requests(request.requests)
     if request.idle_check is None and any(not on for steps in wishes.switched.values() for _, on in steps):
-        found = "shuts nodes down, and nothing says whether they are idle"
+        found = "shuts nodes down, but without a check that they are idle"
         raise InputError(request.requests, found, "--idle-check COMMAND, or an export with --limits-only")
     if request.idle_check is not None:
         _checked_command(request.idle_check)
@@ -142,14 +142,12 @@ def _run_applier(
     try:
         folder.mkdir(exist_ok=True)
     except OSError as error:
-        raise InputError(
-            f"--state {folder}", error.strerror or "can't be made", "a folder that can be written"
-        ) from None
+        raise InputError(f"--state {folder}", error.strerror or "cannot be created", "a writable folder") from None
     with lock_folder(folder, f"--state {folder}"):
         found, shut_down = read_state(folder)
         unknown = sorted({*found, *shut_down} - set(wishes.most_w))
         if unknown:
-            raise InputError(folder / STATE_FILE, f"node {unknown[0]}", "what was found of nodes of this machine")
+            raise InputError(folder / STATE_FILE, f"node {unknown[0]}", "states of nodes of this machine")
         nodes = [node for node in wishes.most_w if node in {*wishes.nodes, *found}]
         asked = Controllers(
             read_controllers(request.controllers, request.credentials, wishes, nodes),
@@ -167,13 +165,13 @@ def _run_applier(
         try:
             left = work(applier)
         except KeyboardInterrupt:
-            log("interrupted: run it again to go on, or with --rollback to undo")
+            log("interrupted; the same command continues, --rollback undoes all changes")
             raise
         finally:
             signal.signal(signal.SIGTERM, before)
             asked.close()
         if left:
-            raise NotAppliedError(f"{request.requests}: not as they should be: {hostlist(left)} ({len(left)} nodes)")
+            raise NotAppliedError(f"{request.requests}: {len(left)} nodes differ from the plan: {hostlist(left)}")
 
 
 def _interrupt(*_: Any) -> NoReturn:  # noqa: ANN401 (what signals hand in)

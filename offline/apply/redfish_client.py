@@ -132,7 +132,7 @@ class Controllers:
                 for part in answer.iter_bytes():
                     content += part
                     if len(content) > _LONGEST:
-                        raise ControllerError(f"{method} {path}: its answer does not end")
+                        raise ControllerError(f"{method} {path}: the answer does not end")
                     if self._clock() > late:
                         raise ControllerError(f"{method} {path}: no answer within {self._timeout_s:g} s")
                 return _Response(answer.status_code, _object(content), answer.headers.get("ETag"))
@@ -146,7 +146,7 @@ def _client(ca: Path | None, timeout_s: float) -> httpx.Client:
     try:
         trusted = ssl.create_default_context(cafile=ca)
     except ssl.SSLError:
-        raise InputError(str(ca), "holds no certificates", "those that controllers are signed with, in PEM") from None
+        raise InputError(str(ca), "has no certificates", "the CA certificates of the controllers in PEM") from None
     # The caller limits concurrency.
     unlimited = httpx.Limits(max_connections=None, max_keepalive_connections=None)
     return httpx.Client(
@@ -178,7 +178,7 @@ def _limit_of(resource: str, body: dict[str, Any], path: str) -> float:
             if isinstance(limit, dict) and limit.get("ControlMode") == "Disabled":
                 stated = None
         case _:
-            raise ControllerError(f"GET {path}: tells of no power control")
+            raise ControllerError(f"GET {path}: no power control")
     if stated is None:
         return NO_LIMIT
     if isinstance(stated, bool) or not isinstance(stated, int | float) or not stated >= 0:

@@ -86,7 +86,7 @@ def calibrate(path: Path, history: Path, power: Path, names: Sequence[str], begi
     calendar, assumed = calendar_of(trace, begins_unix)
     if isinstance(measured, NodeWatts):
         if assumed is not None:
-            raise InputError(history, "does not say when it began", "--calendar-start UTC, of its first submission")
+            raise InputError(history, "states no start date", "--calendar-start, the UTC time of its first submission")
         sampled = node_samples(power, platform, measured, ran, calendar.offset)
     else:
         sampled = job_samples(power, platform, measured, ran, calendar.offset)
@@ -107,9 +107,7 @@ def _of_group(platform: Platform, index: int, idle_of: Mapping[str, float], samp
         return made
     samples = sampled.samples[index]
     if len(samples) < LEAST_SAMPLES:
-        return replace(
-            made, missing_reason=f"only {len(samples)} samples are of use, and {LEAST_SAMPLES} are the least"
-        )
+        return replace(made, missing_reason=f"only {len(samples)} usable samples, at least {LEAST_SAMPLES} are needed")
     fit = fit_figures(samples, before, np.maximum(-in_file, 0.0))
     busy = float(np.average(samples.busy[:, 0], weights=samples.weight))
     return replace(made, fit=fit, samples=len(samples), days=len(np.unique(samples.day)), busy=busy)
@@ -124,15 +122,15 @@ def report_lines(calibration: Calibration) -> Iterator[str]:
 def _lines_of(one: GroupFit, what: str) -> Iterator[str]:
     name = f"{one.group.prefix} ({one.group.count} nodes)"
     if one.fit is None:
-        yield f"{name}: left as it was: {one.missing_reason}"
+        yield f"{name}: unchanged: {one.missing_reason}"
         return
-    busy = f"{one.busy:.1f} of {one.group.resources[CORES]} cores of a node busy in the mean"
+    busy = f"{one.busy:.1f} of {one.group.resources[CORES]} cores of a node busy on average"
     yield f"{name}: {one.samples:,} {what} on {one.days} days, {busy}"
     order = sorted(range(len(one.names)), key=lambda at: (one.names[at] != IDLE, one.names[at] != CORE))
     for at in order:
         figure, was = f"  {_figure(one.names[at]):<14}", f"{one.stated_before[one.names[at]]:.6g} W"
         if at in one.fit.unfitted:
-            yield f"{figure} {was}, left as it was: {one.fit.unfitted[at]}"
+            yield f"{figure} {was}, unchanged: {one.fit.unfitted[at]}"
         else:
             spread = "" if one.fit.spread[at] != one.fit.spread[at] else f" ± {one.fit.spread[at]:.2g}"
             yield f"{figure} {was} -> {one.changed[one.names[at]]:.6g} W{spread}"
@@ -140,11 +138,11 @@ def _lines_of(one: GroupFit, what: str) -> Iterator[str]:
         return
     yield f"  {'file before:':<17} {_errors_text(one.fit.original_errors)}"
     seen = (
-        "one day is all there is: nothing to try them on"
+        "no test, since there is only one day"
         if one.fit.held_out_errors is None
         else _errors_text(one.fit.held_out_errors)
     )
-    yield f"  {'days not seen:':<17} {seen}"
+    yield f"  {'other days:':<17} {seen}"
 
 
 def _figure(name: str) -> str:
@@ -152,5 +150,5 @@ def _figure(name: str) -> str:
 
 
 def _errors_text(misses: FitErrors) -> str:
-    off = f"off by {misses.median_w:.1f} W a node in the median, {misses.mean:.1%} in the mean"
-    return f"{off}; energy of a day by {misses.day:.1%}"
+    off = f"median error {misses.median_w:.1f} W per node, mean error {misses.mean:.1%}"
+    return f"{off}; energy of a day: {misses.day:.1%}"

@@ -66,9 +66,9 @@ def read_started_jobs(path: Path, platform: Platform, names: Sequence[str]) -> t
     notes = list(trace.notes)
     began = trace.wait >= 0
     if not began.any():
-        raise InputError(path, "says of no job when it began", "a history with recorded starts (waits)")
+        raise InputError(path, "has no recorded starts", "a history with recorded starts (waits)")
     if lacking := int((trace.has_ended & ~began).sum()):
-        notes.append(f"{lacking:,} jobs whose start is not recorded are left out")
+        notes.append(f"{lacking:,} jobs without a recorded start are left out")
     trace = in_units(trace.take(began), platform)
     ran = _by_groups(trace, platform)
     places = _places(path, {name: number for number, name in enumerate(names)}, notes)
@@ -76,7 +76,7 @@ def read_started_jobs(path: Path, platform: Platform, names: Sequence[str]) -> t
         ran, {job: nodes for job, nodes in places.items() if job not in trace.requests}, platform
     )
     if unclear := int(((ran.nodes == 0) & (ran.groups > 0)).sum()):
-        notes.append(f"{unclear:,} jobs fit no node of the platform, or have parts: nobody knows where they ran")
+        notes.append(f"{unclear:,} jobs fit no node of the platform, or have parts, so their nodes are unknown")
     return trace, replace(ran, notes=tuple(notes))
 
 
@@ -121,9 +121,11 @@ def _places(path: Path, numbers: Mapping[str, int], notes: list[str]) -> dict[in
         if len(here) in {0, len(names)}:
             found[job] = here
     if unknown and numbers.keys().isdisjoint(name for names in stated.values() for name in names):
-        raise InputError(path, f"no node of its jobs is the platform's, such as {min(unknown)!r}", "--names FILE")
+        raise InputError(
+            path, f"the nodes of its jobs are not in the platform, such as {min(unknown)!r}", "--names FILE"
+        )
     if unknown:
-        notes.append(f"{len(unknown):,} nodes of jobs are not the platform's, such as {min(unknown)}")
+        notes.append(f"{len(unknown):,} nodes of jobs are not in the platform, such as {min(unknown)}")
     return found
 
 

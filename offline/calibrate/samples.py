@@ -61,13 +61,13 @@ def job_samples(path: Path, platform: Platform, power: JobWatts, ran: StartedJob
     place = np.minimum(np.searchsorted(power.number[order], ran.number), len(order) - 1)
     matched = power.number[order][place] == ran.number
     if not matched.any():
-        raise InputError(path, f"knows none of the {len(ran.number):,} jobs of the history", "the same job numbers")
+        raise InputError(path, f"has none of the {len(ran.number):,} jobs of the history", "the same job numbers")
     notes = []
     if (other := len(order) - int(matched.sum())) > 0:
         notes.append(f"{other:,} of {len(order):,} measured jobs are not in the history, or did not run there")
     usable = matched & ran.is_certain
     if (unclear := int((matched & ~usable).sum())) > 0:
-        notes.append(f"{unclear:,} measured jobs are left out: they fit no group, or it is not known which they ran on")
+        notes.append(f"{unclear:,} measured jobs are left out: their group is unknown, or they fit none")
     watts = power.watts[order][place]
     hours = ran.nodes * (ran.end - ran.start) / 3600
     day = (ran.start + offset) // DAY_S
@@ -77,7 +77,7 @@ def job_samples(path: Path, platform: Platform, power: JobWatts, ran: StartedJob
         if rows.any():
             samples[group] = _samples(platform, group, ran.mean_per_node[rows], watts[rows], hours[rows], day[rows])
         else:
-            why[group] = "no measured job is known to have run there"
+            why[group] = "no measured job ran there for certain"
     return SampleSets(samples, why, tuple(notes))
 
 
@@ -90,19 +90,17 @@ def node_samples(path: Path, platform: Platform, power: NodeWatts, ran: StartedJ
     inside = (slots.slot * slots.width >= first) & ((slots.slot + 1) * slots.width <= last)
     if not inside.any():
         spans = [f"{utc_text(a)} to {utc_text(b)}" for a, b in ((power.time.min(), power.time.max()), (first, last))]
-        raise InputError(path, f"is of {spans[0]}, and the history of {spans[1]}", "times that overlap")
+        raise InputError(path, f"covers {spans[0]}, but the history covers {spans[1]}", "times that overlap")
     off = np.array([(group.power or NodePower()).off_w for group in platform.groups])[platform.group_of_node]
     is_off = slots.watts <= _OFF * off[slots.node]
     notes = []
     if (inside & is_off).any():
-        notes.append(f"{int((inside & is_off).sum()):,} samples of nodes that seem to be off are left out")
+        notes.append(f"{int((inside & is_off).sum()):,} samples of apparently off nodes are left out")
     slots = slots.take(inside & ~is_off)
     shifted = replace(slots, shift=-offset)
     sampled = _of_each_node(platform, shifted, ran) if ran.places else _of_groups(platform, shifted, ran)
     if not ran.places:
-        notes.append(
-            "the history does not say on which nodes jobs ran (sacct's NodeList): groups are fitted as a whole"
-        )
+        notes.append("the history has no nodes of jobs (sacct's NodeList): the fit uses complete groups")
     return SampleSets(sampled.samples, sampled.missing_reasons, (*notes, *sampled.notes))
 
 
@@ -161,7 +159,7 @@ def _of_each_node(platform: Platform, slots: _Slots, ran: StartedJobs) -> Sample
             continue
         rows &= ~_has_unplaced_jobs(ran, placed, group, slots)
         if not rows.any():
-            why[group] = "at all times jobs may have run there of which it is not known on which nodes"
+            why[group] = "jobs with unknown nodes may have run there at all times"
             continue
         day = slots.slot[rows] * slots.width // DAY_S
         samples[group] = _samples(platform, group, busy[rows], slots.watts[rows], np.ones(int(rows.sum())), day)
@@ -178,15 +176,15 @@ def _of_groups(platform: Platform, slots: _Slots, ran: StartedJobs) -> SampleSet
         enough = count >= LEAST_MEASURED * group.count
         if not enough.any():
             why[index] = (
-                f"of {group.count} nodes at most {count.max(initial=0)} were measured together, and it is not known "
-                "who ran on these"
+                f"of {group.count} nodes at most {count.max(initial=0)} were measured together, and their jobs "
+                "are unknown"
             )
             continue
         mean = np.bincount(place, mine.watts) / count
         whole = replace(mine, node=np.zeros(len(slot), np.int64), slot=slot, watts=mean)
         rows = enough & ~_has_unplaced_jobs(ran, certain, index, whole)
         if not rows.any():
-            why[index] = "at all times jobs ran of which it is not known on which group"
+            why[index] = "jobs with an unknown group ran at all times"
             continue
         held = certain & (ran.groups == 1 << index)
         begin = whole.begin(slot[rows])

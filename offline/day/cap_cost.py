@@ -15,7 +15,7 @@ from offline.planner.budget import SearchProgress
 from offline.site.calendar import DAY_S, HOUR_S
 
 _FORM = re.compile(r"(\d+(?:\.\d+)?) ?kW (\d{1,2})(?::([0-5]\d))?-(\d{1,2})(?::([0-5]\d))?", re.IGNORECASE)
-_EXPECTED = "at most how many kW (IT and cooling) from when to when, UTC, as 80kW 17-19 or 62.5kW 9:30-12"
+_EXPECTED = "a limit of IT and cooling with UTC times, such as 80kW 17-19 or 62.5kW 9:30-12"
 
 
 @dataclass(frozen=True)

@@ -106,8 +106,8 @@ def plan_day(
 
     made = use_headroom(problem, settled(plans), lambda tariff: settled(searched(tariff)))
     if not made.account.feasible:
-        found = f"the best plan is {made.account.over_limit_kwh:.3g} kWh above a limit on power that must be kept"
-        raise InputError("platform: tariff", found, "limits that the running jobs and idle nodes leave room for")
+        found = f"the best plan is {made.account.over_limit_kwh:.3g} kWh above a hard limit on power"
+        raise InputError("platform: tariff", found, "limits above the power of running jobs and idle nodes")
     most = made.plans.best.bound
     if aims.switching is not None and most is not None:
         most = None if watch.over() else bound_with_switching(problem, guard_s=watch.left_s)
@@ -130,10 +130,10 @@ def _limit_notes(problem: DayProblem, made: EvaluatedPlans) -> tuple[str, ...]:
     tariff = problem.tariff
     if not tariff.limits and tariff.contracted_kw is None:
         return ()
-    mixed = "power is limited: multi-search and the best rule may be above the limit, and the bound leaves it out"
+    mixed = "power is limited: multi-search and the best rule may exceed the limit, and the bound ignores it"
     if made.all_on.feasible:
         return (mixed,)
-    return (mixed, "the limits on power are kept only with the nodes off that the plan has off")
+    return (mixed, "the limits on power hold only if the plan's nodes are off")
 
 
 def planned_downtime(

@@ -77,6 +77,6 @@ def build_problem(
         plan_jobs(jobs, site.platform, start), running, horizon,
     )  # fmt: skip
     dump = freshness(site.trace.submit, now, site.record_begins(now))
-    ended = (f"the history may have ended before its time: {dump.stale}",) if dump.stale else ()
+    ended = (f"the history may end too early: {dump.stale}",) if dump.stale else ()
     notes = (*gaps, *standing.notes(found_on, held), *expected.notes)
     return ProblemInputs(problem, kinds, expected, known, standing, notes, (*ended, *filter(None, [dump.note])))

@@ -18,7 +18,7 @@ from offline.day.idle_reserve import reserve_of_day, thesis_switching, thesis_ta
 from offline.day.plan_spec import DaySpec, SwitchingRule
 from offline.site.calendar import HOUR_S
 
-NONE_SWITCHED = "idle nodes draw no more than those that are off: none is switched"
+NONE_SWITCHED = "idle nodes draw no more power than off nodes, so no node is switched"
 
 
 @dataclass(frozen=True)
@@ -45,24 +45,24 @@ def targets_of_day(
     tree, learned = hindsight.target(known, day, options.seed)
     rules, notes, trees = [], [], []
     if tree is None:
-        notes.append("too few days of history with weather and prices to learn what to aim at: the plan's own use is")
+        notes.append("too few days with weather and prices to learn a target, so the target is the plan's own use")
     else:
         learned_by, naive = (f"{100 * error:.1f} %" for error in (tree.cv_error, tree.naive_error))
-        error = f"error {learned_by} of the cores on days not seen, {naive} by their mean"
-        rules.append((f"Use to aim at ({error})", tree.rules))
-        trees.append(("The tree: use to aim at", tree.branch))
+        error = f"error {learned_by} of the cores on other days, {naive} with their mean"
+        rules.append((f"Target use ({error})", tree.rules))
+        trees.append(("Tree: target use", tree.branch))
         if tree.cv_error > tree.naive_error:
             learned = ZERO
-            notes.append("the tree of the use to aim at is worse than the mean on days not seen: the plan's own use is")
+            notes.append("the tree of the target is worse than the mean, so the target is the plan's own use")
     spare, switching = ZERO, None
     if options.switching is SwitchingRule.SPARE:
         wait_j = wait_joules(options.wait_price, hindsight.site, hindsight.site.conditions(day))
         found = reserve_of_day(known, day, hindsight.demands, wait_j)
         switching = found.switching if found.switching.spares else None
         notes += found.rule.notes if switching else [NONE_SWITCHED]
-        error = "" if found.rule.cv_error is None else f" (error {found.rule.cv_error:.1f} nodes on days not seen)"
+        error = "" if found.rule.cv_error is None else f" (error {found.rule.cv_error:.1f} nodes on other days)"
         rules.append((f"Spare nodes{error}", tuple(found.rule.rules())))
-        trees += [(f"The tree: spare nodes of {name}", drawn) for name, drawn in found.rule.branches()]
+        trees += [(f"Tree: spare nodes of {name}", drawn) for name, drawn in found.rule.branches()]
         spare = _spare_cores(found.switching, platform)
     start, end = known.calendar.day(day)
     hours = np.arange(start, end + 1, HOUR_S, dtype=np.int64)

@@ -114,15 +114,15 @@ class InitialNodes:
         """
         busy = int(self.busy.sum())
         if busy and held is not None and not busy <= 2 * held <= 4 * busy:
-            yield f"{busy} nodes hold jobs by --state, {held} by the history: one of the two may be old or not whole"
+            yield f"{busy} nodes run jobs by --state, but {held} by the history: one of them may be old or incomplete"
         off, closed = int(self.is_off.sum()), int(self.closed.sum())
         booting = len(self.down.node) - off
         if off or booting:
             yield f"of {len(self.busy)} nodes {off} are off and {booting} booting when the day begins"
         if found_on:
-            yield f"{found_on} nodes are said to be off, and hold jobs by the history: taken as on"
+            yield f"{found_on} nodes are off by the state, but run jobs by the history, so they count as on"
         if closed:
-            yield f"{closed} nodes take no jobs (drained, down, reserved): the plan leaves them alone all day"
+            yield f"{closed} nodes take no jobs (drained, down, reserved), so the plan does not use them"
 
 
 def initial_nodes_of(states: NodeStates, platform: Platform, now: int, start: int) -> InitialNodes:
@@ -146,10 +146,12 @@ def downtime_after_plan(folder: Path, platform: Platform, start: int, offset: in
     """
     plan = read_plan(folder)
     if [_nodes(group) for group in plan.platform.groups] != [_nodes(group) for group in platform.groups]:
-        raise InputError(f"--after {folder}", f"has other nodes than platform {platform.name}", "a plan for it")
+        raise InputError(
+            f"--after {folder}", f"has other nodes than platform {platform.name}", "a plan for this platform"
+        )
     ends, wanted = utc_texts(np.array([plan.profile.end + plan.offset, start + offset]))
     if ends != wanted:
-        raise InputError(f"--after {folder}", f"the plan ends at {ends}", f"{wanted}, when the planned day begins")
+        raise InputError(f"--after {folder}", f"the plan ends at {ends}", f"{wanted}, the begin of the planned day")
     boot_s, shutdown_s = boot_and_shutdown(platform)
     found: dict[int, tuple[int, int]] = {}
     moved = plan.offset - offset

@@ -200,7 +200,7 @@ def _draw(
     gain = day.promise.gain if day.promise else None
     headlines = [
         ("gain expected", "–" if gain is None else f"{gain.mean:,.2f} {currency}"),
-        ("eight days of ten", "–" if gain is None else f"{gain.low:,.2f} to {gain.high:,.2f}"),
+        ("range on eight of ten days", "–" if gain is None else f"{gain.low:,.2f} to {gain.high:,.2f}"),
         ("profit as planned", f"{told.profit:,.2f} {currency}"),
         ("income", f"{told.income_eur:,.2f} {currency}"),
         ("IT energy", f"{told.energy_eur:,.2f} {currency}"),

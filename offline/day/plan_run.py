@@ -62,8 +62,8 @@ def run_plan(request: PlanSpec, progress: SearchProgress | None, have: Objects =
         if stale and not (request.accept_stale or request.force):
             raise InputError(
                 request.history,
-                f"{stale}: it is stale",
-                "one that reaches up to now, or --accept-stale or --force",
+                f"the history is stale: {stale}",
+                "a current history, --accept-stale or --force",
             )
         past = past_of(before, site.trace, site.platform, now)
         hindsight = Hindsight(replace(site, jobs=past.jobs), past.schedule, start - now)
@@ -96,13 +96,13 @@ def _initial_nodes(request: PlanSpec, site: SiteInputs, start: int) -> tuple[Ini
         standing = initial_nodes_of(states, platform, site.now, start)
         notes += states.notes
         if states.unnamed:
-            told = f"{request.state} says nothing of {states.unnamed} of {platform.node_count} nodes"
-            notes.append(f"{told}: taken as on")
+            told = f"{request.state} omits {states.unnamed} of {platform.node_count} nodes"
+            notes.append(f"{told}, so they count as on")
     if request.after is not None:
         down = downtime_after_plan(request.after, platform, start, offset)
         standing = replace(standing or InitialNodes.all_on(platform.node_count), down=down)
         if request.state is not None:
-            notes.append("who is off when the day begins is taken from --after, who is busy or closed from --state")
+            notes.append("off nodes come from --after, busy and closed nodes from --state")
     return standing, tuple(notes)
 
 
@@ -110,7 +110,7 @@ def _number_of(day: int | date, calendar: Calendar) -> int:
     if isinstance(day, int):
         return day
     if not calendar.is_known:
-        raise InputError("--date", "the trace does not say when it began", "--calendar-start, or the day's number")
+        raise InputError("--date", "the trace states no start date", "--calendar-start, or the day's number")
     return calendar.number_of(int(datetime.combine(day, time(), UTC).timestamp()))
 
 
@@ -123,19 +123,19 @@ def _moment(request: PlanSpec, trace: Trace, calendar: Calendar) -> PlanningTime
     counted = not_ended(trace)
     if request.now is not None:
         if not calendar.is_known:
-            raise InputError("--now", "the trace does not say when it began", "--calendar-start beside it")
+            raise InputError("--now", "the trace states no start date", "--calendar-start too")
         now = calendar.from_unix(parse_utc(request.now, "--now"))
         earliest = calendar.text(start - DAY_S)
         if not start - DAY_S <= now <= start:
-            raise InputError("--now", calendar.text(now), f"{earliest} to {calendar.text(start)}, when that day begins")
-        notes = [f"--now {request.now} states no offset: taken as UTC"] if not states_offset(request.now) else []
+            raise InputError("--now", calendar.text(now), f"{earliest} to {calendar.text(start)}")
+        notes = [f"--now {request.now} states no offset, so it counts as UTC"] if not states_offset(request.now) else []
     else:
         now, notes = min(hour_after(trace, calendar), start), []
         if now < start - DAY_S:
             now = start
         elif now < start:
             last = calendar.text(last_event(trace))
-            notes = [f"--now not given, and the history's last event is of {last}: planned as of {calendar.text(now)}"]
+            notes = [f"without --now, the plan starts from the last event of the history, {last}: {calendar.text(now)}"]
     if counted:
-        notes.append(f"of the jobs of the history {counted} at {calendar.text(now)}")
+        notes.append(f"jobs of the history at {calendar.text(now)}: {counted}")
     return PlanningTime(now, tuple(notes))

@@ -82,7 +82,7 @@ class DayRule(Table):
     """Options of planning without the switching rule."""
 
     offset: Annotated[
-        int, Field(ge=0, le=100), Option("algorithm8: share of the unused nodes that stays on.", "PERCENT")
+        int, Field(ge=0, le=100), Option("algorithm8: share of the unused nodes that stay on.", "PERCENT")
     ] = 70
     forecast_method: Annotated[
         str, Field(serialization_alias="method"), Option("Forecast method (see dardis forecast).", "NAME")
@@ -90,7 +90,7 @@ class DayRule(Table):
     time_limit: Annotated[float, Field(ge=0), Option("Limit on the wall clock of a day's plan, s.", "S")] = 120.0
     seed: Annotated[int, Field(ge=0, le=LARGEST_SEED), Option(option_texts.SEED, "N")] = 1
     wait_price: Annotated[
-        float, Field(ge=0), Option("What an hour costs that a job waits, in the platform's currency.", "EUR")
+        float, Field(ge=0), Option("Cost of an hour of waiting of a job, in the platform's currency.", "EUR")
     ] = 0.0
 
 
@@ -100,36 +100,42 @@ class DaySpec(DayRule):
     switching: Annotated[SwitchingRule, enum_reader(SwitchingRule), Option("spare, algorithm8 or off.", "RULE")] = (
         SwitchingRule.SPARE
     )
-    hours: Annotated[int, reader_of(_hours), Option("How far the forecast reaches.", "24|48")] = 24
+    hours: Annotated[int, reader_of(_hours), Option("Hours of the forecast.", "24|48")] = 24
 
 
 def _date(text: str) -> date:
     try:
         return date.fromisoformat(text)
     except ValueError:
-        raise ValueError(f"{text!r}; expected a UTC day as 2023-07-15") from None
+        raise ValueError(f"{text!r}; expected a UTC day such as 2023-07-15") from None
 
 
 class PlanSpec(DaySpec, SiteSpec):
     """Options of `dardis plan`."""
 
     out: Annotated[Path, FILE, Option("Folder for the plan.", "DIR")]
-    day: Annotated[int | None, Field(ge=0, le=option_texts.LATEST_DAY), Option("UTC day to plan, from 0.", "N")] = None
-    date_: Annotated[date | None, reader_of(_date), Option("Or its date, as 2023-07-15.", "DATE")] = None
-    now: Annotated[
-        str | None, Option("UTC; what comes later is forecast (default: the history's last event).", "TIME")
+    day: Annotated[
+        int | None,
+        Field(ge=0, le=option_texts.LATEST_DAY),
+        Option("Number of the UTC day to plan, from 0.", "N"),
     ] = None
-    state: Annotated[Path | None, FILE, Option("How nodes stand now: scontrol show node -o, or a CSV.", "FILE")] = None
+    date_: Annotated[date | None, reader_of(_date), Option("Date of the day, such as 2023-07-15.", "DATE")] = None
+    now: Annotated[
+        str | None, Option("UTC time; later jobs are forecast (default: the history's last event).", "TIME")
+    ] = None
+    state: Annotated[Path | None, FILE, Option("Present states of nodes: scontrol show node -o, or a CSV.", "FILE")] = (
+        None
+    )
     names: Annotated[Path | None, FILE, Option(option_texts.NODE_NAMES, "FILE")] = None
     after: Annotated[
         Path | None,
         FILE,
-        Option("The day before's plan: nodes that it leaves off are off at first.", "PLAN_DIR"),
+        Option("Plan of the previous day, for nodes that are off at first.", "PLAN_DIR"),
     ] = None
-    cap: Annotated[bool, Option("Write the cores to aim at into target.json, too.")] = False
+    cap: Annotated[bool, Option("Also write the target of cores into target.json.")] = False
     force: Annotated[bool, Option("Replace the plan in DIR; accept a stale history.")] = False
-    accept_stale: Annotated[bool, Option("Plan though the history seems to have ended before its time.")] = False
-    what_if: Annotated[str | None, Option("Say what a limit on power would cost, as 80kW 17-19 (UTC).", "LIMIT")] = None
+    accept_stale: Annotated[bool, Option("Plan even if the history may end too early.")] = False
+    what_if: Annotated[str | None, Option("Show the cost of a limit on power: 80kW 17-19 (UTC).", "LIMIT")] = None
     no_report: Annotated[bool, Option(option_texts.NO_REPORT)] = False
 
     @property

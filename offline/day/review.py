@@ -85,7 +85,7 @@ class Review:
             told += f"; {per:,.2f} {currency} for 1,000 core-hours instead of {before_per:,.2f}"
         if round(moved):
             what = "more" if moved > 0 else "less"
-            told += f"; profit {gained:+,.2f} {currency}, as {abs(moved):,.0f} core-hours {what} ran in the day"
+            told += f"; profit {gained:+,.2f} {currency}, since {abs(moved):,.0f} core-hours {what} ran in the day"
         return [f"{told}.", self._waits()]
 
     def _waits(self) -> str:
@@ -112,11 +112,11 @@ def review(plan_dir: Path, followed: Path, without: Path) -> Review:
     files, beside = _run_of(plan, followed), _run_of(plan, without)
     digest = sha256_of(target := plan_dir / TARGET_FILE)
     if digest is None:
-        raise InputError(target, "is not there or can't be read", "a folder as dardis plan made it")
+        raise InputError(target, "is missing or unreadable", "a folder of dardis plan")
     if files.run.profile_sha256 != digest:
         raise InputError(followed, "did not follow this plan", f"a run with --profile {target}")
     if beside.run.profile_sha256 == digest:
-        raise InputError(without, "followed this plan", "a run of the same jobs that did not")
+        raise InputError(without, "followed this plan", "a run of the same jobs without this plan")
     if not np.array_equal(np.sort(files.schedule.number), np.sort(beside.schedule.number)):
         raise InputError(without, f"has other jobs than {followed}", "two runs of one trace")
     window = plan.profile.start, plan.profile.end
@@ -131,13 +131,13 @@ def _run_of(plan: PlanFolder, folder: Path) -> RunFiles:
     told, expected = ("groups", "partitions", "maintenance"), "a run of the plan's platform"
     ours, theirs = platform_to_dict(plan.platform), platform_to_dict(files.platform)
     if any(ours[key] != theirs[key] for key in told):
-        raise InputError(folder, f"is of {files.platform.name!r}, which is another machine", expected)
+        raise InputError(folder, f"is of {files.platform.name!r}, another machine", expected)
     clock, undated = files.run.unix_start, plan.offset <= 0
     if clock is None and not undated:
-        raise InputError(folder, "does not say when it began", "a run with the plan's --calendar-start")
+        raise InputError(folder, "states no start date", "a run with the plan's --calendar-start")
     if clock is not None and clock != plan.offset:
         raise InputError(
-            folder, "has another clock than the plan", "a run of the plan's history, or of what follows it"
+            folder, "has another clock than the plan", "a run of the plan's history or of its continuation"
         )
     inside = (files.schedule.submit >= plan.profile.start) & (files.schedule.submit < plan.profile.end)
     if not inside.any():

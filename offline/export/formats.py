@@ -25,7 +25,7 @@ FORMATS: Final = {
     "redfish": Format(export_redfish, "Redfish requests by node and time: power limits, shut-down, power on"),
     "openmetrics": Format(export_openmetrics, "the profile as gauges with timestamps, for Prometheus"),
     "csv": Format(export_csv, "one table of the profile and the switching, in UTC, with units"),
-    "json": Format(export_json, "the whole plan in one file, which this command reads as well"),
+    "json": Format(export_json, "the complete plan in one file, which this command also reads"),
 }
 
 
@@ -38,7 +38,7 @@ def find_format(name: str, *, limits_only: bool = False, mode: str | None = None
     if mode is not None and name != "slurm":
         raise InputError("--mode", f"--format {name} has no modes", "--format slurm")
     if check and not FORMATS[name].can_be_checked:
-        raise InputError("--check", f"--format {name} is nothing that can be played on other days", "--format slurm")
+        raise InputError("--check", f"--format {name} cannot be simulated on other days", "--format slurm")
     if limits_only:
         return FORMATS[name]._replace(export=partial(export_redfish, limits_only=True))
     return FORMATS[name] if mode is None else FORMATS[name]._replace(export=partial(_slurm, mode=mode))
@@ -47,5 +47,5 @@ def find_format(name: str, *, limits_only: bool = False, mode: str | None = None
 def load_plan(path: Path) -> PlanFolder:
     """Read a plan folder or a JSON export."""
     if not path.exists():
-        raise InputError(path, "does not exist", "the folder that dardis plan made")
+        raise InputError(path, "does not exist", "a folder of dardis plan")
     return read_json_plan(path) if path.is_file() else read_plan(path)

@@ -105,14 +105,14 @@ _OF_PROFILE: Final = {
 TABLE: Final = CsvTable(
     "plan.csv",
     Column("start_utc", WORD, "begin of the row"),
-    Column("end_utc", WORD, "its end"),
+    Column("end_utc", WORD, "end of the row"),
     Column("start_unix_s", WHOLE, "begin of the row"),
-    Column("end_unix_s", WHOLE, "its end"),
+    Column("end_unix_s", WHOLE, "end of the row"),
     *(PROFILE.column(name).renamed(here) for here, name in _OF_PROFILE.items()),
     Column("nodes_off_count", WHOLE, "nodes that are off", "nodes"),
     Column("shut_down_nodes", TEXT, "nodes whose shut-down begins with the row"),
     Column("booted_nodes", TEXT, "nodes whose boot begins with the row"),
-    Column("off_nodes", TEXT, "all nodes that are off"),
+    Column("off_nodes", TEXT, "names of all off nodes"),
 )
 
 

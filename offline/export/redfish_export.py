@@ -26,8 +26,8 @@ from offline.folder.tables import utc_texts
 VERSION = 1
 NO_LIMIT = -1
 _RULE = (
-    "a node that is on at any time of a segment: its idle power, what the plan's jobs on it add at their most, rounded "
-    "up, and its share of the rest of the cap by what it could draw more; whole W; null: no limit"
+    "a node that is on at any time of a segment: its idle power, the largest power of the plan's jobs on it, rounded "
+    "up, and its share of the rest of the cap by its possible further power; whole W; null: no limit"
 )
 
 
@@ -92,9 +92,9 @@ def export_redfish(plan: PlanFolder, names: list[str], *, limits_only: bool = Fa
         requests += [when | {"node": names[node]} | _request(names[node], what) for node, what in asked]
         below += [] if held else [utc]
         short += [utc] if held and not enough else []
-    notes = [f"the cap is below what the nodes that are on draw idle, first at {below[0]}"] if below else []
+    notes = [f"the cap is below the idle power of the nodes that are on, first at {below[0]}"] if below else []
     if short:
-        notes.append(f"the cap is below what the plan's jobs draw on all nodes at their most, first at {short[0]}")
+        notes.append(f"the cap is below the largest power of the plan's jobs on all nodes, first at {short[0]}")
     machine, busy_w = MachinePower.of_platform(plan.platform), busy_watts(plan.platform)
     head = {
         "format": "dardis-redfish",

@@ -5,12 +5,12 @@ say() { printf '%s %s\n' "$(date -u +%Y-%m-%dT%H:%M:%SZ)" "$*"; }
 
 stop() {
   say "stopped: $*" >&2
-  say "$AS_LEFT: run this script again to go on, or with --rollback to undo" >&2
+  say "$AS_LEFT: run this script again to continue, or with --rollback to undo" >&2
   exit 1
 }
 
 interrupted() {
-  say "interrupted: run this script again to go on, or with --rollback to undo" >&2
+  say "interrupted: run this script again to continue, or with --rollback to undo" >&2
   # shellcheck disable=SC2046 # no job, no argument
   kill $(jobs -p) 2>/dev/null
   exit 130
@@ -86,7 +86,7 @@ take_lock() {
   mkdir -p "$STATE_DIR" || stop "no folder $STATE_DIR (see --state)"
   exec 9>>"$STATE_DIR/lock" || stop "cannot write to $STATE_DIR (see --state)"
   if ! flock -n 9; then
-    say "another copy runs (process $(cat "$STATE_DIR/owner" 2>/dev/null)): stop that one first" >&2
+    say "another copy runs (process $(cat "$STATE_DIR/owner" 2>/dev/null)): stop it first" >&2
     exit 1
   fi
   keep owner "$$"
@@ -103,7 +103,7 @@ kept() { cat "$STATE_DIR/$1" 2>/dev/null; }
 declare -A ASKED=() GIVEN_UP=()
 
 give_up() { # a node, and the state that it is in
-  [[ -n ${GIVEN_UP[$1]:-} ]] || say "$1 does not come up ($2): given up"
+  [[ -n ${GIVEN_UP[$1]:-} ]] || say "$1 does not boot ($2): no further tries"
   GIVEN_UP[$1]=1
 }
 

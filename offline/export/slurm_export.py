@@ -29,9 +29,7 @@ class Mode(StrEnum):
 
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
-_SWITCHES_ONLY = (
-    "the program switches nodes; the profile's core target and power cap are not in it (Redfish limits power)"
-)
+_SWITCHES_ONLY = "the program switches nodes, without the profile's core target and power cap (Redfish limits power)"
 
 
 def export_slurm(plan: PlanFolder, names: list[str], *, mode: Mode) -> Export:
@@ -46,7 +44,7 @@ def export_slurm(plan: PlanFolder, names: list[str], *, mode: Mode) -> Export:
     begin_utc, end_utc = utc_texts(np.array([start, end]))
     lines = [
         "#!/usr/bin/env bash",
-        f"# Made by dardis export --format slurm --mode {mode}, to run where scontrol may change nodes; see --help.",
+        f"# Made by dardis export --format slurm --mode {mode}, for hosts where scontrol may change nodes; see --help.",
         f"TITLE={shlex.quote(f'{plan.platform.name}, {begin_utc} to {end_utc}')}",
         f"BEGIN={start}",
         f"END={end}",
@@ -68,7 +66,7 @@ def mode_of(plan: PlanFolder, asked: str | None) -> Mode:
         raise InputError("--mode", repr(asked), "one of " + ", ".join(Mode)) from None
     if mode is Mode.SPARES and not has_spares:
         switching = plan.settings.get("switching", "off")
-        raise InputError("--mode spares", f"the plan keeps no spare nodes (--switching {switching})", "--mode windows")
+        raise InputError("--mode spares", f"the plan has no spare nodes (--switching {switching})", "--mode windows")
     return mode
 
 
@@ -91,13 +89,13 @@ def _spares(plan: PlanFolder, names: list[str]) -> list[str]:
     ]
     return [
         f"NODES={shlex.quote(','.join(nodes))}",
-        "# sets of nodes, of each of which so many idle ones stay on",
+        "# Sets of nodes with an idle reserve each",
         f"SPARE_NODES=({' '.join(map(shlex.quote, nodes))})",
         f"IDLE_S={rule.idle_s}",
         f"BOOT_S={boot_s}",
         f"RESUME_S={max(2 * boot_s, 60)}",
         f"SUSPEND_TIMEOUT={max(2 * shutdown_s, 30)}",
-        "# Unix time, and the number of each set from then on",
+        "# Unix time, and the idle reserve of each set from this time",
         "STEPS=(",
         *(f'  "{time + plan.offset} {" ".join(map(str, row))}"' for time, row in kept),
         ")",
@@ -123,7 +121,7 @@ def _windows(plan: PlanFolder, names: list[str], begin_utc: str) -> list[str]:
             for step in steps(plan.onoff)
         ),
         ")",
-        "# from and to in Unix time, nodes that hold no job then: down, or not yet up again",
+        "# Begin and end in Unix time, nodes without jobs in this span: down, or not yet up again",
         "RESERVATIONS=(",
         *(f'  "{a + plan.offset} {b + plan.offset} {hostlist(who)}"' for (a, b), who in sorted(reserved.items())),
         ")",

@@ -3,24 +3,24 @@
 
 usage() {
   cat <<HELP
-Keeps idle nodes on as a plan says: $TITLE.
+Keeps idle nodes on according to a plan: $TITLE.
 
 usage: bash $0 [--dry-run | --rollback | --slurm-conf] [--include FILE] [--state DIR] [--most-pending JOBS]
        [--poll-s SECONDS]
 
-Slurm's own power saving switches nodes: it suspends what has idled for SuspendTime and boots nodes for jobs. This
+Slurm's own power saving switches nodes: it suspends nodes after SuspendTime idle and boots nodes for jobs. This
 program sets how many idle nodes stay on (SuspendExcNodes), when the plan's numbers change, and powers up another node
-when one of them is taken, never more than the plan's number. The exclusions that the site has stay. Nodes that are
-busy, drained, reserved or down are left alone. Running it again is safe. It ends with the plan; the last numbers stay.
+when one of them is taken, never more than the plan's number. The site's own exclusions stay. Nodes that are
+busy, drained, reserved or down do not change. Running it again is safe. It ends with the plan; the last numbers stay.
 
-  --dry-run            print each change and its time; nothing is asked of Slurm
-  --rollback           set the exclusions as they were found, and power up the nodes that have gone off since
+  --dry-run            print each change and its time, without requests to Slurm
+  --rollback           restore the exclusions, and power up the nodes that have gone off since
   --slurm-conf         print the lines that slurm.conf needs
-  --include FILE       the file that slurm.conf includes, where scontrol cannot update SuspendExcNodes
+  --include FILE       the file that slurm.conf includes, if scontrol cannot update SuspendExcNodes
                        (default $INCLUDE)
-  --state DIR          where it remembers what it found, beyond its end (default $STATE_DIR)
-  --most-pending JOBS  with more jobs waiting for nodes none is switched off (default $MOST_PENDING)
-  --poll-s SECONDS     how often to look (default $POLL)
+  --state DIR          folder for the state before the plan (default $STATE_DIR)
+  --most-pending JOBS  no node is switched off if more jobs wait for nodes (default $MOST_PENDING)
+  --poll-s SECONDS     interval of checks (default $POLL)
 HELP
 }
 
@@ -52,7 +52,7 @@ find_own() {
   local now
   now=$(exclusions) || exit 1
   if [[ ! -e $STATE_DIR/found ]] || ! is_ours "$now"; then
-    [[ ! -e $STATE_DIR/found ]] || say "SuspendExcNodes is $now now: taken as the site's"
+    [[ ! -e $STATE_DIR/found ]] || say "SuspendExcNodes is $now now: it counts as the site's"
     if [[ -e $INCLUDE ]] && [[ ! -e $STATE_DIR/wish || $(cat "$INCLUDE") != "$(line_of "$(kept wish)")" ]]; then
       cp "$INCLUDE" "$STATE_DIR/include" || stop "cannot write to $STATE_DIR"
     fi
@@ -200,7 +200,7 @@ dry_run() {
   for line in "${STEPS[@]}"; do
     read -r at _ <<<"$line"
     BOOT_S=0 wanted "$at"
-    echo "$(utc "$at")Z SuspendExcNodes=$(list_of) (and the exclusions that the site has)"
+    echo "$(utc "$at")Z SuspendExcNodes=$(list_of) (and the site's exclusions)"
   done
 }
 
@@ -217,14 +217,14 @@ remember_off() { # nodes that were off when the first plan began
 roll_back() {
   local now
   if [[ ! -e $STATE_DIR/found ]]; then
-    say "nothing to undo: no plan has been begun"
+    say "nothing to undo: no plan has started"
     return
   fi
   now=$(exclusions) || exit 1
   if is_ours "$now"; then
     set_exclusions "$(kept found)" "$(kept include)"
   else
-    say "SuspendExcNodes is ${now:-empty}, which was not set here: it stays"
+    say "SuspendExcNodes is ${now:-empty}, which this program did not set: it stays"
   fi
   power_up_again
   rm -f "$STATE_DIR"/{found,set,wish,off,include}
@@ -289,7 +289,7 @@ main() {
     roll_back
     exit 0
   fi
-  ((SUSPEND_TIME == IDLE_S)) || say "note: SuspendTime is $SUSPEND_TIME s, the plan was made for $IDLE_S s"
+  ((SUSPEND_TIME == IDLE_S)) || say "note: SuspendTime is $SUSPEND_TIME s, but the plan assumes $IDLE_S s"
   remember_off
   carry_out
 }

@@ -7,18 +7,18 @@ Carries out the node switching of a plan: $TITLE.
 
 usage: bash $0 [--dry-run | --rollback] [--now] [--state DIR] [--most-pending JOBS] [--poll-s SECONDS]
 
-Nodes that will be down are reserved for that time, so that no job is placed on them that would still run then.
+Nodes that will be down are reserved for that time, so that no job runs on them then.
 At each step idle nodes are powered down, busy ones as soon as their job has ended; no job is ever cancelled. Nodes that
-are drained or down, or that somebody else has reserved at such a time, are left alone. What is past when the script
-starts is caught up with. Running it again is safe: its reservations ($PREFIX...) are replaced. It stops at the first
+are drained or down, or have another reservation at such a time, do not change. Steps in the past when the script
+starts are made up for. Running it again is safe: its reservations ($PREFIX...) are replaced. It stops at the first
 scontrol that fails.
 
-  --dry-run            print what would be done and when; nothing is asked of Slurm
+  --dry-run            print the steps and their times, without requests to Slurm
   --rollback           delete the reservations and power up every node that the plan powers down
-  --now                for tests: as if the plan began now, one step after the other without waiting for its time
-  --state DIR          where the lock is that no second copy gets (default $STATE_DIR)
-  --most-pending JOBS  with more jobs waiting for nodes none is powered down (default $MOST_PENDING)
-  --poll-s SECONDS     how often to look after nodes that are still busy (default $POLL)
+  --now                for tests: run all steps now, one after the other
+  --state DIR          folder of the lock against a second copy (default $STATE_DIR)
+  --most-pending JOBS  no node is powered down if more jobs wait for nodes (default $MOST_PENDING)
+  --poll-s SECONDS     interval of checks of busy nodes (default $POLL)
 HELP
 }
 
@@ -29,7 +29,7 @@ own_reservations() { ask show reservation -o | sed -n "s/^ReservationName=\(${PR
 unreserve() {
   local names name
   if ((DRY)); then
-    echo "  TZ=UTC0 scontrol delete ReservationName=$PREFIX... (those that there are)"
+    echo "  TZ=UTC0 scontrol delete ReservationName=$PREFIX... (if there are any)"
     return
   fi
   names=$(own_reservations) || exit 1
@@ -58,7 +58,7 @@ find_theirs() {
     done
     for name in $theirs; do
       [[ -n ${mine[$name]:-} && -z ${THEIRS[$name]:-} ]] || continue
-      say "$name is reserved by somebody else ($reservation): left alone"
+      say "$name has another reservation ($reservation): it does not change"
       THEIRS[$name]=1
     done
   done <<<"$told"
@@ -120,7 +120,7 @@ look_after() {
     'off '*DRAIN* | 'off '*FAIL* | 'off '*POWERING_UP* | 'off '*REBOOT*) ;;
     'off IDLE'*) down+=("$name") ;;
     'on DOWN'*)
-      say "$name is down: left alone"
+      say "$name is down: it does not change"
       unset "WANTED[$name]"
       ;;
     'on '*POWERED_DOWN*)
@@ -180,7 +180,7 @@ carry_out() {
     ! ((NOW)) || settle 300 1 || stop "after 300 s not what they should be: ${!WANTED[*]}"
   done
   if ! ((DRY || NOW)); then
-    settle $((END > $(date +%s) ? END - $(date +%s) : 0)) "$POLL" || say "the plan ends with these still busy: ${!WANTED[*]}"
+    settle $((END > $(date +%s) ? END - $(date +%s) : 0)) "$POLL" || say "nodes still busy at the end of the plan: ${!WANTED[*]}"
   fi
   ((DRY)) || say "all steps done"
 }
@@ -206,7 +206,7 @@ main() {
   trap interrupted INT TERM
   say "plan: $TITLE"
   if ! ((${#STEPS[@]})); then
-    say "this plan switches no node"
+    say "this plan switches no nodes"
     exit 0
   fi
   if ! ((NOW || BACK)) && (($(date +%s) >= END)); then

@@ -146,7 +146,7 @@ def learn_reserve(
         why = _fallback_reason(past, len(np.unique(table.day)))
         if past is None or why:
             spares = ceil(FALLBACK_SHARE * group.count)
-            notes.append(f"{group.prefix}: {why}, so it always keeps {_spares_text(spares)} (3 %)")
+            notes.append(f"{group.prefix}: {why}, so its reserve is always {_spares_text(spares)} (3 %)")
             groups[index] = GroupRule(spares)
         else:
             groups[index] = _learn_group(past, table, shapes, wait_j)
@@ -157,8 +157,8 @@ def _fallback_reason(past: PastDemand | None, days: int) -> str:
     if past is None or days < LEAST_DAYS:
         return f"{days} days of history"
     if len(past.start) == 0:
-        return "no job in its past"
-    return "nothing to save in its past" if past.replay(0).saved_j.sum() <= 0 else ""
+        return "no job in the past"
+    return "no savings in the past" if past.replay(0).saved_j.sum() <= 0 else ""
 
 
 @dataclass(frozen=True)

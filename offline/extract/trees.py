@@ -60,7 +60,7 @@ def folds(day: Ints) -> Iterator[Bools]:
 def predict_held_out(fit: Fit, values: Floats, labels: Labels, day: Ints) -> Labels:
     """Predict rows by trees without their days. ValueError for a single day."""
     if len(np.unique(day)) <= 1:
-        raise ValueError("a tree needs days to learn from and others to be judged by")
+        raise ValueError("a tree needs days for learning and for testing")
     predicted = np.empty_like(labels)
     for out in folds(day):
         predicted[out] = fit(values[~out], labels[~out]).predict(values[out])

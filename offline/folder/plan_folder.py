@@ -81,7 +81,7 @@ def read_plan(folder: Path) -> PlanFolder:
     """Read a plan folder. InputError names missing or damaged files."""
     PLAN_FOLDER.check_finished(folder)
     if not (folder / RUN_FILE).is_file():
-        raise InputError(folder, "holds no plan (no run.json)", "the folder that dardis plan made")
+        raise InputError(folder, "has no plan (no run.json)", "a folder of dardis plan")
     run = read_json(folder / RUN_FILE, PlanHead)
     platform = run.machine(folder / RUN_FILE)
     profile, offset = profile_of(CsvCells.of_csv(folder / PROFILE.name))

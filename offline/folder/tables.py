@@ -69,13 +69,13 @@ class OnOffTable:
 
     def __post_init__(self) -> None:
         if (np.diff(self.time) < 0).any():
-            raise ValueError("actions in the order of their times")
+            raise ValueError("actions in order of time")
         order = np.lexsort((self.time, self.node))
         same = np.diff(self.node[order]) == 0
         if (same & (np.diff(self.time[order]) == 0)).any() or (
             same & (self.on[order][1:] == self.on[order][:-1])
         ).any():
-            raise ValueError("the actions of a node one after the other, off and on in turn")
+            raise ValueError("alternating off and on actions of each node")
 
     @classmethod
     def of(cls, downtime: Downtime, boot_s: Ints) -> OnOffTable:
@@ -119,11 +119,11 @@ PROFILE: Final = CsvTable(
     "profile.csv",
     Column("time_s", WHOLE, "begin of the segment, on the trace's clock"),
     Column("time_utc", WORD, "begin of the segment"),
-    Column("cores_target", WHOLE, "cores to aim at", "cores"),
-    Column("power_cap_w", REAL, "cap on the IT power for them; empty: no cap"),
+    Column("cores_target", WHOLE, "target of cores in use", "cores"),
+    Column("power_cap_w", REAL, "cap on IT power for this target; empty without a cap"),
     Column("it_w", REAL, "expected IT power"),
     Column("cooling_w", REAL, "expected cooling power"),
-    Column("pue", REAL, "all power over IT power; empty: no IT power", "ratio"),
+    Column("pue", REAL, "total power over IT power; empty without IT power", "ratio"),
     Column("price_eur_per_kwh", REAL, "price of energy", "currency/kWh"),
     Column("gco2_per_kwh", REAL, "CO2 intensity", "g/kWh"),
     Column("temp_c", REAL, "outdoor temperature"),
@@ -132,10 +132,10 @@ PROFILE: Final = CsvTable(
 )
 ONOFF: Final = CsvTable(
     "onoff.csv",
-    Column("time_s", WHOLE, "when the action begins, on the trace's clock"),
-    Column("time_utc", WORD, "when the action begins"),
+    Column("time_s", WHOLE, "begin of the action, on the trace's clock"),
+    Column("time_utc", WORD, "begin of the action"),
     Column("node", WHOLE, "number of the node"),
-    Column("name", TEXT, "its name"),
+    Column("name", TEXT, "name of the node"),
     Column("action", WORD, "`off`: its shut-down begins; `on`: its boot begins"),
 )
 SCHEDULE: Final = CsvTable(
@@ -145,7 +145,7 @@ SCHEDULE: Final = CsvTable(
     Column("starting_time", WHOLE, "start", "s"),
     Column("finish_time", WHOLE, "end", "s"),
     Column("units_by_node", WORD, "units on each node, `0:1 1:1 7:2`"),
-    Column("req_cores", WHOLE, "cores that one unit asks for"),
+    Column("req_cores", WHOLE, "cores of one unit"),
     Column("units", WHOLE, "job units"),
     Column("kind", WORD, "`forecast`, `running` (when the day begins) or `queued`"),
 )
@@ -209,7 +209,7 @@ def profile_of(table: CsvCells) -> tuple[ProfileTable, int]:
     """Parse `profile_columns`: the profile, and Unix time minus trace time."""
     start, end = table.integers("time_s", -LATEST, LATEST), table.integers("end_s", -LATEST, LATEST)
     if not len(start):
-        raise InputError(table.place, "no rows", "one row a segment of the day")
+        raise InputError(table.place, "no rows", "one row for each segment of the day")
     table.refuse(end <= start, "end_s is not after time_s")
     table.refuse(end - start[0] > _LONGEST_S, "end_s is more than a year after the first time_s")
     table.refuse(np.append(False, start[1:] != end[:-1]), "time_s is not the end_s of the row before")
@@ -233,7 +233,7 @@ def onoff_of(table: CsvCells, platform: Platform) -> OnOffTable:
     try:
         return OnOffTable(table.integers("time_s", -LATEST, LATEST), node, on)
     except ValueError as error:
-        raise InputError(table.place, "actions that make no sense", str(error)) from None
+        raise InputError(table.place, "actions that contradict each other", str(error)) from None
 
 
 def schedule_of(table: CsvCells, platform: Platform) -> ScheduleTable:

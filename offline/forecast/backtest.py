@@ -67,8 +67,8 @@ def backtest_days(trace: Trace, calendar: Calendar, hours: int, within: tuple[in
     else:
         chosen = days[WEEK - 1 :] if len(days) > 2 * WEEK else days
     if not chosen:
-        have = f"days {days[0]} to {days[-1]}" if days else f"a trace of a day of history and {hours} h after it"
-        raise InputError("backtest", "no day with jobs of a day before it and to its end", have)
+        have = f"days {days[0]} to {days[-1]}" if days else f"a trace with a day of history and the following {hours} h"
+        raise InputError("backtest", "no day has jobs on the day before and until its end", have)
     places = np.linspace(0, len(chosen) - 1, min(MOST_DAYS, len(chosen))).round().astype(int)
     return [chosen[place] for place in places.tolist()]
 

@@ -18,12 +18,12 @@ SIDES: Final = {"low": "10 % quantile", "mean": "expectation", "high": "90 % qua
 DEMAND: Final = CsvTable(
     DEMAND_FILE,
     Column("start_s", WHOLE, "begin of the hour, on the trace's clock"),
-    Column("start_utc", WORD, "begin of the hour; empty where nobody knows when the trace began"),
+    Column("start_utc", WORD, "begin of the hour; empty without a start date of the trace"),
     *(
         Column(f"{name}_{side}_{ending}", REAL, f"{what}: {quantile}", unit, ".3f")
         for name, ending, unit, what in (
-            ("in_use", "cores", "cores", "mean cores in use in the hour if every job started at once"),
-            ("submitted", "core_h", "core-hours", "core-hours of the jobs submitted in the hour, whenever they run"),
+            ("in_use", "cores", "cores", "mean cores in use in the hour if every job started immediately"),
+            ("submitted", "core_h", "core-hours", "core-hours of the jobs submitted in the hour"),
         )
         for side, quantile in SIDES.items()
     ),

@@ -94,7 +94,7 @@ def bands(past: SubmissionHistory, donors: Donors, drawn: Ints) -> tuple[CoreDem
         used_drawn, work_drawn = in_use(past.hourly.load[drawn]), past.hourly.work[drawn]
         return CoreDemand(_band(used, used_drawn), _band(work, work_drawn)), ()
     used_errors, work_errors = _replay_errors(past, donors)
-    note = "no past day to judge this replay by: its bands have no width"
+    note = "no past day to test this replay, so its bands have no width"
     demand = CoreDemand(_band(used, used + used_errors), _band(work, work + work_errors))
     return demand, () if len(used_errors) else (note,)
 
@@ -214,7 +214,7 @@ def seasonal(past: SubmissionHistory, ahead: int) -> Donors:
             share = credibility(strength, _effective(namesakes))
             weights[day] = share * namesakes / namesakes.sum() + (1 - share) * all_days
     by_hour = credibility(hour_strength(np.sqrt(past.work)), _effective(all_days))
-    few = f"seasonal: no more than two weeks of history (days: {past.days}), so weekdays are not told apart"
+    few = f"seasonal: no more than two weeks of history (days: {past.days}), so weekdays are not distinguished"
     return Donors(weights, min(1 - by_hour, MOST_ANY_HOUR), (few,) if past.days <= 2 * WEEK else ())
 
 

@@ -64,14 +64,14 @@ def history_before(trace: Trace, origin: int, hours: int) -> SubmissionHistory:
     if not before.any() or origin - int(trace.submit[before].min()) < DAY_S:
         known = (origin - int(trace.submit[before].min())) / HOUR_S if before.any() else 0
         found = f"{int(before.sum())} jobs in the {known:.1f} h before that day"
-        raise ShortHistoryError("forecast", found, "jobs of one whole day before it at least")
+        raise ShortHistoryError("forecast", found, "jobs on at least one complete day before it")
     ends = job_ends(trace.submit, trace.wait, trace.runtime)[before]
     days = min((origin - record_begins(trace.submit[before], ends, origin)) // DAY_S, WINDOW_DAYS)
     start = origin - days * DAY_S
     rows = np.flatnonzero(before & (trace.submit >= start))
     if not len(rows):
         raise ShortHistoryError(
-            "forecast", f"no job in the {days} days before that day", "a day that follows its history"
+            "forecast", f"no job in the {days} days before that day", "a day that follows the history"
         )
     jobs = known_jobs(trace.take(rows[np.argsort(trace.submit[rows], kind="stable")]), origin)
     hourly = by_hour(jobs, start, 24 * days, hours)

@@ -87,7 +87,7 @@ class Check:
         found = next((outcome for outcome in self.outcomes if outcome.mode is mode), None)
         if found is None:
             played = [outcome.mode for outcome in self.outcomes if outcome.mode is not None]
-            raise InputError(f"--mode {mode}", "was not played: no node can be switched so", ", ".join(played))
+            raise InputError(f"--mode {mode}", "was not simulated, since it cannot switch any node", ", ".join(played))
         return found
 
     @property
@@ -117,14 +117,14 @@ class Check:
         if gain < 0:
             raise LossError(
                 f"--mode {mode} would have lost {-gain:,.2f} {self.currency} a day on the {len(self.days)} days before "
-                "the plan; nothing is written (--anyway writes it all the same)"
+                "the plan; no file is written (--anyway writes it)"
             )
 
     @property
     def table(self) -> list[str]:
         """Lines with means of a day."""
         span = self.days[0] if len(self.days) == 1 else f"{len(self.days)} days, {self.days[0]} to {self.days[-1]}"
-        lines = [f"  played under EASY on {span}, at the plan's weather and prices; means of a day:"]
+        lines = [f"  simulated under EASY on {span}, with the plan's weather and prices; daily means:"]
         priced = any(outcome.wait_cost.any() for outcome in self.outcomes)
         head = ["", "mean wait", "for boots", "jobs delayed", "income", "energy", "profit", "gain", "worst day"]
         lines.append(_line([*head[:7], *(["waits cost"] if priced else []), *head[7:]]))
@@ -137,7 +137,7 @@ class Check:
             money = [f"{x:,.2f}" for x in figures]
             energy = f"{outcome.energy_kwh.mean():,.0f} kWh"
             lines.append(_line((outcome.name, *waits, share, money[0], energy, *money[1:])))
-        less = ", less what waits cost more than there" if priced else ""
+        less = ", less the additional cost of waits" if priced else ""
         return [*lines, f"  money in {self.currency}; gain is over {ALL_ON}{less}"]
 
 
@@ -160,14 +160,14 @@ def check_export(
     begins = [start - ago * DAY_S for ago in range(1, MOST_DAYS + (start - now) // DAY_S + 2)]
     begins = [one for one in begins if first_submit <= one and one + DAY_S <= now][:MOST_DAYS]
     if not begins:
-        raise InputError(path, "tells of no whole day before the plan's", "a history that reaches back a day or more")
+        raise InputError(path, "has no complete day before the plan's", "a history that begins at least a day earlier")
     notes = [past.source] if len(begins) == MOST_DAYS else [past.source, f"only {len(begins)} days before the plan"]
     rules = _rules(plan)
     figures: dict[str, list[tuple[float, ...]]] = {name: [] for name in rules}
     before = past
     for begin in reversed(begins):
         if progress is not None:
-            progress(f"playing {_date(plan, begin)}")
+            progress(f"simulating {_date(plan, begin)}")
         arrivals = arrivals_of(past, begin)
         later = plan.profile.start - begin
         played = {name: rule.play(later)(before, arrivals, plan.platform, begin) for name, rule in rules.items()}
@@ -195,11 +195,11 @@ def _past(
     settings, platform = plan.settings, plan.platform
     path = history or (Path(str(settings["history"])) if "history" in settings else None)
     if path is None:
-        raise InputError("--check", "the plan does not say of what history it was made", "--history TRACE")
+        raise InputError("--check", "the plan names no history", "--history TRACE")
     if made is not None:
         whole = require_equal_units(path, made, not_ended=True)
     elif history is None and not path.exists():
-        raise InputError(path, "the plan's history, is not there", "--history TRACE")
+        raise InputError(path, "the plan's history does not exist", "--history TRACE")
     else:
         strict = bool(settings.get("strict"))
         whole = read_equal_units(path, strict=strict, not_ended=True, flop_per_s=platform.flop_per_s)
@@ -207,7 +207,7 @@ def _past(
     begins = platform.facility.begins(None if stated is None else parse_utc(str(stated), "calendar_start"))
     calendar, _ = calendar_of(whole, begins)
     if calendar.offset != plan.offset:
-        expected = "the history of the plan, or one that begins with the same job"
+        expected = "the plan's history, or a history with the same first job"
         raise InputError(path, f"its clock is {calendar.offset - plan.offset} s ahead of the plan's", expected)
     now = plan.profile.start
     if "now" in settings:
@@ -217,7 +217,7 @@ def _past(
     since = now - BEFORE_S
     jobs = [job for job in to_jobs(trace, platform).jobs if since <= job.submit < now]
     if not jobs:
-        raise InputError(path, "no job in the four weeks before the plan", "a history that reaches up to the plan")
+        raise InputError(path, "no job in the four weeks before the plan", "a history up to the plan")
     return past_of(jobs, trace, platform, now), int(trace.submit.min()), now, path, platform
 
 

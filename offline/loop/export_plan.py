@@ -43,7 +43,7 @@ def export_plan(
     form = _format(spec)
     plan = load(spec.plan_dir)
     if plan.stale and not spec.accept_stale:
-        stale = f"was made of a stale history ({plan.stale})"
+        stale = f"has a stale history ({plan.stale})"
         raise InputError(spec.plan_dir, stale, "another plan, or --accept-stale")
     names = node_names(plan.platform, spec.names)
     check = None
@@ -63,9 +63,9 @@ def export_plan(
     made = form.export(plan, names)
     notes = [*made.notes]
     if spec.names is None and (called := plan.settings.get("names")):
-        notes.insert(0, f"nodes are called as the platform calls them; the plan was made with --names {called}")
+        notes.insert(0, f"nodes have the platform's names, but the plan was made with --names {called}")
     if form.can_be_checked and check is None:
-        notes.append("nobody has checked what it would have brought on the days before (--check does)")
+        notes.append("the gain on earlier days is not checked (see --check)")
     if spec.out is not None:
         write_text(spec.out, made.text)
         if form.is_program and spec.out.suffix != ".gz":

@@ -61,7 +61,7 @@ def figures_for_people(summary: Mapping[str, Figure]) -> list[tuple[str, Figure]
         ("share of that gain", told("share_of_bound", ".3f")),
         ("mean wait for boots", told("mean_boot_delay_s", ".1f", "s")),
         ("jobs delayed", told("delayed_share", ".3f")),
-        ("cycles a node a day", told("cycles_per_node_day", ".2f")),
+        ("cycles per node and day", told("cycles_per_node_day", ".2f")),
         ("above the cap", told("overutilisation_core_s", ",d", "core-seconds")),
         ("mean wait", f"{told('mean_wait_s', '.0f')} s ({told('always_on_mean_wait_s', '.0f')} s all nodes on)"),
     ]

@@ -76,7 +76,7 @@ def lead_of(plan_at: str) -> int:
     try:
         moment = datetime.strptime(plan_at, "%H:%M").replace(tzinfo=UTC)
     except ValueError:
-        raise InputError("--plan-at", repr(plan_at), "a time of day as 15:00, UTC") from None
+        raise InputError("--plan-at", repr(plan_at), "a UTC time of day such as 15:00") from None
     return -(moment.hour * 3600 + moment.minute * 60) % DAY_S
 
 
@@ -164,8 +164,8 @@ def run_loop(site: SiteInputs, options: LoopOptions, progress: SearchProgress) -
     jobs = [job for job in due if begin <= job.submit < end]
     known = sum(job.submit < start for job in jobs)
     if not 0 < known < len(jobs):
-        found = f"{known} jobs before and {len(jobs) - known} in them"
-        raise InputError(f"--days {first}-{last}", found, "days with jobs, and some before them")
+        found = f"{known} jobs before these days and {len(jobs) - known} in them"
+        raise InputError(f"--days {first}-{last}", found, "days with jobs, and jobs before them")
     with attribute_errors(dispatcher):
         warm_kernels(dispatcher, wished=options.cap is not ProfileRule.OFF)
     progress("all nodes on", None, None)
@@ -188,7 +188,7 @@ def run_loop(site: SiteInputs, options: LoopOptions, progress: SearchProgress) -
     def lived_with(asked: Target) -> SimulatedDays:
         return _of_play(site, conditions, play(site.platform, held, dispatcher, asked, options.day.seed))
 
-    progress("the days as they were", None, None)
+    progress("the days", None, None)
     lived = lived_with(target)
     rivals = {}
     for rule in reactive_rules(site.platform) if switching is not None else ():
@@ -216,7 +216,7 @@ def _dispatcher(options: LoopOptions) -> Dispatcher:
         return find_dispatcher(options.dispatcher, options.settings)
     for said in options.settings:
         if said.partition("=")[0].strip() == "profile":
-            raise InputError(f"--set {said}", f"--cap {options.cap} says what the profile means", "one of both")
+            raise InputError(f"--set {said}", f"--cap {options.cap} sets the profile rule", "one of the two")
     return find_dispatcher(options.dispatcher, (*options.settings, f"profile={options.cap}"))
 
 
@@ -224,7 +224,7 @@ def _of_cap(cap: ProfileRule, setup: AnySetUp, jobs: Sequence[ActualJob]) -> tup
     if cap is ProfileRule.HARD and setup.checks_starts_only:
         return (STARTS_ONLY,)
     if cap is ProfileRule.SOFT and all(job.latest is None for job in jobs):
-        return ("no job has a deadline, so the soft cap is a hard one: --deadlines RULE gives them some",)
+        return ("no job has a deadline, so the soft cap is a hard cap (see --deadlines RULE)",)
     return ()
 
 

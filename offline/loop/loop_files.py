@@ -32,24 +32,24 @@ from offline.site.calendar import DAY_S
 DAYS: Final = CsvTable(
     "days.csv",
     Column("day", WHOLE, "number of the day"),
-    Column("date_utc", WORD, "its date"),
-    Column("jobs", WHOLE, "jobs that were submitted in it"),
-    Column("jobs_forecast", WHOLE, "jobs that were forecast to be"),
+    Column("date_utc", WORD, "date of the day"),
+    Column("jobs", WHOLE, "jobs submitted on the day"),
+    Column("jobs_forecast", WHOLE, "forecast number of these jobs"),
     Column("profit_eur", REAL, "profit, without charges for peaks and limits"),
     Column("always_on_profit_eur", REAL, "profit with all nodes on"),
     Column("clairvoyant_profit_eur", REAL, "profit of clairvoyant switching"),
-    Column("share_of_bound", REAL, "gain over that of clairvoyant switching", "share"),
+    Column("share_of_bound", REAL, "gain over the gain of clairvoyant switching", "share"),
     *columns_of(["mean_boot_delay_s", "delayed_share", "mean_wait_s"]),
     Column("always_on_mean_wait_s", REAL, "mean wait with all nodes on"),
     *columns_of(["node_switches"]),
-    Column("mean_nodes_on", REAL, "nodes that are on, on average", "nodes"),
-    Column("planned_profit_eur", REAL, "profit that the plan expects"),
-    Column("switching_gain_eur", REAL, "what switching brought on the schedule that was lived"),
+    Column("mean_nodes_on", REAL, "mean number of nodes that are on", "nodes"),
+    Column("planned_profit_eur", REAL, "expected profit of the plan"),
+    Column("switching_gain_eur", REAL, "achieved gain by switching"),
     *(
-        Column(name, REAL, f"{what} of the gain that the plan promised; empty: it promised none")
+        Column(name, REAL, f"{what} of the gain that the plan expected; empty if none")
         for name, what in zip(PROMISED, ("mean", "10 % quantile", "90 % quantile"), strict=True)
     ),
-    Column("stopped_by", WORD, "what ended the search for the plan"),
+    Column("stopped_by", WORD, "limit that ended the search for the plan"),
 )
 BESIDE: Final = CsvTable(
     "beside.csv",
@@ -57,7 +57,7 @@ BESIDE: Final = CsvTable(
     *columns_of(["profit_eur"]),
     Column("gain_eur", REAL, "gain over all nodes on"),
     *columns_of(["mean_boot_delay_s", "delayed_share", "cycles_per_node_day", "mean_wait_s"]),
-    Column("mean_nodes_on", REAL, "nodes that are on, on average", "nodes"),
+    Column("mean_nodes_on", REAL, "mean number of nodes that are on", "nodes"),
 )
 
 
@@ -211,7 +211,7 @@ def work_at(schedule: Schedule, moment: int) -> tuple[float, float]:
 def notes_of(loop: Loop) -> list[str]:
     """Notes without repetitions that differ only in figures."""
     over = loop.switched.account.over_limit_kwh
-    broken = [f"limits on power that must be kept were exceeded by {over:.1f} kWh"] if over > 0 else []
+    broken = [f"hard limits on power were exceeded by {over:.1f} kWh"] if over > 0 else []
     of_days: dict[str, str] = {}
     for note in (note for plan in loop.plans for note in (*plan.history, *plan.notes)):
         of_days.setdefault(re.sub(r"\d+", "#", note), note)

@@ -90,23 +90,23 @@ def first_lines(loop: Loop, summary: dict[str, Figure], beside: Sequence[dict[st
     """Summary in three sentences: action, gain, cost."""
     told = {key: float(value) for key, value in summary.items() if isinstance(value, (int, float))}
     currency, nodes = loop.site.platform.currency, loop.site.platform.node_count
-    done = f"Of {nodes} nodes {told['mean_nodes_on']:,.0f} were on on average under {summary['switching']}; "
-    done += f"each was shut down {told['cycles_per_node_day']:.2f} times a day."
-    brought = f"That brought {told['gain_eur']:,.2f} {currency} more than all nodes on"
+    done = f"Of {nodes} nodes {told['mean_nodes_on']:,.0f} were on on average with {summary['switching']}; "
+    done += f"each had {told['cycles_per_node_day']:.2f} shut-downs per day."
+    brought = f"The gain over all nodes on was {told['gain_eur']:,.2f} {currency}"
     if summary["share_of_bound"] is not None:
         brought += f", {100 * told['share_of_bound']:.0f} % of the clairvoyant gain"
     if told["days_promised"]:
-        within = f"{told['days_within_promise']:.0f} of {told['days_promised']:.0f} days were within their range"
-        brought += f"; of switching {told['switching_gain_eur']:,.2f} (the plans promised "
+        within = f"{told['days_within_promise']:.0f} of {told['days_promised']:.0f} days were within the expected range"
+        brought += f"; the gain by switching was {told['switching_gain_eur']:,.2f} (the plans expected "
         brought += f"{told['promised_gain_eur']:,.2f}, and {within})"
     cost = "No job waited for a boot."
     if told.get("mean_boot_delay_s"):
         cost = f"Jobs waited {told['mean_boot_delay_s']:.0f} s for boots on average, "
-        cost += f"{100 * told['delayed_share']:.0f} % of them at all"
+        cost += f"{100 * told['delayed_share']:.0f} % of them waited"
         plain = next((row for row in beside if str(row["switching"]).startswith("reactive:")), None)
         if plain is not None and plain["switching"] != summary["switching"]:
             waits, gain = (float(plain[key] or 0) for key in ("mean_boot_delay_s", "gain_eur"))
-            cost += f"; with nodes off as soon as that pays ({plain['switching']}) it is {waits:.0f} s"
+            cost += f"; if nodes are off as soon as that pays ({plain['switching']}), they wait {waits:.0f} s"
             cost += f" for {gain - told['gain_eur']:+,.2f} {currency}"
         cost += "."
     left = sum(told[f"end_{what}_core_h"] - told[f"always_on_end_{what}_core_h"] for what in ("running", "waiting"))

@@ -226,7 +226,7 @@ def check_switch_count(downtime: Downtime, platform: Platform, most: int) -> Non
                 found = (
                     f"{platform.node_name(node)} would be switched more than {most} times in the day from {first} s on"
                 )
-                raise InputError("node switching", found, "fewer: a longer stay off or on, or a higher limit")
+                raise InputError("node switching", found, "fewer switches by longer times off or on, or a higher limit")
 
 
 def switch_table(downtime: Downtime, platform: Platform) -> list[NodeSwitch]:
@@ -288,7 +288,7 @@ def nodes_on(
         cost = cost + every * (power.idle_w - power.off_w) * length * joule_cost[step]
         cost[every < need[step]] = np.inf
     if not np.isfinite(cost).any():
-        raise InputError("node switching", "the demand rises faster than nodes may be turned on", "a faster ramp")
+        raise InputError("node switching", "the demand rises faster than nodes may boot", "a faster ramp")
     chosen = np.empty(len(lengths), dtype=np.int64)
     now = int(cost.argmin())
     for step in range(len(lengths) - 1, -1, -1):

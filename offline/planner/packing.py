@@ -35,7 +35,7 @@ class Packing:
         self._nodes = NodeProfiles(platform, 0, platform.node_count, None)
         for nodes, units, request, begin, end in running.holdings(platform, self._now):
             if not self._nodes.reserve(nodes, units, request, begin, end, NO_TIME):
-                raise ValueError(f"nodes {nodes.tolist()} do not hold what runs on them")
+                raise ValueError(f"nodes {nodes.tolist()} do not fit their running jobs")
         self.soonest: Ints = np.maximum(jobs.earliest, self._now)
         most = np.minimum(jobs.units, platform.node_count)
         count, kinds = jobs.request.shape
@@ -84,7 +84,7 @@ class Packing:
             self._queue.hold_node[low : low + len(nodes)] = nodes
             self._queue.hold_units[low : low + len(nodes)] = units
             if self._placer.change(node_search.take, self._queue, job, int(plan.start[job]), self._now) != profile.DONE:
-                raise ValueError(f"job {table[job, job_queue.NUMBER]} does not fit where the plan has it")
+                raise ValueError(f"job {table[job, job_queue.NUMBER]} does not fit on its planned nodes")
 
     def rebuild(self, profit: DayProfit, groups: list[Ints]) -> float:
         """Remove each group of placed jobs and reinsert its jobs at best places.
@@ -99,7 +99,7 @@ class Packing:
         work = neighbourhood_search.JobGroups(offsets, slots, np.zeros(4, dtype=np.int64), np.zeros(2))
         done = self._placer.run(neighbourhood_search.rebuild, self._queue, profit, GRAIN_S, self._now, work, torn)
         if done != profile.DONE:
-            raise ValueError("a job that was placed is too large for the machine")
+            raise ValueError("a placed job is too large for the machine")
         return float(work.gains[neighbourhood_search.TOTAL])
 
 

@@ -71,7 +71,7 @@ def calendar_note(trace: Trace, calendar: Calendar) -> str | None:
     if first < _EARLIEST_UNIX or trace.unix_start is not None or not calendar.offset:
         return None
     own = Calendar(first, first)
-    return f"the trace's own times begin {own.text(first)}: the stated start moves them to {calendar.text(first)}"
+    return f"the stated start moves the trace from {own.text(first)} to {calendar.text(first)}"
 
 
 def calendar_of(trace: Trace, begins_unix: int | None = None) -> tuple[Calendar, str | None]:
@@ -87,5 +87,5 @@ def calendar_of(trace: Trace, begins_unix: int | None = None) -> tuple[Calendar,
         return Calendar(first, begin + first), None
     if first >= _EARLIEST_UNIX:
         return Calendar(first, first), None
-    assumed = "the trace does not say when it began: day 0 begins with its first submit"
+    assumed = "the trace states no start date, so day 0 begins with its first submission"
     return Calendar(first, 0, is_known=False), assumed

@@ -82,9 +82,9 @@ def freshness(submits: Ints, now: int, since: int = 0) -> Freshness:
         silent_s, active_s = now - int(known.max()), int(known.max() - known.min())
         if silent_s >= SILENT_DAYS * DAY_S and silent_s > active_s:
             came = f"{len(known)} jobs in {-(-active_s // DAY_S)} days"
-            return Freshness(f"no job was submitted for {silent_s // DAY_S} days, after {came}")
+            return Freshness(f"no job was submitted for {silent_s // DAY_S} daysafter {came}")
     if days < LEAST_DAYS:
-        return Freshness(note=f"{days} days of history: too few to tell whether it ended before its time")
+        return Freshness(note=f"{days} days of history are too few to detect an early end")
     silent = (now - int(known.max())) // DAY_S
     days = min(days, MEMORY_DAYS + silent)
     arrivals = np.histogram(known, now - DAY_S * np.arange(days, -1, -1))[0]
@@ -102,7 +102,5 @@ def freshness(submits: Ints, now: int, since: int = 0) -> Freshness:
     weeks = arrivals[: days // 7 * -7 - 1 : -1].reshape(-1, 7).sum(axis=1)
     last, least = int(weeks[0]), int(weeks[1:].min())
     if FEW * last < least:
-        return Freshness(
-            f"{last} jobs were submitted in the last week, and at least {least} in each of the weeks before"
-        )
+        return Freshness(f"{last} jobs were submitted in the last week, but at least {least} in each earlier week")
     return Freshness()

@@ -72,8 +72,8 @@ def past_of(jobs: list[ActualJob], trace: Trace, platform: Platform, now: int) -
     waits = dict(zip(trace.number.tolist(), trace.wait.tolist(), strict=True))
     record = recorded_schedule(jobs, waits, platform, now)
     if record is not None:
-        return PastSchedule(*record, "what runs already is as the trace recorded it")
-    source = "the trace's own starts are not all known or don't fit the platform: its past is replayed under EASY"
+        return PastSchedule(*record, "running jobs are as recorded in the trace")
+    source = "recorded starts are incomplete or do not fit the platform, so EASY replays the past"
     return PastSchedule(replay_easy(jobs, platform), jobs, source)
 
 
@@ -107,7 +107,7 @@ def trace_that_fits(trace: Trace, platform: Platform) -> tuple[Trace, str | None
         return trace, None
     if not fits.any():
         raise InputError("forecast", f"no job fits the {platform.cores:,} cores of {platform.name}", "its own trace")
-    note = f"left out: {int((~fits).sum()):,} jobs of more cores than the {platform.cores:,} of {platform.name}"
+    note = f"left out: {int((~fits).sum()):,} jobs with more than the {platform.cores:,} cores of {platform.name}"
     return trace.take(fits), note
 
 

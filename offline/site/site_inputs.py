@@ -81,7 +81,7 @@ class SiteInputs:
                 series = load(Path(stated), span)
                 check_cover(stated, series, *span)
             except InputError as error:
-                notes.append(f"rules do not look at the {name}, which is not known of all past days ({error})")
+                notes.append(f"rules ignore the {name}, since it is unknown for some past days ({error})")
             else:
                 found[name] = series.shifted(-self.calendar.offset)
         return found, tuple(notes)
@@ -92,7 +92,7 @@ class SiteInputs:
             return ()
         end = self.calendar.to_unix(self.calendar.day(day)[1])
         known = self.around.known_prices(Path(self.around.prices), (end - DAY_S, end)).end
-        return (f"prices end at {utc_text(known)}: until {utc_text(end)} the last one holds",) if known < end else ()
+        return (f"prices end at {utc_text(known)}, so the last one holds until {utc_text(end)}",) if known < end else ()
 
     def conditions(self, day: int, days: int = 1) -> Conditions:
         """Conditions of UTC days.
@@ -110,7 +110,7 @@ def _of_clock(stated: str | None, calendar: Calendar) -> str | None:
         return None
     day_0 = calendar.text(calendar.day(0)[0])[:10]
     if not states_offset(stated):
-        return f"--calendar-start {stated} states no offset: taken as UTC, so that day 0 is {day_0}"
+        return f"--calendar-start {stated} states no offset, so it counts as UTC and day 0 is {day_0}"
     if not datetime.fromisoformat(stated).utcoffset():
         return None
     return f"--calendar-start {stated} is not UTC: day 0 is {day_0}, from midnight to midnight UTC"
@@ -123,19 +123,19 @@ def _unswitched_notes(platform: Platform) -> list[str]:
             continue
         takes = group.power.shutdown_s + group.power.boot_s
         if takes >= DAY_S:
-            why = f"shutting one down and booting it takes {takes} s, a day or more"
+            why = f"a shut-down and a boot take {takes} s, a day or more"
         elif group.stays_on:
-            why = f"idle one draws {group.power.idle_w:g} W, off {group.power.off_w:g} W"
+            why = f"an idle node draws {group.power.idle_w:g} W, an off node {group.power.off_w:g} W"
         else:
             continue
-        notes.append(f"no plan of a day switches nodes {group.prefix}*: {why}")
+        notes.append(f"plans do not switch nodes {group.prefix}*: {why}")
     return notes
 
 
 def _boot_time_notes(platform: Platform) -> list[str]:
     groups = [group for group in platform.groups if group.power and not group.stays_on and not group.power.boot_s]
     names = ", ".join(f"{group.prefix}*" for group in groups)
-    return [f"the platform has no boot_s for nodes {names}: they are taken to boot at once"] if groups else []
+    return [f"the platform has no boot_s for nodes {names}, so they boot immediately"] if groups else []
 
 
 def _history(request: SiteSpec, made: Trace | None, flop_per_s: float | None, *, not_ended: bool) -> Trace:
@@ -153,7 +153,7 @@ def _series(request: SiteSpec, facility: Facility) -> tuple[str | float, str | f
     )  # fmt: skip
     for name, value in (("weather", weather), ("prices", prices)):
         if value is None:
-            raise InputError(f"--{name}", "not given, and the platform names none", f"--{name} FILE.csv")
+            raise InputError(f"--{name}", "not given, and not stated in the platform", f"--{name} FILE.csv")
     assert weather is not None
     assert prices is not None
     return weather, prices, carbon
@@ -168,7 +168,7 @@ def load_site(
     """
     platform = have.platform or load_platform(request.platform)
     if platform.reservations:
-        raise InputError(f"{request.platform}: reservations", "a plan ahead knows of none", "a machine without them")
+        raise InputError(f"{request.platform}: reservations", "unsupported in plans", "a machine without reservations")
     facility = platform.facility
     stated = facility.begins(request.begins)
     weather, prices, carbon = _series(request, facility)
@@ -180,35 +180,35 @@ def load_site(
     platform = platform.on_clock(calendar.offset, calendar.first_submit)
     trace, left_out = trace_that_fits(whole, platform)
     if assumed and (isinstance(weather, str) or isinstance(prices, str)):
-        raise InputError("--calendar-start", f"not given, and {assumed}", "the UTC moment of its first submit")
+        raise InputError("--calendar-start", f"not given, and {assumed}", "the UTC time of its first submission")
     platform = platform.with_partitions(trace.named_partitions)
     workload = to_jobs(trace, platform)
     clock = _of_clock(request.calendar_start, calendar)
     notes = [*workload.notes, *(note for note in (assumed, clock, calendar_note(whole, calendar), left_out) if note)]
     if homeless := len(workload.jobs) - len(jobs_that_fit(workload.jobs, platform)):
         notes.append(
-            f"left out: {homeless:,} jobs whose units no nodes of {platform.name} hold, even empty: "
-            "a core of the platform should be what the trace counts as one"
+            f"left out: {homeless:,} jobs whose units do not fit the empty nodes of {platform.name}: "
+            "platform and trace should count the same cores"
         )
     if moment is not None:
         notes += moment.notes
     notes += [f"{request.history}: {note}" for note in whole.notes]
     if not MachinePower.of_platform(platform).stated:
         notes.append(
-            f"platform {platform.name} states no power figures for some of its nodes: the thesis's hold for them "
-            "(9.455 W a busy core, no idle power)"
+            f"platform {platform.name} states no power figures for some of its nodes; they use the thesis's "
+            "(9.455 W per busy core, no idle power)"
         )
     if not platform.states_income:
         earns = f"{platform.income_per_core_h:g} {platform.currency}"
-        notes.append(f"nobody says what a core-hour earns (income_eur_per_core_h): {earns}, as the thesis has it")
+        notes.append(f"no income of a core-hour is stated (income_eur_per_core_h): {earns}, as in the thesis")
     notes += [*_unswitched_notes(platform), *_boot_time_notes(platform)]
     cooling = platform_cooling(platform, request.cooling)
     if cooling is None:
-        notes.append("no cooling is stated: an air-cooled plant of the machine's size")
+        notes.append("no cooling is stated, so an air-cooled plant of the machine's size counts")
         cooling = platform_cooling(platform, Plant.AIR)
     assert cooling is not None
     if whole.skipped:
-        notes.append(f"{request.history}: {len(whole.skipped)} lines are no jobs")
+        notes.append(f"{request.history}: {len(whole.skipped)} lines without a valid job")
     held_s = 0 if moment is None else PRICE_EXTENSION_S
     around = PowerEnvironment(weather, prices, carbon, calendar.offset, platform.money, held_s)
     return SiteInputs(

@@ -132,7 +132,7 @@ def test_reservations_of_others_are_unchanged(cluster: Cluster) -> None:
     cluster.run("scontrol", "create", "reservation", *theirs)
     path = script(cluster, [(0, 0, False), (0, 1, False), (0, 2, False), (300, 1, True)], now)
     out = ended(cluster, str(path), "--now")
-    assert "n1 is reserved by somebody else (theirs): left alone" in out
+    assert "n1 has another reservation (theirs): it does not change" in out
     assert cluster.power_log() == ["suspend n0"]
     assert {field["Nodes"] for field in cluster.reservations().values()} == {"n0", "n[1-2]"}
     ended(cluster, str(path), "--rollback")

@@ -132,7 +132,7 @@ def test_next_day_plan_continues_and_accepts_changes_of_the_site(cluster: Cluste
         (cluster.folder / "spares.conf").write_text("SuspendExcNodes=n4\n")
         cluster.run("scontrol", "reconfigure")
         until(lambda: cluster.config("SuspendExcNodes") == "n[0-5]:1,n4", "the site's with it")
-    assert "SuspendExcNodes is n4 now: taken as the site's" in logged(cluster)
+    assert "SuspendExcNodes is n4 now: it counts as the site's" in logged(cluster)
     ended(cluster, tomorrow, "--rollback")
     assert cluster.config("SuspendExcNodes") == "n4"
 
@@ -147,12 +147,12 @@ def test_drained_reserved_and_down_nodes_are_unchanged_and_unresponsive_nodes_sk
     begun = len(cluster.power_log())
     with running(cluster, program(cluster, [(0, 2)])):
         until(lambda: idle(cluster) == {"n4", "n5"}, "two of those that can")
-        until(lambda: "n3 does not come up" in logged(cluster), "it is said once")
+        until(lambda: "n3 does not boot" in logged(cluster), "it is said once")
         time.sleep(3)
     log = cluster.power_log()[begun:]
     assert not [line for line in log if any(name in line for name in ("n0", "n1", "n2"))]
     assert len([line for line in log if line.startswith("resume") and "3" in line]) == 1
-    assert logged(cluster).count("n3 does not come up") == 1
+    assert logged(cluster).count("n3 does not boot") == 1
 
 
 def test_missing_requirement_is_reported_and_nothing_changes(cluster: Cluster) -> None:

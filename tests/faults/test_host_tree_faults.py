@@ -147,7 +147,7 @@ def test_faulty_tree_is_detected(where, name, broken, what, monkeypatch):
     monkeypatch.setattr(where, name, broken)
     violations = find_violations()
     assert what in violations
-    assert "holds more than its" not in violations
+    assert "exceeds its" not in violations
 
 
 def test_host_that_waits_forever_for_its_subtree_is_detected(monkeypatch):

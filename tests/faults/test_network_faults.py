@@ -101,12 +101,12 @@ class NoMemory(NodePool):
 @pytest.mark.parametrize(
     ("pool", "kind", "found", "quick"),
     [
-        (NoFitTest, PLAIN, "holds more than its", 2),
-        (NoFitTest, LATE, "holds more than its", 0),
-        (NoFitTest, TREE, "holds more than its", 0),
-        (NoKill, PLAIN, "holds more than its", 0),
-        (NoKill, LATE, "holds more than its", 19),
-        (NoLapse, PLAIN, "is before the current time", 4),
+        (NoFitTest, PLAIN, "exceeds its", 2),
+        (NoFitTest, LATE, "exceeds its", 0),
+        (NoFitTest, TREE, "exceeds its", 0),
+        (NoKill, PLAIN, "exceeds its", 0),
+        (NoKill, LATE, "exceeds its", 19),
+        (NoLapse, PLAIN, "lies before the present", 4),
         (NoReport, PLAIN, "is lost", 1),
         (NoMemory, PLAIN, "holds a reservation", 74),
         (NoMemory, STALE, "after it had released it", 4),

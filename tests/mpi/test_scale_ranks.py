@@ -110,7 +110,7 @@ def test_scale_error_ends_all_ranks_without_traceback(mpi_tmp_path):
     mistakes = {
         "--ranks": request_for(mpi_tmp_path, ranks=(COMM.size + 1,)),
         "unknown dispatcher": request_for(mpi_tmp_path, dispatcher="nobody"),
-        "holds something else": request_for(mpi_tmp_path, out=mpi_tmp_path / "else"),
+        "has other content": request_for(mpi_tmp_path, out=mpi_tmp_path / "else"),
     }
     for line, request in mistakes.items():
         if COMM.rank == 0:

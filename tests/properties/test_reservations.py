@@ -133,9 +133,9 @@ def ask(number: int, queue: str, *, walltime: int = 50, units: int = 1, cores: i
         (1, {"start": 150, "finish": 210}, "is in maintenance"),
         (1, {"start": 500, "finish": 560}, "is not within reservation r1"),
         (1, {"start": 250, "finish": 310}, "is not within reservation r1"),
-        (1, {"user": "bob"}, "may use reservation r1"),
-        (6, {"queue": "r"}, "is none that queue r may use"),
-        (6, {"start": 50, "finish": 150}, "holds more than its 4 cores"),
+        (1, {"user": "bob"}, "may not use reservation r1"),
+        (6, {"queue": "r"}, "is not available to queue r"),
+        (6, {"start": 50, "finish": 150}, "exceeds its 4 cores"),
     ],
 )
 def test_audit_reports_violated_reservations(number, change, said):
@@ -170,9 +170,9 @@ def test_easy_with_a_reservation_by_hand():
     assert (start[1], start[2]) == (100, 300)  # 2 can't start beside 1, and after it 200 comes too soon
     assert start[6] == 0  # until 100 all cores are free; it must not run into the reservation
     assert (start[5], start[7]) == (400, 520)  # 5 needs all there is for 120 s, and 7 must not delay it
-    assert "not free for so long" in reasons[4]
-    assert "not free for so long" in reasons[8]
-    assert "has not started in time" in reasons[3]
+    assert "ends earlier" in reasons[4]
+    assert "ends earlier" in reasons[8]
+    assert "did not start in time" in reasons[3]
     assert audit(run.schedule, SITE, expected=range(1, 9)) == []
 
 

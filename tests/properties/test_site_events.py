@@ -180,13 +180,13 @@ class TestByHand:
         listed = [ask(1, 50, 4), ask(2, 50, 4), ask(3, 20, 1, "r", 35), ask(4, 20, 1, "r", 10)]
         listed = [asking(job, groups=2) if job.queue == "r" else job for job in listed]
         run = Case(site, sorted(listed, key=lambda job: job.submit), [ReservationMade(30, "course")]).play(name)
-        assert starts(run) == {1: 0, 2: 120, 3: 80, 4: "reservation course does not stand"}
+        assert starts(run) == {1: 0, 2: 120, 3: 80, 4: "reservation course does not exist now"}
 
     def test_reservation_on_busy_nodes_is_refused(self, name):
         one = Reservation("course", "r", (0, 1, 2, 3), ((40, 120),), stands=False)
         listed = [ask(1, 50, 4), asking(ask(3, 20, 1, "r", 35), groups=2)]
         run = Case(replace(FOUR, reservations=(one,)), listed, [ReservationMade(30, "course")]).play(name)
-        assert starts(run) == {1: 0, 3: "reservation course does not stand"}
+        assert starts(run) == {1: 0, 3: "reservation course does not exist now"}
         assert "refused: node 0" in run.site.notes[0]
 
 

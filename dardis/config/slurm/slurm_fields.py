@@ -43,7 +43,7 @@ def node_of(place: str, name: str, words: KeyValues) -> NodeRecord:
 def check_name(place: str, name: str) -> None:
     """Check a host name. Raises InputError."""
     if _NODE_NAME.fullmatch(name) is None:
-        raise InputError(place, f"{name!r} is no name of a node", "letters, digits, dots, - and _")
+        raise InputError(place, f"{name!r} is not the name of a node", "letters, digits, dots, - and _")
 
 
 def time_limit(place: str, text: str) -> int | None:

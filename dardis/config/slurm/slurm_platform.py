@@ -133,17 +133,17 @@ def _merge_memory(site: SlurmSite, part: float) -> tuple[SlurmSite, list[str]]:
         memory = least[_Kind.of(replace(node, memory=None)), node.memory]
         lost += [node.memory - memory] if memory < node.memory else []
         nodes.append(replace(node, memory=memory))
-    told = f"{len(lost)} of {len(nodes)} nodes have less memory here than Slurm says, by at most "
-    note = [f"{told}{max(lost)} MiB and {sum(lost)} MiB in all: nearly equal nodes are one kind"] if lost else []
+    told = f"{len(lost)} of {len(nodes)} nodes have less memory here than in Slurm, by at most "
+    note = [f"{told}{max(lost)} MiB and {sum(lost)} MiB in all, since nearly equal nodes are one kind"] if lost else []
     return replace(site, nodes=tuple(nodes)), note
 
 
 def _comments(site: SlurmSite, platform: Platform, kinds: Sequence[_Kind], names: Sequence[Sequence[str]]) -> Comments:
-    everybody = hostlist_in_order(name for group in names for name in group)
+    every_name = hostlist_in_order(name for group in names for name in group)
     head = [
-        "What Slurm says of its nodes. Names of all nodes in the order of this file, for `dardis export --names`:",
-        f"  scontrol show hostnames '{everybody}' > names",
-        "Power: put in figures (W, s) for each group and take the # away (docs/formats.md).",
+        "Nodes from Slurm. Names of all nodes in the order of this file, for `dardis export --names`:",
+        f"  scontrol show hostnames '{every_name}' > names",
+        "Power: fill in figures (W, s) for each group and remove the # (docs/formats.md).",
     ]
     default = {partition.name: "Slurm's default" for partition in site.partitions if partition.is_default}
     return Comments(
@@ -180,7 +180,7 @@ def _queues(site: SlurmSite) -> list[str]:
     limits = _limits(site)
     if not limits:
         return []
-    lines = [f"{limits}, for traces whose queues are Slurm's partitions (jobs may then name no others):"]
+    lines = [f"{limits}, for traces whose queues are Slurm's partitions (then jobs may use no other queues):"]
     for partition in site.partitions:
         lines += ["[[queues]]", f"name = {toml_text(partition.name)}"]
         lines += [] if partition.max_time_s is None else [f"max_walltime_s = {partition.max_time_s}"]
@@ -200,8 +200,8 @@ def _notes(site: SlurmSite, platform: Platform) -> list[str]:
     notes = []
     if threaded := sum(node.threads > 1 for node in site.nodes):
         notes.append(
-            f"{threaded} of {len(site.nodes)} nodes have several hardware threads a core: a core here is what Slurm "
-            "counts as a CPU and gives to jobs, often a thread; core_w is then of a thread"
+            f"{threaded} of {len(site.nodes)} nodes have several hardware threads per core: a core here is a CPU "
+            "of Slurm, often a thread; then core_w is the power of a thread"
         )
     notes += _closed_node_notes(site)
     if empty := [partition.name for partition in site.partitions if partition.name not in platform.partitions]:
@@ -211,15 +211,15 @@ def _notes(site: SlurmSite, platform: Platform) -> list[str]:
             f"{limits} of partitions {'are' if ' and ' in limits else 'is'} in the file as [[queues]], commented out"
         )
     if shut := [partition.name for partition in site.partitions if not partition.is_open]:
-        notes.append(f"partitions that start no jobs now, and are in the file like all others: {', '.join(shut)}")
+        notes.append(f"partitions that start no jobs now, but are in the file: {', '.join(shut)}")
     apart = _kinds_with_types(site)
     types = sorted({gres.type for node in site.nodes for gres in node.gres if gres.type and gres.kind not in apart})
     unused = [*site.unused, *([f"types of Gres ({', '.join(types)})"] if types else [])]
     if unused:
         notes.append(f"not used: {', '.join(unused)}")
     if site.included:
-        notes.append(f"files that it includes are not read: {', '.join(site.included)}")
-    notes.append("power figures are left to fill in: the lines `# power = …` of the file")
+        notes.append(f"included files are not read: {', '.join(site.included)}")
+    notes.append("power figures must be filled in: the lines `# power = …` of the file")
     return notes
 
 
@@ -232,4 +232,4 @@ def _closed_node_notes(site: SlurmSite) -> list[str]:
         return []
     each = "; ".join(f"{flags} {len(held)} ({hostlist(held)})" for flags, held in names.items())
     count = sum(map(len, names.values()))
-    return [f"{count} of {len(site.nodes)} nodes take no jobs now, and are in the file like all others: {each}"]
+    return [f"{count} of {len(site.nodes)} nodes take no jobs now, but are in the file: {each}"]

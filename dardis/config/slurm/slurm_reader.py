@@ -21,7 +21,7 @@ from dardis.model.errors import InputError
 from dardis.model.files import read_text
 from dardis.model.hostlist import names_of
 
-_EXPECTED = "what scontrol show node -o prints, or a slurm.conf with its nodes"
+_EXPECTED = "the output of scontrol show node -o, or a slurm.conf with nodes"
 
 
 def read_slurm(path: Path) -> SlurmSite:
@@ -36,10 +36,10 @@ def parse_slurm(path: Path, text: str) -> SlurmSite:
     elif CONFIGURES.search(text):
         site = parse_conf(path, text)
     else:
-        raise InputError(path, "neither form of a Slurm site" if text.strip() else "is empty", _EXPECTED)
+        raise InputError(path, "not a known Slurm format" if text.strip() else "is empty", _EXPECTED)
     if not site.nodes:
         included = f" (it includes {site.included[0]}, which is not read)" if site.included else ""
-        raise InputError(path, f"no node{included}", _EXPECTED)
+        raise InputError(path, f"no nodes{included}", _EXPECTED)
     _check(path, site)
     return site
 
@@ -137,8 +137,8 @@ class _ConfContent:
             elif name in self.nodes:
                 members.append(name)
             else:
-                expected = "a node of this file" + (" (what it includes is not read)" if self.included else "")
-                raise InputError(place, f"{what} names {name}, of which no NodeName line tells", expected)
+                expected = "a node of this file" + (" (included files are not read)" if self.included else "")
+                raise InputError(place, f"{what} names {name}, which has no NodeName line", expected)
         return members
 
     def _nodes_of_set(self, name: str) -> list[str]:
@@ -146,7 +146,7 @@ class _ConfContent:
         told = _names(place, f"NodeSet {name}", words.get("Nodes") or "") if words.get("Nodes") else []
         for one in told:
             if one not in self.nodes:
-                raise InputError(place, f"NodeSet {name} names {one}, of which no NodeName line tells", "a node")
+                raise InputError(place, f"NodeSet {name} names {one}, which has no NodeName line", "a node")
         features = (words.get("Feature") or "").split(",")
         return told + [one for feature in features for one in self.features.get(feature, ())]
 
@@ -246,7 +246,7 @@ def parse_show(path: Path, text: str) -> SlurmSite:
             told[name] = partition_of(f"{path}:{line}: {name}", name, words)
             continue
         if words.get("State") is None:
-            raise InputError(f"{path}:{line}", "a node's record without State=", "whole records")
+            raise InputError(f"{path}:{line}", "a node's record without State=", "complete records")
         named = (words.get("Partitions") or "").split(",")
         held = tuple(dict.fromkeys(filter(None, map(str.strip, named))))
         node = node_of(f"{path}:{line}", words.get("NodeName") or "", words)
@@ -267,7 +267,7 @@ def _records(path: Path, text: str) -> list[tuple[int, str]]:
         elif stripped and found and line[0].isspace():
             found[-1][1].append(stripped)
         elif stripped:
-            raise InputError(f"{path}:{number}", f"no {_BEGINS[0]} at its beginning ({stripped[:40]})", "a node a line")
+            raise InputError(f"{path}:{number}", f"no {_BEGINS[0]} at the start ({stripped[:40]})", "one node per line")
     return [(number, " ".join(lines)) for number, lines in found]
 
 

@@ -45,15 +45,15 @@ HOUR_S = 3600
 class Alpha(Choice):
     """How much preferences count beside priorities."""
 
-    PAPER = "paper", "By eq. 10, which does not ensure that they only choose among answers of the same priorities."
-    EXACT = "exact", "They only choose among answers of the same priorities."
+    PAPER = "paper", "Small preferences by eq. 10. They may also decide between answers of different priorities."
+    EXACT = "exact", "Smaller preferences, which decide only between answers of equal priorities."
 
 
 class BidClasses(Choice):
     """What jobs may bid for."""
 
     ALL = "all", "Nodes of all classes (A, B and C)."
-    CONTIGUOUS = "contiguous", "Classes A and B alone: adjacent nodes for every job (table 8, contigonly)."
+    CONTIGUOUS = "contiguous", "Only classes A and B: adjacent nodes for every job (table 8, contigonly)."
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +111,7 @@ class Aucsched:
         first = greedy(auction)
         more = distribute_spare_units(auction, first)
         if more is None:
-            raise ProtocolError("bids that win one after the other do not fit on their nodes")
+            raise ProtocolError("consecutive winning bids do not fit on their nodes")
         floor = ClearedAuction.of(auction, first, more)
         everybody = sum(
             max(float(auction.worth[place]) for place, bid in enumerate(auction.bids) if bid.job == job)
@@ -131,7 +131,7 @@ class Aucsched:
             if auction.value(winners) > auction.value(floor.winners):
                 more = distribute_spare_units(auction, winners)
                 if more is None:
-                    raise ProtocolError("bids that win together do not fit on their nodes")
+                    raise ProtocolError("winning bids do not fit on their nodes together")
                 best = ClearedAuction.of(auction, winners, more)
         return replace(best, result=result, bound=bound, variables=programme.variables)
 

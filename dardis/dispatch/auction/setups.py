@@ -26,17 +26,15 @@ class AuctionSetUp(ModelSetUp):
     correction: Correction = setting(Correction.STEPS, key=False)
     step: int = setting(
         5,
-        about="Seconds between auctions, counted from the first submission. An auction before which nothing has changed"
-        " is not held.",
+        about="Seconds between auctions, counted from the first submission. An auction without a change before it"
+        " is skipped.",
     )
-    window: int = setting(
-        100, about="How many jobs bid. A job that cannot start now holds a place in the window as well."
-    )
+    window: int = setting(100, about="Number of jobs that bid. Jobs that cannot start now count too.")
     bids_per_job: int = setting(5, about="Largest number of bids of a job. Alternatives share them.")
     bids: BidClasses = BidClasses.ALL
     slurm_bids: OnOff = setting(
         OnOff.OFF,
-        about="Whether each job also bids for what Slurm's best fit would give it, each in turn beside those before it"
+        about="Whether each job also bids for the nodes of Slurm's best fit, given the bids of the jobs before it"
         " (preference 1).",
     )
     alpha: Alpha = Alpha.EXACT
@@ -47,7 +45,7 @@ class AuctionSetUp(ModelSetUp):
     search_nodes: int = setting(
         20,
         about="Branch-and-bound nodes of the solver (HiGHS in OR-Tools' MathOpt, one thread). The same inputs give the"
-        " same winners, whatever time it takes.",
+        " same winners.",
     )
 
     @property
@@ -75,5 +73,5 @@ class AuctionSetUp(ModelSetUp):
 
 
 AUCTION_SETUPS: dict[str, AuctionSetUp] = {
-    "aucsched": AuctionSetUp(about="jobs bid for nodes side by side, an integer programme says who wins (AUCSCHED)")
+    "aucsched": AuctionSetUp(about="jobs bid for adjacent nodes, an integer programme chooses the winners (AUCSCHED)")
 }

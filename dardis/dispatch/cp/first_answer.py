@@ -144,7 +144,7 @@ class ProblemMachine:
     def _plan(self, slots: Ints, answer: int) -> NodePlan | None:
         queue, room = self._table.queue, self._placer.room
         if answer != DONE:
-            raise ProtocolError("a job that fits finds no nodes, or none that hold it")
+            raise ProtocolError("no nodes are found for a job that fits")
         started = room.started[: room.state[STARTED]].tolist()
         if len(started) < len(slots):
             return None

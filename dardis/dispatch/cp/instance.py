@@ -36,24 +36,24 @@ def read_instance(path: Path) -> DecisionProblem:
         where = f"{path}: running[{place}]"
         job = _job(where, runs.job, platform)
         if runs.end < now:
-            raise InputError(f"{where}.end", f"{runs.end} with now {now}", "no time before that")
+            raise InputError(f"{where}.end", f"{runs.end} with now {now}", "no earlier time")
         running.append(_running(where, runs, job, platform))
     waiting = []
     for place, late in enumerate(record.waiting):
         where = f"{path}: waiting[{place}]"
         if late.job.earliest > now:
-            raise InputError(f"{where}.job.earliest", f"{late.job.earliest} with now {now}", "a time up to that")
+            raise InputError(f"{where}.job.earliest", f"{late.job.earliest} with now {now}", "no later time")
         waits = _job(where, late.job, platform)
         orders = shapes.feasible_orders(waits)
         if waits.requests and not orders:
-            raise InputError(f"{where}.job.requests", "none of them fits", "one that the machine holds")
+            raise InputError(f"{where}.job.requests", "none of its requests fits", "a request that fits the machine")
         one = WaitingJob(waits, late.duration, orders)
         if (longest := max(request.walltime for _, request in one.requests)) != late.duration:
             raise InputError(f"{where}.duration", str(late.duration), f"{longest}, its longest request's")
         waiting.append(one)
     jobs = [*((one.job.number, one.part) for one in running), *((one.job.number, 0) for one in waiting)]
     if twice := [number for (number, _), times in Counter(jobs).items() if times > 1]:
-        raise InputError(path, f"job {twice[0]} is there twice", "each job once")
+        raise InputError(path, f"job {twice[0]} occurs twice", "each job once")
     blocked = tuple(
         BlockedCapacity(one.node, one.start, FOREVER if one.end is None else one.end, tuple(one.amounts))
         for one in record.blocked
@@ -70,7 +70,7 @@ def read_instance(path: Path) -> DecisionProblem:
 
 def _job(where: str, record: JobRecord, platform: Platform) -> Job:
     if not (record.groups or record.requests):
-        raise InputError(f"{where}.job.groups", "none", "groups whose nodes may run it")
+        raise InputError(f"{where}.job.groups", "none", "node groups for the job")
     told = record.model_dump(exclude={"requests"}) | _request_fields(f"{where}.job", record, platform)
     told["number"] = JobId(record.number)
     try:
@@ -98,7 +98,7 @@ def _request_fields(where: str, record: JobRecord | PartRecord, platform: Platfo
         raise InputError(f"{where}.request", f"{len(record.request)} amounts", expected)
     if max(record.groups, default=0) >= len(platform.groups):
         expected = f"numbers from 0 to {len(platform.groups) - 1}"
-        raise InputError(f"{where}.groups", f"no group {max(record.groups)}", expected)
+        raise InputError(f"{where}.groups", f"unknown group {max(record.groups)}", expected)
     return {"request": tuple(record.request), "groups": bits_of(record.groups)}
 
 
@@ -107,7 +107,7 @@ def _running(where: str, record: RunningRecord, job: Job, platform: Platform) ->
     if any(after <= before for before, after in pairwise(nodes)):
         raise InputError(f"{where}.nodes", f"{nodes}", "each node once, ascending")
     if nodes[-1] >= platform.node_count:
-        raise InputError(f"{where}.nodes", f"no node {nodes[-1]}", f"numbers from 0 to {platform.node_count - 1}")
+        raise InputError(f"{where}.nodes", f"unknown node {nodes[-1]}", f"numbers from 0 to {platform.node_count - 1}")
     if len(units) != len(nodes) or sum(units) != job.units:
         raise InputError(f"{where}.units", f"{units}", f"units on each of {len(nodes)} nodes, {job.units} together")
     positions = None
@@ -122,9 +122,9 @@ def _running(where: str, record: RunningRecord, job: Job, platform: Platform) ->
 
 def _check_block(where: str, block: BlockedCapacity, platform: Platform) -> None:
     if block.node >= platform.node_count:
-        raise InputError(f"{where}.node", f"no node {block.node}", f"numbers from 0 to {platform.node_count - 1}")
+        raise InputError(f"{where}.node", f"unknown node {block.node}", f"numbers from 0 to {platform.node_count - 1}")
     if block.end <= block.start:
-        raise InputError(f"{where}.end", f"{block.end} with start {block.start}", "a time after that")
+        raise InputError(f"{where}.end", f"{block.end} with start {block.start}", "a later time")
     most = platform.capacity[block.node].tolist()
     if len(block.amounts) != len(most) or any(a > b for a, b in zip(block.amounts, most, strict=True)):
         raise InputError(f"{where}.amounts", f"{[*block.amounts]}", f"at most {most} on that node")
@@ -154,7 +154,7 @@ def _check_positions(path: Path, problem: DecisionProblem) -> None:
             wrong = (first < low) | (first + request > low + capacity[nodes, kind]) if request else first != -1
             if wrong.any():
                 where = f"{path}: running[{place}].positions[{kind}]"
-                expected = "positions of its nodes" if request else "-1: it asks for none"
+                expected = "positions of its nodes" if request else "-1, since it requests none"
                 raise InputError(where, f"{int(first[wrong][0])}", expected)
             if running.end > problem.now:
                 taken += [(kind, at, at + request, place) for at in first.tolist() if request]
@@ -162,4 +162,4 @@ def _check_positions(path: Path, problem: DecisionProblem) -> None:
     for (kind, _, end, one), (of, begin, _, other) in pairwise(taken):
         if kind == of and begin < end:
             where = f"{path}: running[{other}].positions[{kind}]"
-            raise InputError(where, f"{begin} is also a position of running[{one}]", "positions of its own")
+            raise InputError(where, f"{begin} is also a position of running[{one}]", "different positions")

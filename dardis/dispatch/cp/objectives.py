@@ -337,7 +337,7 @@ def wait_of_queue(job: Job, platform: Platform) -> int:
 def expected_wait(job: Job) -> int:
     """Window of a job, at least 1 s, since papers divide by it. Raises InputError."""
     if job.latest is None:
-        raise InputError(f"job {job.number}", "it has no deadline", "deadlines: this objective needs expected waits")
+        raise InputError(f"job {job.number}", "has no deadline", "deadlines: this objective needs expected waits")
     return max(1, job.latest - job.earliest)
 
 

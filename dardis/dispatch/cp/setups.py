@@ -34,10 +34,10 @@ NEWEST = 3
 class DecisionCost(Choice):
     """When decisions of a solver take effect."""
 
-    NONE = "none", "At once."
+    NONE = "none", "Immediately."
     DETERMINISTIC = (
         "deterministic",
-        "When the solver's deterministic seconds are over, rounded up. Meanwhile nothing else is decided.",
+        "After the solver's deterministic seconds, rounded up, without other decisions meanwhile.",
     )
 
 
@@ -64,10 +64,10 @@ def _version(text: str) -> int:
 MANY_CONFLICTS = 1_000_000
 """Limit without a heuristic answer: a short search finds nothing."""
 _SECONDS = "deterministic seconds above 0"
-_TOO_LARGE = "in the largest model that is built. Above it our own answer stands, and `solver.csv` says `too_large`."
+_TOO_LARGE = "in the largest model. Above it, the heuristic's answer counts, and `solver.csv` says `too_large`."
 _VERSION = (
-    "Version of PCP'19's table 1. 0 is the original; 1 has smaller models; 2 gives jobs that outlive what was expected"
-    " one second more; 3 goes by durations."
+    "Version of PCP'19's table 1. 0 is the original; 1 has smaller models; 2 gives jobs that exceed the expected"
+    " runtime one more second; 3 uses runtimes."
 )
 
 
@@ -80,20 +80,20 @@ class SearchingSetUp(QueueSetUp):
     restarts: int = setting(
         2,
         least=0,
-        about="How often a search that finds nothing is repeated at most (k), each time with twice the limit.",
+        about="Largest number of repetitions of a search without result (k), each with twice the limit.",
     )
     conflicts: int = setting(
         0,
         zero="default",
-        about="Dead ends of one search: deterministic time alone bounds no model of many boxes. By default few (1,000"
-        " for `hcp19` and `replan`, 200 for the others) where our own answer stands already, a million with"
+        about="Conflicts in one search, since deterministic time does not bound large models. By default few (1,000"
+        " for `hcp19` and `replan`, 200 for the others) if the heuristic has an answer, a million with"
         " `shortcuts=off`.",
     )
     guard_s: int = setting(
         0,
         zero="off",
-        about="Seconds on the wall clock after which a search is stopped. Then `stopped_by` in `metrics.json` and"
-        " `solver.csv` says `time`, and another run may end otherwise.",
+        about="Seconds of wall time after which a search is stopped. Then `stopped_by` in `metrics.json` and"
+        " `solver.csv` is `time`, and a repeated run may have another schedule.",
     )
 
     few_conflicts: ClassVar[int] = pools.CONFLICTS
@@ -113,7 +113,7 @@ class SearchingSetUp(QueueSetUp):
     def checked(self) -> Self:
         """Check the settings."""
         if self.delta > self.delta_max:
-            raise InputError(f"--set delta={self.delta:g}", f"is above delta_max={self.delta_max:g}", "at most that")
+            raise InputError(f"--set delta={self.delta:g}", f"is above delta_max={self.delta_max:g}", "no more")
         return self
 
 
@@ -165,7 +165,7 @@ class CpSetUp(ModelSetUp, SearchingSetUp):
     """Base of dispatchers with a constraint solver."""
 
     shortcuts: OnOff = setting(
-        OnOff.ON, about="Whether our own answer comes first, and the solver is asked only where it may not be the best."
+        OnOff.ON, about="Whether a heuristic answers first, and the solver searches only for possible improvements."
     )
     decision_cost: DecisionCost = DecisionCost.NONE
 
@@ -205,14 +205,14 @@ class Pcp14SetUp(NodeModelSetUp):
     objective: Aim = Aim.MAKESPAN
     composite: OnOff = setting(
         OnOff.ON,
-        about="Whether the two other objectives are bounded by `delta_0` and `delta_1` times what is best for each"
-        " alone. If no known answer keeps these bounds, they widen to the answer that comes nearest.",
+        about="Whether the two other objectives are bounded by `delta_0` and `delta_1` times their best values."
+        " If no known answer keeps these bounds, they widen to the nearest answer.",
     )
     delta_0: float = setting(
-        1.0, values="a factor from 0 on", parse=_factor, about="Factor of the first bound of `composite`."
+        1.0, values="a factor from 0", parse=_factor, about="Factor of the first bound of `composite`."
     )
     delta_1: float = setting(
-        1.0, values="a factor from 0 on", parse=_factor, about="Factor of the second bound of `composite`."
+        1.0, values="a factor from 0", parse=_factor, about="Factor of the second bound of `composite`."
     )
 
     @property
@@ -248,7 +248,7 @@ class Hcp19SetUp(CpSetUp):
 
     correction: Correction = Correction.SECOND
     version: int = setting(NEWEST, values="0|1|2|3", parse=_version, about=_VERSION)
-    model_jobs: int = setting(100, about="Jobs in the model (m): the first to have arrived.")
+    model_jobs: int = setting(100, about="Jobs in the model (m), in order of arrival.")
 
     @property
     def needs_deadlines(self) -> bool:
@@ -292,24 +292,22 @@ class EuroraBaseSetUp(CpSetUp):
         1.0,
         values=_SECONDS,
         parse=_positive,
-        about="δ of the first cycle, and what each later one has beside the time that the last took to its first"
-        " solution (K₁).",
+        about="δ of the first cycle. Later cycles add the time of the last one to its first solution (K₁).",
     )
     k2: float = setting(
         2.0,
         values="a factor above 0",
         parse=_positive,
-        about="How much longer each further run is after one that finds nothing (K₂).",
+        about="Factor of δ after a run without solution (K₂).",
     )
-    m: int = setting(3, about="Largest number of runs until something is found (M).")
+    m: int = setting(3, about="Largest number of runs until a solution (M).")
     most_places: int = setting(
         200,
-        about="Pairs of job and node in the largest model: as many of the jobs that start first by our own answer as it"
-        " holds. If not even the first has room, as on more nodes than that for a job that fits everywhere, no model"
-        " is built, and `solver.csv` says `too_large`.",
+        about="Pairs of job and node in the largest model. The model takes the jobs that start first in the heuristic's"
+        " answer. If even the first has too many pairs, no model is built, and `solver.csv` says `too_large`.",
     )
-    exchanges: int = setting(2000, least=0, about="How many other orders are tried for our own answer.")
-    plan_jobs: int = setting(100, about="Of how many jobs: of those that start first.")
+    exchanges: int = setting(2000, least=0, about="Number of other orders that the heuristic tries.")
+    plan_jobs: int = setting(100, about="Number of jobs in these orders: those that start first.")
 
     def model(self) -> Eurora:
         """As set."""
@@ -341,13 +339,13 @@ class PortfolioSetUp(EuroraBaseSetUp):
     light: int = setting(
         9,
         least=0,
-        about="Units a node from which on `cp-eurora` decides. Below, each job that fits starts, the shortest walltime"
-        " first. With 4 and 8 waits were the same on 65 nodes; with 11, 15 and 30 the model's were 3, 9 and 34 % less.",
+        about="Units per node from which `cp-eurora` decides. Below, each job that fits starts, the shortest walltime"
+        " first. With 4 and 8, waits were equal on 65 nodes; with 11, 15 and 30, the model's were 3, 9 and 34 % less.",
     )
     heavy: int = setting(
         266_500,
         least=0,
-        about="Units · nodes from which on `pbs-walltime` decides: the thesis's 4,100 units on 65 nodes (it also has"
+        about="Units · nodes from which `pbs-walltime` decides: the thesis's 4,100 units on 65 nodes (it also has"
         " 270,000).",
     )
 
@@ -357,12 +355,10 @@ class PortfolioSetUp(EuroraBaseSetUp):
 
 
 CP_SETUPS: dict[str, CpSetUp] = {
-    "pcp14": Pcp14SetUp(about="all that wait in one constraint model over nodes, makespan first (PCP'14, thesis 3)"),
-    "pcp19": Pcp19SetUp(about="who could start, in one constraint model over nodes, least slowdowns (PCP'19)"),
-    "hcp19": Hcp19SetUp(about="the first that wait, in a constraint model of sums, then nodes by best fit (HCP'19)"),
-    "pcp20": Pcp20SetUp(about="who could start, in a constraint model of positions on lines of resources (PCP'20)"),
-    "cp-eurora": EuroraSetUp(about="all that wait in one constraint model over nodes, least waits by queue (thesis 4)"),
-    "portfolio": PortfolioSetUp(
-        about="a rule, cp-eurora or pbs-walltime, by what was submitted within a day (thesis 4)"
-    ),
+    "pcp14": Pcp14SetUp(about="a constraint model over nodes for all waiting jobs, makespan first (PCP'14, thesis 3)"),
+    "pcp19": Pcp19SetUp(about="a constraint model over nodes for startable jobs, least slowdowns (PCP'19)"),
+    "hcp19": Hcp19SetUp(about="a constraint model of sums for the first waiting jobs, then nodes by best fit (HCP'19)"),
+    "pcp20": Pcp20SetUp(about="a constraint model of positions on lines of resources for startable jobs (PCP'20)"),
+    "cp-eurora": EuroraSetUp(about="a constraint model over nodes for all jobs, least waits by queue (thesis 4)"),
+    "portfolio": PortfolioSetUp(about="a rule, cp-eurora or pbs-walltime, by the submissions of a day (thesis 4)"),
 }

@@ -216,7 +216,7 @@ class ModelPass:
                 outcome = placer.change(selected_jobs.start_on_written_nodes, queue, placer.room, slot, now)
             if outcome != selected_jobs.BEGUN:
                 if now == self._asked_at:
-                    raise ProtocolError(f"job {begin.job.number} does not fit where its model has put it")
+                    raise ProtocolError(f"job {begin.job.number} does not fit on the nodes of its model")
                 placer.run(selected_jobs.start_if_fits, queue, slot, now)
             elif begin.positions is not None:
                 self._positions[begin.job.number] = begin.positions

@@ -28,19 +28,19 @@ class ReplanSetUp(SearchingSetUp):
 
     plan_jobs: int = setting(
         100,
-        about="How many waiting jobs are planned: those of the largest weight. 50 gave as good means on eight slices of"
-        " traces.",
+        about="Number of planned jobs: the waiting jobs with the largest weights. 50 gave equal means on eight slices"
+        " of traces.",
     )
     exchanges: int = setting(
         100,
         least=0,
-        about="How many other orders are tried in each plan. They take most of the CPU time and bring most of the gain:"
-        " without any, mean waits were 7 to 52 % longer.",
+        about="Number of other orders tried in each plan. They take most of the CPU time and bring most of the gain:"
+        " without them, mean waits were 7 to 52 % longer.",
     )
     weights: PlanWeights = PlanWeights.AGED
     solver: OnOff = setting(
         OnOff.OFF,
-        about="Whether a constraint solver is asked for a better plan. Without it the settings of searches have no"
+        about="Whether a constraint solver searches for a better plan. Without it, the settings of searches have no"
         " effect.",
     )
 
@@ -56,5 +56,5 @@ class ReplanSetUp(SearchingSetUp):
         return ReplanPass(planning, self.effort, seed)
 
 
-_REPLAN = "plans all who wait anew, in sums over nodes, improves the plan by chance, and starts who starts now by it"
+_REPLAN = "plans all waiting jobs in sums over nodes, improves the plan at random, and starts the jobs that start now"
 REPLAN_SETUPS: dict[str, ReplanSetUp] = {"replan": ReplanSetUp(about=_REPLAN)}

@@ -177,9 +177,9 @@ LAST = of_function()[0]
 @pytest.mark.parametrize(
     ("classes", "line"),
     [
-        ([LAST, of_function()[0]], r"another dispatcher is called 'Last'; expected classes with different"),
-        ([LAST, LAST], r"two dispatchers are called 'Last'"),
-        ([type("easy", (dardis.Rule,), {"__module__": "__main__"})], r"another dispatcher is called 'easy'; expected"),
+        ([LAST, of_function()[0]], r"the name 'Last' is already used; expected classes with different"),
+        ([LAST, LAST], r"two dispatchers have the name 'Last'"),
+        ([type("easy", (dardis.Rule,), {"__module__": "__main__"})], r"the name 'easy' is already used; expected"),
         ([type("Last", (), {"__module__": "__main__"})], r"^dispatcher Last: has no changed, decide, "),
     ],
 )

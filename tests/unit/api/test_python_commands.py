@@ -63,7 +63,7 @@ def test_a_file_states_a_comparison(trace, platform, tmp_path):
     spec = tmp_path / "spec.toml"
     spec.write_text("[[traces]]\ntrace='june.csv'\nplatform='platform.toml'\n[[dispatchers]]\nname='pbs-fifo'\n")
     assert dardis.compare(spec, processes=1).runs["dispatcher"].tolist() == ["pbs-fifo"]
-    with pytest.raises(dardis.InputError, match=r"--set: is for traces, and .*spec.toml says all itself"):
+    with pytest.raises(dardis.InputError, match=r"--set: is for traces, but .*spec.toml states all options"):
         dardis.compare(spec, settings={"order": "sjbf"})
 
 

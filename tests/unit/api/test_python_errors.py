@@ -89,7 +89,7 @@ def test_error_text_is_that_of_the_command(site, capsys, what):
         ({"settings": ["order=sjbf"]}, "settings: is a list; expected a mapping"),
         ({"settings": {5: 1}}, "settings: is a dict; expected a mapping from names"),
         ({"seed": True}, "--seed: 'True'; expected a whole number"),
-        ({"trim": 5}, "--trim: '5'; expected WARMUP,COOLDOWN: of each whole seconds or a span as 2d"),
+        ({"trim": 5}, "--trim: '5'; expected WARMUP,COOLDOWN, each in seconds, as a span such as 2d"),
         ({"task_manager": 3}, "--set task_manager=3: unknown setting; expected the option task_managers, or one of "),
     ],
 )

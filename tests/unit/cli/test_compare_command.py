@@ -63,7 +63,7 @@ def test_two_set_ups_and_two_seeds(small_comparison):
     runs = {run: figures["schedule_digest"] for run, figures in of_runs(small_comparison, "metrics.json").items()}
     assert sorted(runs) == ["t/dardis-balance/1", "t/dardis-balance/2", "t/dardis-throughput/1"]
     out = small_comparison / "o"
-    assert "One run, as nothing is drawn by the seed: dardis-throughput." in (out / "table.md").read_text()
+    assert "One run, since the seed has no effect: dardis-throughput." in (out / "table.md").read_text()
     assert runs["t/dardis-balance/1"] != runs["t/dardis-balance/2"], "drawn starts differ from seed to seed"
     assert {path.name for path in out.iterdir()} == {
         "compare.csv", "compare.json", "found.json", "recorded", "table.csv", "table.md", "table.tex", "who_pays.csv",
@@ -177,7 +177,7 @@ MISTAKES = {
         [
             "dispatcher dardis-late sample=4",
             "--sample",
-            "whose jobs ask all nodes; expected one of dardis-throughput, ",
+            "ask all nodes; expected one of dardis-throughput, ",
         ],
     ),
     "an arity that is none": (["--arity", "1"], {}, ["--arity", "'1'", "flat, or"]),
@@ -185,12 +185,12 @@ MISTAKES = {
     "a file and options": (["--jobs", "5"], OF_SPEC, ["--jobs"]),
     "a file that is none": ([], OF_SPEC | {"what": ["no.toml"]}, ["no.toml", "cannot be"]),
     "a file with a setting nobody knows": ([], OF_SPEC | {"what": ["odd.toml"]}, ["dispatcher dardis-balance"]),
-    "the name of the recorded row": ([], OF_SPEC | {"what": ["as.toml"]}, ["two dispatchers are called 'recorded'"]),
+    "the name of the recorded row": ([], OF_SPEC | {"what": ["as.toml"]}, ["two dispatchers have the name 'recorded'"]),
     "a NUL in a file's name": ([], OF_SPEC | {"what": ["nul.toml"]}, ["null byte"]),
     "weeks of a short trace": (["--replicates", "3"], {}, ["--resample: weeks of a trace that has 0 whole ones"]),
     "no such draws": (["--replicates", "3", "--resample", "days"], {}, ["--resample: 'days'; expected weeks, shake"]),
     "no grid": (["--grid", "easy=1"], {}, ["--grid: 'easy=1'; expected DISPATCHER.SETTING=A,B,…"]),
-    "a grid of nobody": (["--grid", "fcfs.order=a,b"], {"dispatchers": "easy"}, ["'fcfs' is no dispatcher of these"]),
+    "a grid of nobody": (["--grid", "fcfs.order=a,b"], {"dispatchers": "easy"}, ["unknown dispatcher 'fcfs'"]),
     "a grid of one value": (["--grid", "easy.order=a,a"], {"dispatchers": "easy"}, ["expected values that differ"]),
     "a number twice": (["--grid", "easy.backfill_depth=1,01"], {"dispatchers": "easy"}, ["backfill_depth=01' are"]),
     "all known of draws": (["--replicates", "2", "--clairvoyant"], {}, ["--clairvoyant: replicates; expected traces"]),
@@ -241,7 +241,7 @@ def test_ctrl_c_exits_with_130_and_the_next_call_completes_the_runs(compare, fol
     process.send_signal(signal.SIGINT)
     _, said = process.communicate(timeout=60)
     assert process.returncode == 130
-    assert said.splitlines() == ["dardis: stopped; the same command goes on where it was", "dardis: interrupted"]
+    assert said.splitlines() == ["dardis: stopped; the same command continues the comparison", "dardis: interrupted"]
     assert not slow.exists(), "its process has ended, and nothing of it is left"
     assert sorted(of_runs(folder, "metrics.json")) == ["t/fine/1"]
     before = written(folder)
@@ -285,7 +285,7 @@ def test_draws_are_the_same_for_all_dispatchers_and_differences_are_tested(compa
     table = (varied / "table.md").read_text()
     assert ("°" in table.splitlines()[3]) == any(row["may_be_chance"] == "yes" for row in differences)
     assert "2 draws of the trace" in table
-    assert "One run a draw, as nothing is drawn by the seed: easy, easy order=sjbf." in table
+    assert "One run a draw, since the seed has no effect: easy, easy order=sjbf." in table
     assert not (varied / "recorded").exists()
     # All but the runs can be made again from the folder.
     names = ("compare.csv", "table.csv", "table.md", "table.tex", "differences.csv", "who_pays.csv", "found.json")
@@ -312,8 +312,8 @@ def test_a_grid_over_two_platforms_with_what_was_recorded(compare, varied):
     table = {(row["trace"], row["dispatcher"]): row for row in rows_of(varied / "table.csv")}
     assert float(table["t", "recorded"]["mean_wait_s_mean"]) == 0
     assert float(table["u-v", "recorded"]["utilisation_mean"]) > 1
-    fits, does_not = "t, put on nodes by best fit, pass the audit on this platform (units are equal by 1", "u-v do not"
-    for text in (fits, f"{does_not} pass the audit on this platform: their jobs hold up to "):
+    fits, does_not = "t, put on nodes by best fit, pass the audit on this platform (equal units need 1", "u-v do not"
+    for text in (fits, f"{does_not} pass the audit on this platform: their jobs use up to "):
         assert f"The recorded starts of {text}" in compare.out
     assert (varied / "report.html").read_text().count("easy over order and backfill_depth") >= 2
     assert run(["audit", "o/recorded/t", "--platform", "large.toml"]) == 0

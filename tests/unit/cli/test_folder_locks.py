@@ -57,8 +57,8 @@ def test_second_simulation_in_a_folder_is_refused(folder, refused):
         waited(lambda: not (out / ".part-old").exists())  # the lock is held, and what others left is removed
         (out / ".part-x").mkdir()
         for more in ([], ["--force"]):
-            refused(simulate(folder, *more), f"{out}: is being written by another dardis (process {first.pid} on ")
-        refused(["report", str(out)], "is being written by another dardis")
+            refused(simulate(folder, *more), f"{out}: is in use by another dardis process (process {first.pid} on ")
+        refused(["report", str(out)], "is in use by another dardis process")
         assert (out / ".part-x").exists(), "parts are left to who holds the folder"
         first.send_signal(signal.SIGKILL)
     assert run(simulate(folder)) == 0
@@ -81,7 +81,7 @@ def test_commands_refuse_folders_of_other_commands(folder, refused, monkeypatch,
     monkeypatch.chdir(folder)
     (folder / "o").mkdir()
     with lock_folder(folder / "o", "here"):
-        refused([*command, "o"], f"dardis: --out o: is being written by another dardis (process {os.getpid()}")
+        refused([*command, "o"], f"dardis: --out o: is in use by another dardis process (process {os.getpid()}")
     (folder / "o" / "table.csv").write_text("mine")
     refused([*command, "o", "--force"], "something else")
     assert [path.name for path in (folder / "o").iterdir()] == ["table.csv"]
@@ -110,7 +110,7 @@ def test_concurrent_forecast_of_the_same_name_is_refused(folder, refused, monkey
     command = ["forecast", "t.swf", "--platform", "p.toml", "--out"]
     (folder / "o").mkdir()
     with lock_folder(folder / out if lock == LOCK_FILE else folder, "here", lock):
-        refused([*command, out], f"--out {out}: is being written by another dardis (process {os.getpid()} on ")
+        refused([*command, out], f"--out {out}: is in use by another dardis process (process {os.getpid()} on ")
         assert run([*command, "other.csv"]) == 0
     assert run([*command, out]) == 0
     assert not list(folder.rglob(f"*{LOCK_FILE}"))

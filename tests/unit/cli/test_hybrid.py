@@ -34,7 +34,7 @@ from dardis.runs.inputs import STARTS_ONLY
 
 BEGIN, END = 7 * DAY_S, 9 * DAY_S
 PROFITS = ("profit_eur", "always_on_profit_eur", "clairvoyant_profit_eur")
-SOFT_IS_HARD = "no job has a deadline, so the soft cap is a hard one"
+SOFT_IS_HARD = "no job has a deadline, so the soft cap is a hard cap"
 
 
 def hybrid_summary(site, out, **options):
@@ -63,7 +63,7 @@ def test_hybrid_writes_its_files(small_hybrid, capsys):
     assert "dispatcher_of" not in record
     page = (small_hybrid / "report.html").read_text()
     for text in ("More profit than with all nodes on", "Where the gain comes from", "Waits for boots", "By day",
-                 "Gain against waits for boots", "Beside other rules"):  # fmt: skip
+                 "Gain against waits for boots", "Comparison with other rules"):  # fmt: skip
         assert text in page
 
 

@@ -68,7 +68,7 @@ def record(folder, name="run.json"):
 
 BAD_LINES = {
     "three fields": ("1 2 3\n", "3 fields"),
-    "text in a number": (line(99, 7).replace("50", "abc", 1), "'abc' is no number"),
+    "text in a number": (line(99, 7).replace("50", "abc", 1), "'abc' is not a number"),
     "negative time": (line(99, -7), "negative submit"),
 }
 
@@ -138,7 +138,7 @@ def test_values_out_of_range_are_one_line(simulate, folder):
     (folder / "p.toml").write_text(around + PLATFORM + power + "[tariff]\ndemand_eur_per_kw = 1e308\n")
     status, said = simulate()
     (line,) = (line for line in said if "warning" not in line)
-    assert (status, "beyond all numbers" in line) == (2, True)
+    assert (status, "infinite or undefined" in line) == (2, True)
 
 
 def test_folder_change_during_an_audit_is_reported(simulate, folder, monkeypatch, capsys):

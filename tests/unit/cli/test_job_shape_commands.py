@@ -92,14 +92,14 @@ def test_options_without_support_for_job_shapes_are_refused(base_words, tmp_path
     wish = tmp_path / "wish.csv"
     wish.write_text("time_s,node,kind,value\n0,*,cores,8\n")
     for more, words in (
-        (("--set", "expected=last-two"), "expected=last-two predicts none of them"),
-        (("--profile", str(wish)), "for which no desired profile is obeyed"),
+        (("--set", "expected=last-two"), "which expected=last-two does not predict"),
+        (("--profile", str(wish)), "which do not work with a desired profile"),
     ):
         assert command([*base_words, "--dispatcher", "easy", *more]) == 2
         assert words in capsys.readouterr().err
     (tmp_path / "t.csv").write_text(TRACE.replace("1,2,1,,,,1,,,1,2,gpus", "1,2,1,,,,1,,,0,0,gpus"))
     assert command([*base_words, "--dispatcher", "easy"]) == 2
-    assert "t.csv:3: asks for nothing; expected a part" in capsys.readouterr().err
+    assert "t.csv:3: has an empty request; expected a part" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
 
 

@@ -139,7 +139,7 @@ def test_invalid_number_in_toml_is_reported_with_line_or_key(tmp_path, load, tex
     path = tmp_path / "f.toml"
     path.write_text(text.format(odd))
     said = line_of(load, path).removeprefix(str(path))
-    assert said.startswith({True: f":{where}: ", False: f": {key}: ", None: ": is no TOML"}[line])
+    assert said.startswith({True: f":{where}: ", False: f": {key}: ", None: ": is not TOML"}[line])
     assert found in said
     assert len(said) < 200
 

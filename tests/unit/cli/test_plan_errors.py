@@ -75,12 +75,12 @@ OF_PLAN = [
     ({"day": -1}, "--day"),
     ({"day": 8, "hours": 36}, "--hours: '36'; expected 24 or 48"),
     ({"day": 400}, "weather.csv"),
-    ({"day": 1, "calendar_start": "2023-07-03T18:00Z"}, "one whole day"),
+    ({"day": 1, "calendar_start": "2023-07-03T18:00Z"}, "one complete day"),
     ({}, "dardis plan: neither --day nor --date; expected one of the two"),
     ({"day": 8, "date": "2023-07-11"}, "--date: beside --day 8; expected one of the two"),
-    ({"date": "11.7.2023"}, "--date: '11.7.2023'; expected a UTC day as 2023-07-15"),
+    ({"date": "11.7.2023"}, "--date: '11.7.2023'; expected a UTC day such as 2023-07-15"),
     ({"date": "2023-07-01"}, "--date: no job was submitted before day -2 (2023-07-01T00:00:00Z)"),
-    ({"date": "2023-07-11"} | WITHOUT, "--date: the trace does not say when it began; expected --calendar-start, or"),
+    ({"date": "2023-07-11"} | WITHOUT, "--date: the trace states no start date; expected --calendar-start, or"),
 ]
 AT_NOW = [
     (
@@ -92,15 +92,18 @@ AT_NOW = [
         "--now: 2023-07-09T23:59:00Z; expected 2023-07-10T00:00:00Z to 2023-07-11T00:00:00Z",
     ),
     ({"now": "yesterday"}, "--now: 'yesterday'; expected a moment since 1970"),
-    ({"now": "2023-07-03T00:00Z", "calendar_start": None}, "--now: the trace does not say when it began"),
-    ({"state": "odd.csv"}, "odd.csv:2: 'cn1' is no node of platform small; expected one that is called as n0"),
-    ({"state": "empty.csv"}, "is empty; expected what scontrol show node -o prints, or a CSV of node,state"),
-    ({"after": "."}, "holds no plan"),
-    *(({"what_if": text}, "expected at most how many kW") for text in ("80kW", "8kW 19-17", "kW 1-2", "8kW 7:60-9")),
+    ({"now": "2023-07-03T00:00Z", "calendar_start": None}, "--now: the trace states no start date"),
+    ({"state": "odd.csv"}, "odd.csv:2: 'cn1' is not a node of platform small; expected a name such as n0"),
+    ({"state": "empty.csv"}, "is empty; expected the output of scontrol show node -o, or a CSV of node,state"),
+    ({"after": "."}, "has no plan"),
+    *(
+        ({"what_if": text}, "expected a limit of IT and cooling")
+        for text in ("80kW", "8kW 19-17", "kW 1-2", "8kW 7:60-9")
+    ),
     ({"what_if": "0.01kW 8-16"}, "--what-if '0.01kW 8-16'"),
 ]
 OF_HYBRID = [
-    ({"plan_at": "25:00"}, "--plan-at: '25:00'; expected a time of day as 15:00, UTC"),
+    ({"plan_at": "25:00"}, "--plan-at: '25:00'; expected a UTC time of day such as 15:00"),
     ({"days": "5-3"}, "--days: '5-3'; expected A-B"),
     ({"days": "0-1"}, "--days 0-1: 0 jobs before"),
     ({"days": "11-12"}, "and 0 in them"),
@@ -162,12 +165,12 @@ def test_weather_and_prices_that_begin_after_the_history_are_enough(site, capsys
     late = {name: site / f"late-{name}.csv" for name in around}
     assert called("plan", site, site / "out", day=8, no_report=True, **late) == 0
     said = capsys.readouterr().err
-    assert "the temperature, which is not known of all past days" in said
-    assert "the price, which is not known of all past days" in said
+    assert "the temperature, since it is unknown for some past days" in said
+    assert "the price, since it is unknown for some past days" in said
     assert "too few days" in said
 
 
-@pytest.mark.parametrize(("day", "note"), [(1, "too few days of history"), (12, "before the forecast")])
+@pytest.mark.parametrize(("day", "note"), [(1, "too few days"), (12, "before the forecast")])
 def test_short_or_stale_history_is_reported(site, capsys, day, note):
     assert called("plan", site, site / "out", day=day) == 0
     assert note in capsys.readouterr().err

@@ -51,10 +51,10 @@ def test_a_market_s_day_may_end_before_the_utc_day(small_site, tmp_path, capsys)
     prices.write_text("\n".join([head, *(row for row in rows if row < "2023-07-11T22")]))
     planned(small_site, tmp_path / "a", **short)
     said = capsys.readouterr().err
-    note = "prices end at 2023-07-11T22:00Z: until 2023-07-12T00:00Z the last one holds"
+    note = "prices end at 2023-07-11T22:00Z, so the last one holds until 2023-07-12T00:00Z"
     assert note in said
-    assert "rules do not look" not in said
-    assert "--now 2023-07-10T15:00 states no offset: taken as UTC" in said
+    assert "rules ignore" not in said
+    assert "--now 2023-07-10T15:00 states no offset, so it counts as UTC" in said
     assert note in str(summary_of(tmp_path / "a")["notes"])
     by_hour = rows_of(tmp_path / "a" / "profile.csv")
     assert len({row["price_eur_per_kwh"] for row in by_hour[-3:]}) == 1
@@ -89,7 +89,7 @@ def test_closed_nodes_are_neither_used_nor_switched(small_site, tmp_path):
         assert not nodes_of(row) & {3, 4} or int(row["starting_time"]) >= 10 * DAY_S
     assert {row["name"] for row in rows_of(out / "onoff.csv")}.isdisjoint({"n3", "n4"})
     notes = summary_of(out)["notes"]
-    assert "2 nodes take no jobs (drained, down, reserved): the plan leaves them alone all day" in notes
+    assert "2 nodes take no jobs (drained, down, reserved), so the plan does not use them" in notes
     assert "of 10 nodes 1 are off and 0 booting when the day begins" in notes
 
 
@@ -122,7 +122,7 @@ def test_maintenance_by_date_is_at_a_time_of_the_trace(small_site, machines, tmp
     undated = tmp_path / "undated"
     assert simulated(small_site, undated, "--dispatcher", "easy", platform=machines / "dated.toml") == 2
     said = capsys.readouterr().err
-    assert "does not say when it began; maintenance by date needs it; expected --calendar-start" in said
+    assert "states no start date, which maintenance by date needs; expected --calendar-start" in said
     assert not undated.exists()
 
 

@@ -43,7 +43,7 @@ def test_a_platform_file_is_written_and_shown_without_a_name(imported, run_comma
     assert load_platform(platform).node_count == nodes
     _, out, notes = imported(folder / name)
     assert out == platform.read_text().splitlines()
-    assert "power figures are left to fill in" in "".join(notes)
+    assert "power figures must be filled in" in "".join(notes)
     platform.write_text("kept")
     status, _, (said,) = imported(folder / name, platform)
     assert (status, "p.toml: exists; expected another name, or --force" in said) == (2, True)
@@ -65,7 +65,7 @@ def test_invalid_percentage_is_refused(imported, folder, percent):
     ("name", "text", "out", "message"),
     [
         ("none.txt", None, "p.toml", "none.txt: cannot be read (No such file or directory)"),
-        ("site", "", "p.toml", "site: is empty; expected what scontrol show node -o prints, or a slurm.conf"),
+        ("site", "", "p.toml", "site: is empty; expected the output of scontrol show node -o, or a slurm.conf"),
         ("site", SLURM_SHOWN + SLURM_SHOWN, "p.toml", "site:4: node n0001 again, after line 1"),
         ("site", SLURM_CONF.replace("Nodes=g[1-2]", "Nodes=g[1-3]"), "p.toml", "site:11: partition gpu names g3"),
         ("site", SLURM_SHOWN, "p.txt", "p.txt: no name of a platform file"),
@@ -94,13 +94,13 @@ def test_calibration_is_printed_and_written_on_request(calibrated, tmp_path, sit
     asked = site.write(tmp_path, site.long())
     status, (thin, idle, core, before, unseen, fat, *_, last), notes = calibrated(*asked)
     assert status == 0
-    samples = r"n \(5 nodes\): 2,\d{3} samples on 2 days, \d\.\d of 16 cores of a node busy in the mean"
+    samples = r"n \(5 nodes\): 2,\d{3} samples on 2 days, \d\.\d of 16 cores of a node busy on average"
     assert re.fullmatch(samples, thin)
     assert re.fullmatch(r"  idle_w +10 W -> [\d.]+ W ± [\d.]+", idle)
     assert re.fullmatch(r"  core_w +1 W -> [\d.]+ W ± [\d.]+", core)
-    off = r"off by [\d.]+ W a node in the median, [\d.]+% in the mean; energy of a day by [\d.]+%"
+    off = r"median error [\d.]+ W per node, mean error [\d.]+%; energy of a day: [\d.]+%"
     assert re.fullmatch(rf"  file before: +{off}", before)
-    assert re.fullmatch(rf"  days not seen: +{off}", unseen)
+    assert re.fullmatch(rf"  other days: +{off}", unseen)
     assert fat.startswith("g (3 nodes): ")
     assert last == "nothing is written: --out OUT.toml, or --force to change P.toml"
     assert (tmp_path / "p.toml").read_text() == PLATFORM
@@ -123,10 +123,10 @@ def test_calibration_is_printed_and_written_on_request(calibrated, tmp_path, sit
 @pytest.mark.parametrize(
     ("power", "message"),
     [
-        ("time,node,watts\n1682899200,x9,5\n", "w.csv:2: no node 'x9'; expected a node of the platform such as n0"),
+        ("time,node,watts\n1682899200,x9,5\n", "w.csv:2: unknown node 'x9'; expected a platform node such as n0"),
         ("time,node,watts\n1682899200,n0,-5\n", "w.csv:2: watts '-5'; expected 0 to 1e+09"),
-        ("time,node,watts\n1782899200,n0,5\n", "w.csv: is of 2026-07-01T09:46Z to 2026-07-01T09:46Z, and the history"),
-        ("job,watts_per_node\n9999999,5\n", "w.csv: knows none of the"),
+        ("time,node,watts\n1782899200,n0,5\n", "w.csv: covers 2026-07-01T09:46Z to 2026-07-01T09:46Z, but the history"),
+        ("job,watts_per_node\n9999999,5\n", "w.csv: has none of the"),
         ("job,watts_per_node\n1,1\n2,1\n3,1\n4,1\n", "w.csv: determines no figure of any group; expected power"),
     ],
 )
@@ -134,7 +134,7 @@ def test_calibration_errors_are_one_line_and_change_nothing(calibrated, tmp_path
     status, out, said = calibrated(*site.write(tmp_path, power), "--force")
     assert status == 2
     assert said[-1].startswith(f"dardis: {tmp_path}/{message}")
-    assert len(said) == 1 or "left as it was" in "".join(out)
+    assert len(said) == 1 or "unchanged" in "".join(out)
     assert (tmp_path / "p.toml").read_text() == PLATFORM
 
 
@@ -167,7 +167,7 @@ def test_conditions_outside_the_plant_calibration_are_reported(pue):
     status, (out,), notes = pue("air", 55, 200_000)
     assert (status, float(out) > 1.7) == (0, True)
     assert " ".join(notes) == (
-        "dardis: note: outside of what the plant's model was calibrated for: 55 °C (-10 to 40 °C); "
+        "dardis: note: outside the calibrated range of the plant's model: 55 °C (-10 to 40 °C); "
         "200000 W, 187 % of the 107000 W that it is built for (5 to 100 %)"
     )
 
@@ -178,7 +178,7 @@ def test_conditions_outside_the_plant_calibration_are_reported(pue):
         (("steam", 10, 1000), "no such plant or file; expected air, hybrid, or the file of a PUE table"),
         (("air", 10, 0), "--it-w: 0; expected more than 0 W"),
         (("air", 300, 1000), "--temperature: 300; expected °C, from -90 to 60"),
-        (("pue.csv", 16, 1000), "asked for 16 °C and 1000 W of IT power; expected within what it covers, -5 to 15 °C"),
+        (("pue.csv", 16, 1000), "16 °C and 1000 W of IT power; expected a point within -5 to 15 °C"),
         (("pue.csv", 10, 1000, "--rows", "best"), "--rows: 'best'; expected nearest or interpolate"),
     ],
 )

@@ -86,7 +86,7 @@ def test_only_a_run_of_the_reviewed_plan_is_accepted(plan, runs, tmp_path, refus
     refused(remade, *runs, f"{runs[0]}: did not follow this plan")
     refused(plan, runs[0], runs[0], f"{runs[0]}: followed this plan")
     refused(without, *runs, "target.json: is not there")
-    refused(plan, runs[0], undated, f"{undated}: does not say when it began")
+    refused(plan, runs[0], undated, f"{undated}: states no start date")
 
 
 def test_the_command_ends_with_three_lines_and_a_page_that_needs_no_network(plan, runs, tmp_path, capsys):

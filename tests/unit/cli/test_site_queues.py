@@ -97,8 +97,8 @@ def test_audit_checks_queue_hours_limits_and_trace(starts, tmp_path, capsys):
     record.write_text(json.dumps(said))
     status, told = audited(capsys)
     assert status == 1
-    for text in ("starts while queue day is closed", "is none that queue day may use",
-                 "asks for more than the 59 s of walltime that its queue takes"):  # fmt: skip
+    for text in ("starts while queue day is closed", "is not available to queue day",
+                 "requests more than the limit of its queue, 59 s of walltime"):  # fmt: skip
         assert text in told
     record.write_text(whole)
     jobs.write_text(jobs.read_text().replace(",held,", ",,"))
@@ -121,7 +121,7 @@ def test_queue_hours_follow_the_platform_calendar_or_a_warning(site, starts):
     ("change", "more", "said"),
     [
         ({}, (), ["--calendar-start", "j.csv"]),
-        ({}, ("--calendar-start", "9985-01-01T00:00Z"), ["a year that prime time knows not"]),
+        ({}, ("--calendar-start", "9985-01-01T00:00Z"), ["a year without known prime time"]),
         (
             {'"18:00"': '"24:00"', '"08:00"': '"00:00"'},
             ("--calendar-start", NINE),
@@ -212,7 +212,7 @@ def test_site_events_are_reported_and_audited(events, simulate, tmp_path, capsys
     assert (status, "ok" in told) == (0, True), told
     # Without what is told of them, what events did is illegal.
     down = {"nodes": [0], "start": 0, "end": 1 << 50, "foreseen": False}
-    for part, why in (({"changed": []}, "unlike the job of the trace"),
+    for part, why in (({"changed": []}, "unlike in the trace"),
                       ({"platform": record["platform"] | {"maintenance": [down]}}, "maintenance")):  # fmt: skip
         path.write_text(json.dumps(record | part))
         status, told = audited(capsys)
@@ -222,7 +222,7 @@ def test_site_events_are_reported_and_audited(events, simulate, tmp_path, capsys
 def test_options_incompatible_with_events_are_refused_before_the_run(events, simulate, tmp_path, capsys):
     (tmp_path / "cap.csv").write_text("time_s,node,kind,value\n0,*,cores,8\n")
     for dispatcher, more, said in (
-        ("pcp20", (), ("--events", "does not bear", "one of")),
+        ("pcp20", (), ("--events", "does not support", "one of")),
         ("easy", ("--profile", "cap.csv"), ("--profile", "reservations")),
     ):
         status, line = simulate(dispatcher, *events, *more)
@@ -230,7 +230,7 @@ def test_options_incompatible_with_events_are_refused_before_the_run(events, sim
         assert all(part in line for part in said), line
     compare = ["compare", "j.csv", "--platform", "p.toml", *events, "--dispatchers", "easy,pcp20", "--out", "o"]
     assert run(compare) == 2
-    assert "pcp20 does not bear" in capsys.readouterr().err
+    assert "pcp20 does not support" in capsys.readouterr().err
     assert not list(tmp_path.glob("o/*"))
 
 

@@ -74,7 +74,7 @@ def test_convert_to_a_load_which_info_then_prints(folder):
         ((*options, "--load", "2"), "both"),
         ((*options[:3], "0"), "a load above 0"),
         ((*options[:3], "nan"), "a load above 0"),
-        ((*options[:3], "1e9"), "--target-load: 1e\\+09; expected .* as the trace has a load of 1.38"),
+        ((*options[:3], "1e9"), "--target-load: 1e\\+09; expected .* since the load of the trace is 1.38"),
         ((*options[:3], "60"), "submitted within seconds"),
     ):
         with pytest.raises(InputError, match=why):

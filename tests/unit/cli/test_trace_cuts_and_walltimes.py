@@ -53,7 +53,7 @@ def test_walltimes_are_extended_and_estimated(simulate):
     assert (status, record(out, "metrics.json")["killed"]) == (0, 0)
     assert [job[4] for job in jobs(out)] == ["100", "250", "200"]
     assert "--overrun extend: 1 of 3 jobs run longer than their walltimes" in said.err
-    assert "1 of 3 jobs state no walltime; 2.5 times their runtime is taken" in said.err
+    assert "1 of 3 jobs state no walltime; 2.5 times their runtime is used" in said.err
     assert run(["audit", str(out)]) == 0
 
 

@@ -47,7 +47,7 @@ def test_results_are_above_the_best_known_and_that_above_the_bound(compare, tmp_
         assert float(row["above_bound"]) == pytest.approx(wait / bound)
     assert int(told[0]["jobs"]) == sum(WIDTHS[n % 6] <= 32 for n in range(1, 41))
     assert f"waits {float(told[0]['best_found_s']):,.0f} s on average" in (tmp_path / "o/table.md").read_text()
-    assert "Mean waits beside clairvoyance" in (tmp_path / "o/report.html").read_text()
+    assert "Mean waits and clairvoyance" in (tmp_path / "o/report.html").read_text()
     kept = [row for row in rows_of(tmp_path / "o/clairvoyant/t/jobs.csv") if row["status"] != "rejected"]
     assert sum(float(row["waiting_time"]) for row in kept) / len(kept) == pytest.approx(float(told[0]["best_found_s"]))
     assert run(["audit", str(tmp_path / "o/clairvoyant/t"), "--platform", str(tmp_path / "p.toml")]) == 0

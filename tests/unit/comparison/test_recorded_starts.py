@@ -47,7 +47,7 @@ def test_figures_are_those_of_the_recorded_starts(recorded):
 @pytest.mark.parametrize(
     ("jobs", "said"),
     [
-        ([(0, 0, 101, 8), (200, 0, 100, 8)], "(1 job that dispatchers kill at their walltimes ran on)"),
+        ([(0, 0, 101, 8), (200, 0, 100, 8)], "(1 job ran beyond their walltimes, at which dispatchers kill them)"),
         (
             [(0, 0, 100, 2), (0, 0, 10, 2), (0, 0, 100, 2), (0, 0, 10, 2), (20, 0, 50, 4)],
             "best fit found no place for 1 of 5 on this platform",

@@ -85,5 +85,5 @@ def test_dead_idle_worker_gets_no_task(workers):
 
 def test_worker_start_failure_is_reported(workers, monkeypatch):
     monkeypatch.setattr("dardis.comparison.workers._CONTEXT.Process.start", lambda _: tasks.raises(EOFError()))
-    with pytest.raises(DardisError, match="no process for runs: the one that starts them has ended"):
+    with pytest.raises(DardisError, match="no process for runs: the process that starts them has ended"):
         workers.submit(os.getpid)

@@ -89,9 +89,9 @@ MISTAKES = {
     "no traces": (WHOLE[WHOLE.index("[[traces]]") : WHOLE.index("[[dispatchers]]")], "", ["traces", "missing key"]),
     "no jobs": ("jobs = 500", "jobs = 0", ["traces[0].jobs", "0", "greater than or equal to 1"]),
     "a negative seed": ("[3, 1]", "[-3]", ["seeds", "-3"]),
-    "a seed twice": ("[3, 1]", "[1, 1]", ["two seeds are called '1'"]),
-    "a trace twice": ("/data/Curie 4.csv", "hpc2n, june.swf", ["two traces are called 'hpc2n, june'", "`name`"]),
-    "a dispatcher twice": ('label = "EASY-SJBF"', "", ["two dispatchers are called 'easy'", "give one of them"]),
+    "a seed twice": ("[3, 1]", "[1, 1]", ["two seeds have the name '1'"]),
+    "a trace twice": ("/data/Curie 4.csv", "hpc2n, june.swf", ["two traces have the name 'hpc2n, june'", "`name`"]),
+    "a dispatcher twice": ('label = "EASY-SJBF"', "", ["two dispatchers have the name 'easy'", "for one of them"]),
     "a folder for a label": ('"EASY-SJBF"', '"../x"', ["dispatchers[0].label", "'../x'", "a letter or digit"]),
     "a switch for a setting": ("backfill_depth = 5", "backfill = true", ["dispatchers[0].settings", "whole numbers"]),
     "a short trim": ("[60, 0]", "[60]", ["traces[0].trim", "expected WARMUP,COOLDOWN"]),
@@ -169,8 +169,8 @@ name = "easy"
         ('replicates = 2\nresample = "days"', "", "expected weeks, shake, or"),
         ("replicates = 1", "", "replicates: 1; expected greater than or equal to 2"),
         ('recorded = "no"', "", "recorded: 'no'; expected a valid boolean"),
-        ("replicates = 2", 'deadlines = "late.csv"', "replicates of a trace with a table of deadlines, which names"),
-        ('replicates = 2\nresample = "shake"', "think_times = true", "shakes with think times, which fix when jobs"),
+        ("replicates = 2", 'deadlines = "late.csv"', "replicates of a trace with a table of deadlines"),
+        ('replicates = 2\nresample = "shake"', "think_times = true", "shakes with think times, which fix submissions"),
         ("", "[[dispatchers]]\nname = 'a'\ngrid = { x = 1 }", "expected a table of lists"),
         ("", "from_ = 5", "from_: unknown key"),
         ("", 'from_s = "5"', "from_s is '5'; expected whole seconds"),
@@ -209,7 +209,7 @@ DATED, UNDATED = TraceClock(Path("t.swf"), 7, UNIX_START), TraceClock(Path("t.sw
 
 
 def test_date_needs_the_start_of_the_trace():
-    with pytest.raises(InputError, match=r"--to 2012-02-03: t\.swf does not say when it began; .*--calendar-start"):
+    with pytest.raises(InputError, match=r"--to 2012-02-03: t\.swf does not state its start date; .*--calendar-start"):
         seconds_of("--to", cut_of("--to", "2012-02-03"), UNDATED)
 
 

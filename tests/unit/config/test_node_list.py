@@ -65,10 +65,10 @@ def test_platform_file_of_a_node_list_round_trips(tmp_path_factory, nodes, rando
     [
         (NODES.replace("sn,cpu_milli", "sn,cores"), [], r"nodes\.csv:1: no column cpu_milli; expected columns cpu"),
         (HEADER, [], r"nodes\.csv: 0 kinds of node; expected 1 to 16384"),
-        (NODES.replace("8999", "999"), [], r"nodes\.csv:3: no node \('999' is out of range\)"),
-        (NODES.replace("8999,512", "8999"), [], r"nodes\.csv:3: no node \(4 fields instead of 5\)"),
-        (NODES.replace("A10", "A 10"), [], r"nodes\.csv:5: no node \(model 'A 10' with blanks\)"),
-        (NODES, ["V100"], r"nodes\.csv: no GPU of model 'V100', which jobs ask for; expected one of T4, A10"),
+        (NODES.replace("8999", "999"), [], r"nodes\.csv:3: not a node \('999' is out of range\)"),
+        (NODES.replace("8999,512", "8999"), [], r"nodes\.csv:3: not a node \(4 fields instead of 5\)"),
+        (NODES.replace("A10", "A 10"), [], r"nodes\.csv:5: not a node \(model 'A 10' with blanks\)"),
+        (NODES, ["V100"], r"nodes\.csv: jobs request the unknown GPU model 'V100'; expected one of T4, A10"),
     ],
 )
 def test_mistakes_in_a_node_list(text, asked, message, tmp_path):

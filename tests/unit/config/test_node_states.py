@@ -52,7 +52,7 @@ def test_slurm_node_states_are_read(tmp_path: Path, state: str, words: str) -> N
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("node,state\ncn09,off\n", "'cn09' is no node of platform grid; expected one that is called as cn01"),
+        ("node,state\ncn09,off\n", "'cn09' is not a node of platform grid; expected a name such as cn01"),
         ("node,state\ncn01,off\ncn01,on\n", "s:3: node cn01 again, after line 2; expected each node once"),
         ("node,state\ncn01,asleep\n", "s:2: state 'asleep'; expected of on, busy, closed, off"),
         ("node,state\ncn01,off,1\n", "s:2: 3 fields instead of 2"),
@@ -71,7 +71,7 @@ def test_unknown_states_close_or_skip_a_node_with_a_note(tmp_path: Path) -> None
     assert found.unnamed == 2
     assert [note.split(": ", 1)[1] for note in found.notes] == [
         "nodes in no partition are left out: login1",
-        "nodes with other CPUs than platform grid has are closed: gpu1",
+        "nodes whose CPUs differ from platform grid are closed: gpu1",
         "nodes with the unknown state MELTED are closed: cn03",
     ]
 

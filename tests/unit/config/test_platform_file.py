@@ -153,14 +153,14 @@ def test_keys_of_reservations(load, tmp_path):
         (GRID.replace("16,", "0,"), ["nodes[0].resources", "at least 1 core"]),
         (GRID.replace("16,", "9999999,"), ["nodes[0].resources", "cores", "at most"]),
         (GRID.replace("16GiB", "16 parsecs"), ["nodes[0].resources", "memory", "16GiB"]),
-        (GRID.replace("gpu", "GPU"), ["nodes[0].resources", "'GPU' is no resource kind"]),
+        (GRID.replace("gpu", "GPU"), ["nodes[0].resources", "'GPU' is not a resource kind"]),
         (GRID.replace('name = "grid"\n', ""), ["name", "missing key"]),
         ('name = "x"\nnodes = []\n', ["nodes", "at least 1"]),
         ("exchange = { usd = 1 }\n" + GRID, ["exchange.usd", "[A-Z]{3}"]),
         ("exchange = { USD = 0 }\n" + GRID, ["exchange.USD", "greater than 0"]),
-        ("name =", ["is no TOML", "at end of document"]),
+        ("name =", ["is not TOML", "at end of document"]),
         (GRID + NODES, ["nodes[0].prefix", "distinct"]),
-        (GRID + '[partitions]\n4 = ["x"]\n', ["partitions.4", "no node group 'x'", "one of n"]),
+        (GRID + '[partitions]\n4 = ["x"]\n', ["partitions.4", "unknown node group 'x'", "one of n"]),
         (GRID + "[[maintenance]]\nnodes = [4]\nstart_s = 0\nend_s = 5\n", ["maintenance[0].nodes", "0 to 3"]),
         (GRID + '[[maintenance]]\nnodes = "3-1"\nstart_s = 0\nend_s = 5\n', ["maintenance[0].nodes", "'3-1'"]),
         (GRID + '[[maintenance]]\nnodes = "0"\nstart_s = 5\nend_s = 5\n', ["maintenance[0]", "not after"]),
@@ -170,8 +170,8 @@ def test_keys_of_reservations(load, tmp_path):
         (GRID + DATED + 'end_utc = "tomorrow"\n', ["maintenance[0].end_utc", "'tomorrow'"]),
         (GRID + DATED.replace('"0"', '"9"') + "end_utc = 2023-07-16\n", ["maintenance[0].nodes", "0 to 3"]),
         (QUEUE + QUEUE.removeprefix(TWO), ["queues[1].name", "queue 'q' again"]),
-        (QUEUE + 'groups = ["c"]\n', ["queues[0].groups", "no node group 'c'", "one of a, b"]),
-        (QUEUE + 'hours = "prime"\n', ["queues[0].hours", "no prime time", "[prime]"]),
+        (QUEUE + 'groups = ["c"]\n', ["queues[0].groups", "unknown node group 'c'", "one of a, b"]),
+        (QUEUE + 'hours = "prime"\n', ["queues[0].hours", "without prime time", "[prime]"]),
         (QUEUE + 'hours = "night"\n', ["queues[0].hours", "'night'", "any, prime, non-prime"]),
         (QUEUE + "max_job = { Cores = 5 }\n", ["queues[0].max_job", "'Cores'"]),
         (QUEUE + "max_job = { mic = 5 }\n", ["queues[0].max_job", "no node has 'mic'", "cores, gpu"]),
@@ -185,11 +185,11 @@ def test_keys_of_reservations(load, tmp_path):
         (FIRST + SECOND, ["reservations[1]", "16 cores of node 2 at 50 s by x, y", "8"]),
         (FIRST + FIRST.removeprefix(SITE), ["reservations[1].name", "'x' again"]),
         (FIRST + SECOND.replace('"s"', '"r"'), ["reservations[1].queue", "'r' again"]),
-        (FIRST.replace('queue = "r"', 'queue = "t"'), ["reservations[0].queue", "no queue 't'", "[[queues]]"]),
+        (FIRST.replace('queue = "r"', 'queue = "t"'), ["reservations[0].queue", "unknown queue 't'", "[[queues]]"]),
         (FIRST.replace('queue = "r"', 'queue = "b"'), ["reservations[0].queue", "names groups"]),
-        (FIRST.replace("1-2", "1-8"), ["reservations[0].nodes", "no node 8", "0 to 7"]),
+        (FIRST.replace("1-2", "1-8"), ["reservations[0].nodes", "unknown node 8", "0 to 7"]),
         (FIRST.replace("1-2", "x"), ["reservations[0].nodes", "'x'", "0-3 7"]),
-        (FIRST + "resources = { gpu = 1 }\n", ["reservations[0].resources", "1 gpu, and node 1 has 0"]),
+        (FIRST + "resources = { gpu = 1 }\n", ["reservations[0].resources", "1 gpu, but node 1 has 0"]),
         (FIRST + "resources = { mic = 1 }\n", ["reservations[0].resources", "no node has 'mic'"]),
         (FIRST + "resources = { cores = 0 }\n", ["reservations[0].resources", "nothing"]),
         (FIRST.replace("end_s = 100\n", "end_s = 0\n"), ["reservations[0]", "not after"]),
@@ -228,7 +228,7 @@ def test_a_missing_file_and_too_many_groups_are_told(load, tmp_path, monkeypatch
         f'[[reservations]]\nname = "v{i}"\nqueue = "w{i}"\nnodes = "3-4"\nstart_s = {9 * i}\nend_s = {9 * i + 9}\n'
         for i in range(31)
     )
-    assert "62, counted by the node groups" in line_of(load, SITE + queues + many)
+    assert "62, counted once per node group" in line_of(load, SITE + queues + many)
 
 
 MACHINES = {
@@ -278,13 +278,13 @@ TABLE = "temp_c,1000,2000\n0,1.1,1.2\n10,1.3,1.4\n"
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda t: t.replace("temp_c", "temperature"), "no PUE table; expected columns temp_c,500,1000"),
+        (lambda t: t.replace("temp_c", "temperature"), "not a PUE table; expected columns temp_c,500,1000"),
         (lambda t: t.replace("1.3", "0.3"), "pue.csv:3: a PUE of 0.3; expected 1 to 10"),
-        (lambda t: t.replace("1.3", "x"), "pue.csv:3: '10,x,1.4'; expected numbers alone"),
+        (lambda t: t.replace("1.3", "x"), "pue.csv:3: '10,x,1.4'; expected only numbers"),
         (lambda t: t.replace("1.3,", ""), "pue.csv:3: 2 numbers; expected 3"),
         (lambda t: t.replace("2000", "1000"), "must ascend"),
         (lambda t: t.replace("\n10,", "\n-10,"), "must ascend"),
-        (lambda t: t.partition("\n")[0], "no PUE table"),
+        (lambda t: t.partition("\n")[0], "not a PUE table"),
         (lambda _: "temp_c\n0\n", "numbers"),
     ],
 )

@@ -18,7 +18,7 @@ IDLE, CORE, GPU = ("idle_w",), ("core_w",), ("devices", "gpu", "busy_w")
 SHIPPED = sorted((Path(__file__).resolve().parents[3] / "launch" / "platforms").glob("*.toml"))
 HEAD = '# mine\nname = "x"  # a site\n'
 NEW = "power = { idle_w = 180, core_w = 3.25, devices = { gpu = { busy_w = 300.5 } } }"
-LEFT = "  # still to fill in: off_w, boot_s, boot_w, shutdown_s, shutdown_w"
+LEFT = "  # to be filled in: off_w, boot_s, boot_w, shutdown_s, shutdown_w"
 FILES = {
     "an inline table keeps what is behind it": (
         "[[nodes]]\npower = { off_w = 2.5, devices = { gpu = { idle_w = 3, busy_w = 5 } } }  # } {\nb = 1\n",
@@ -74,7 +74,7 @@ def test_other_lines_are_unchanged(mark, line_end, text, wanted):
 def test_invalid_edit_writes_nothing(tmp_path, monkeypatch):
     monkeypatch.setattr(power_edit, "_edit", lambda *_: None)
     path = written(tmp_path)
-    assert "p.toml: nodes is written so that figures of power can't be put in; " in line_of(
+    assert "p.toml: the format of nodes prevents the insertion of power figures; " in line_of(
         write_figures, path, path, {0: {IDLE: 20.0}}
     )
     assert path.read_text() == SITE
@@ -119,10 +119,10 @@ def written(folder, text=SITE):
 def test_output_in_another_folder_breaks_relative_paths_and_is_refused(tmp_path):
     path, other = written(tmp_path), tmp_path / "other"
     other.mkdir()
-    with pytest.raises(InputError, match=f"would not find the files that .* expected a file in {tmp_path}"):
+    with pytest.raises(InputError, match=f"cannot find the files that .* expected a file in {tmp_path}"):
         write_figures(path, other / "p.toml", {0: {IDLE: 20.0}})
     (other / "prices.csv").write_text("")
-    assert "would not find the files" in line_of(write_figures, path, other / "p.toml", {0: {IDLE: 20.0}})
+    assert "cannot find the files" in line_of(write_figures, path, other / "p.toml", {0: {IDLE: 20.0}})
     assert [one.name for one in other.iterdir()] == ["prices.csv"]
     write_figures(written(tmp_path, SITE.replace('prices = "prices.csv"\n', "")), other / "p.toml", {0: {IDLE: 20.0}})
     assert load_platform(other / "p.toml").groups[0].power.idle_w == 26

@@ -47,10 +47,10 @@ def rows(found):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("a,b\n1,2\n", ":1: columns 'a,b' are of no known form; expected time,node,watts"),
+        ("a,b\n1,2\n", ":1: columns 'a,b' have an unknown format; expected time,node,watts"),
         ("time,node,amps\n1,n0,2\n", ":1: no column of watts in 'time,node,amps'; expected watts, power_w"),
-        (f"time,node,watts\n{T},n0,1\n{T},n7,2\n", ":3: no node 'n7'; expected a node of the platform such as n0, or"),
-        (f"time,n0,x:9\n{T},1,2\n", ":1: no node 'x'; expected a node of the platform"),
+        (f"time,node,watts\n{T},n0,1\n{T},n7,2\n", ":3: unknown node 'n7'; expected a platform node such as n0, or"),
+        (f"time,n0,x:9\n{T},1,2\n", ":1: unknown node 'x'; expected a platform node"),
         (f"time,n0,n1,n0:9\n{T},1,2,3\n", ":1: node 'n0:9' occurs twice; expected each node once"),
         (f"time,node,watts\n{T},n0,1\n\n{T + 1},n0,many\n", ":4: watts 'many'; expected a number"),
         (f"time,node,watts\n{T},n0,-5\n", ":2: watts '-5'; expected 0 to 1e+09"),
@@ -58,8 +58,8 @@ def rows(found):
         (f"time,node,watts\n{T},n0\n", ":2: 2 fields; expected 3, as in the header"),
         ("time,node,watts\n-5,n0,1\n", ":2: time '-5'; expected Unix seconds"),
         ("time,node,watts\nnoon,n0,1\n", ":2: time 'noon'; expected Unix seconds, or a time such as"),
-        (f"time,node,watts\n{T},n0,1\n{T},n1,1\n{T},n0,2\n", ":4: a second value for that node at 2023-05-01T00:00Z"),
-        (f"time,node,watts\n{T},n0,0\n", ": no measured value; expected time,node,watts"),
+        (f"time,node,watts\n{T},n0,1\n{T},n1,1\n{T},n0,2\n", ":4: a second value of the node at 2023-05-01T00:00Z"),
+        (f"time,node,watts\n{T},n0,0\n", ": no measured values; expected time,node,watts"),
         ("job,watts_per_node\nx,1\n", ":2: job 'x'; expected a job number"),
         ("job,watts_per_node\n1,1\n2,3\n1,1\n", ":4: job 1 again; expected each job once"),
     ],
@@ -100,4 +100,4 @@ def test_job_samples_are_read(tmp_path, head):
     assert isinstance(found, JobWatts)
     assert found.number.tolist() == [7, 1]
     assert found.watts.tolist() == [300.5, 100.0]
-    assert found.notes == ("1 jobs of 0 W are taken as not measured",)
+    assert found.notes == ("1 jobs of 0 W count as not measured",)

@@ -37,12 +37,12 @@ def test_many_kinds_are_one_group_and_a_cluster_keeps_its_names(made, monkeypatc
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("<platform>", "is no XML"),
+        ("<platform>", "is not XML"),
         ("<?xml version='1.0'?><project/>", "is <project>"),
-        (platform("<host id='master_host'/>"), "no host that runs jobs (1 are the master"),
-        (platform("<host id='a'/><host id='a'/>"), "host 'a' twice"),
+        (platform("<host id='master_host'/>"), "no host runs jobs (1 are the master"),
+        (platform("<host id='a'/><host id='a'/>"), "host 'a' occurs twice"),
         (platform("<host id='a b'/>"), "host 'a b'"),
-        (platform("<host id='a' core='many'/>"), "<host id='a'>: 'many' is no whole number"),
+        (platform("<host id='a' core='many'/>"), "<host id='a'>: 'many' is not a whole number"),
         (platform("<cluster id='c' prefix='a' radical='0-99999999'/>"), "more than 65,536 hosts"),
         (platform("<cluster id='c' prefix='a'/>"), "<cluster id='c'>"),
         (platform(*(f"<cluster id='c' prefix='{p}' radical='0-49999'/>" for p in "ab")), "more than 65,536 hosts"),
@@ -76,5 +76,5 @@ def test_slowest_host_sets_the_node_speed(made, speeds, slowest, tmp_path):
     assert found.platform.flop_per_s == (None if slowest is None else pytest.approx(slowest))
     (tmp_path / "p.toml").write_text(found.text)
     assert load_platform(tmp_path / "p.toml").flop_per_s == found.platform.flop_per_s
-    told = any("jobs that compute" in note for note in found.notes)
+    told = any("computing jobs" in note for note in found.notes)
     assert told == (slowest is None or len(speeds) > 1)

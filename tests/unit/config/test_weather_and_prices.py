@@ -40,7 +40,7 @@ def own(column, values, step=3600, start=MAY):
 
 def test_prices_in_another_currency_are_converted_or_refused(file):
     dollars = file(own("price_usd_per_mwh", [100.0, -20.0]))
-    with pytest.raises(InputError, match=r"f.csv:1: prices in USD; expected EUR, as the platform has it"):
+    with pytest.raises(InputError, match=r"f.csv:1: prices in USD; expected EUR as in the platform"):
         load_prices(dollars)
     assert load_prices(dollars, money=Money("USD")).values.tolist() == [0.1, -0.02]
     assert load_prices(dollars, money=Money("EUR", {"USD": 0.5})).values.tolist() == [0.05, -0.01]
@@ -78,14 +78,14 @@ def without(text, *lines):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda rows: [*rows[:5], rows[4], *rows[5:]], "a second value for 2023-05-01T03:00Z"),
-        (lambda rows: [*rows[:3], rows[4], rows[3], *rows[5:]], "nothing from|out of order"),
+        (lambda rows: [*rows[:5], rows[4], *rows[5:]], "a second value at 2023-05-01T03:00Z"),
+        (lambda rows: [*rows[:3], rows[4], rows[3], *rows[5:]], "no values from|out of order"),
         (lambda rows: [*rows[:3], rows[3].replace(",2", ",cold"), *rows[4:]], "temp_c 'cold'; expected a number"),
         (lambda rows: [*rows[:3], "yesterday,2", *rows[4:]], "time 'yesterday'; expected a time such as"),
         (lambda rows: [*rows[:3], "2023-05-01T02:00Z", *rows[4:]], "1 fields; expected 2"),
         (lambda rows: [*rows[:3], f"{10**20},2", *rows[4:]], "time '10+'; expected Unix seconds of a year"),
-        (lambda rows: ["time_local_utc+99,temperature_c", *rows[1:]], "no clock; expected an offset from UTC"),
-        (lambda rows: ["time,warmth", *rows[1:]], r"of no known form; expected start_utc.*Open-Meteo.*EPW"),
+        (lambda rows: ["time_local_utc+99,temperature_c", *rows[1:]], "unknown clock; expected an offset from UTC"),
+        (lambda rows: ["time,warmth", *rows[1:]], r"unknown format; expected start_utc.*Open-Meteo.*EPW"),
     ],
 )  # fmt: skip
 def test_a_mistake_in_a_file_is_one_line_with_its_place(file, change, message):
@@ -141,7 +141,7 @@ def test_entsoe_rows_of_today_with_the_first_auction_alone(file):
     assert series.edges[0] == parse_utc("2023-04-30T22:00Z")
     np.testing.assert_allclose(series.values, [0.001, 0.011, 0.021])
     two = rows[::2] + [row.replace("DE-LU", "FR") for row in rows[::2]]
-    assert "one of them alone" in line_of(load_prices, file(entsoe(sorted(two))))
+    assert "only one of them" in line_of(load_prices, file(entsoe(sorted(two))))
 
 
 def local_hours(day, marked):
@@ -166,7 +166,7 @@ def test_days_on_which_the_clocks_change_have_23_and_25_hours(file, day, hours, 
 
 def test_missing_or_invented_hour_at_a_clock_change_is_reported(file):
     autumn = local_hours("2023-10-29", marked=False)
-    with pytest.raises(InputError, match=r"nothing from 2023-10-29T01:00Z to 2023-10-29T02:00Z.*summer time"):
+    with pytest.raises(InputError, match=r"no values from 2023-10-29T01:00Z to 2023-10-29T02:00Z.*summer time"):
         load_prices(file(entsoe(autumn[:2] + autumn[3:])))
     spring = local_hours("2023-03-26", marked=False)
     made_up = '"26/03/2023 02:00:00 - 26/03/2023 03:00:00","A","1","7"'
@@ -204,10 +204,10 @@ def open_meteo(times=("2023-05-01T00:00", "2023-05-01T01:00"), values=(5.0, 6.0)
     ("text", "message"),
     [
         (open_meteo(values=(5.0, math.nan)), r"hourly\[1\]: '2023-05-01T01:00', nan; expected a time and a number"),
-        (open_meteo(values=(5.0,)), "JSON of another form"),
+        (open_meteo(values=(5.0,)), "JSON of another format"),
         (open_meteo().replace("C", "F"), r"hourly_units.temperature_2m: '.*F'; expected .*C"),
         (open_meteo(times=(10**30, 10**30 + 3600)), r"hourly\[0\]: 10+, 5.0; expected a time and a number"),
-        (open_meteo(offset_s=10**9), "no clock; expected an offset from UTC of less than a day"),
+        (open_meteo(offset_s=10**9), "unknown clock; expected an offset from UTC of less than a day"),
     ],
 )
 def test_a_damaged_open_meteo_file_is_refused(file, text, message):
@@ -238,7 +238,7 @@ def test_a_typical_year_is_repeated_on_its_own_clock_and_a_leap_day_is_like_the_
     assert series.at(parse_utc("2024-03-01T07:00Z") + 6 * 3600) == 7.03
     head = "source_year,month-day,hour_1_24,dry_bulb_c\n"
     table = load_weather(file(typical(lambda t, v: f"2016,{t:%m-%d},{t.hour + 1},{v}", head)))
-    assert "f.csv: a typical year that names no time zone" in read_weather(tmp_path / "f.csv").assumed
+    assert "f.csv: a typical year without a time zone" in read_weather(tmp_path / "f.csv").assumed
     assert (table.values == series.values).all()
     assert (table.edges + 6 * 3600 == series.edges).all()
     head = "date,time,dry_bulb_c,relative_humidity_pct\n"
@@ -252,7 +252,7 @@ def test_a_typical_year_is_repeated_on_its_own_clock_and_a_leap_day_is_like_the_
         (lambda lines: lines[:100] + lines[101:], "no value for 01-04 hour 21; expected all 8760 hours"),
         (lambda lines: [*lines, lines[50]], r"f\.csv:8769: a second value for 01-02 hour 19"),
         (lambda lines: [*lines[:9], lines[9].replace(",1.01,", ",99.9,"), *lines[10:]], "a missing temperature"),
-        (lambda lines: [lines[0].replace("-6.0", "CST"), *lines[1:]], r"f\.csv:1: no offset from UTC"),
+        (lambda lines: [lines[0].replace("-6.0", "CST"), *lines[1:]], r"f\.csv:1: missing offset from UTC"),
         (lambda lines: [lines[0].replace("-6.0", "99"), *lines[1:]], r"f\.csv:1: 99 hours ahead of UTC"),
         (lambda lines: [*lines[:9], lines[9].replace(",1,1,2,", ",1,1,25,"), *lines[10:]], "hour 1 to 24"),
         (lambda lines: [*lines[:9], lines[9].replace(",1,1,2,", f",{10**20},1,2,"), *lines[10:]], "hour 1 to 24"),
@@ -293,7 +293,7 @@ def test_the_real_files_are_read_as_they_come(shared):
 
 def test_a_real_file_with_days_missing_serves_the_days_it_has(shared):
     path = shared / "prices" / "IT-North-dayahead-2022-12_2024-08-hourly.csv"
-    with pytest.raises(InputError, match=r"csv:26: nothing from 2022-12-11T23:00Z to 2022-12-26T23:00Z"):
+    with pytest.raises(InputError, match=r"csv:26: no values from 2022-12-11T23:00Z to 2022-12-26T23:00Z"):
         load_prices(path)
     spring = parse_utc("2023-03-20T00:00Z")
     assert load_prices(path, (spring, spring + 10 * DAY)).end >= spring + 10 * DAY

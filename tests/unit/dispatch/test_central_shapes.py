@@ -98,6 +98,6 @@ def test_job_larger_than_the_machine_is_rejected_and_others_run() -> None:
     assert made.schedule.ran.tolist() == [False, False, True, True]
     assert made.schedule.taken.tolist() == [-1, -1, 1, -1]
     assert made.reasons == {
-        0: "asks for 3 units of (4 cores) and 2 units of (4 cores); the empty machine holds no such",
-        1: "asks for 5 units of (1 cores) on 5 nodes; the empty machine holds no such",
+        0: "requests 3 units of (4 cores) and 2 units of (4 cores), which do not fit the empty machine",
+        1: "requests 5 units of (1 cores) on 5 nodes, which do not fit the empty machine",
     }

@@ -99,7 +99,7 @@ def test_folder_lock_is_awaited_for_a_limited_time(tmp_path, holder, monkeypatch
     holder(60)
     monkeypatch.setattr(ranks, "LOCK_S", 0.3)
     begun = time.monotonic()
-    with ExitStack() as stack, pytest.raises(InputError, match="is being written by another dardis"):
+    with ExitStack() as stack, pytest.raises(InputError, match="is in use by another dardis process"):
         ranks._lock_folder(stack, tmp_path, "a.lock")
     assert time.monotonic() - begun >= 0.3
 
@@ -120,6 +120,6 @@ def test_agent_with_a_locked_folder_exits_with_a_retryable_status(tmp_path, hold
     monkeypatch.setattr(ranks, "LOCK_S", 0.3)
     monkeypatch.setattr(ranks, "prepare_folder", lambda folder, **_: folder)
     holder(60, "service.lock")
-    with ExitStack() as stack, pytest.raises(DardisError, match="is being written by another dardis") as raised:
+    with ExitStack() as stack, pytest.raises(DardisError, match="is in use by another dardis process") as raised:
         ranks._agent(stack, SimpleNamespace(users=False), tmp_path, None)
     assert raised.value.exit_status == 1, "2 ends launch/serve for good"

@@ -133,7 +133,7 @@ def test_walltime_ends_all_processes_of_a_job(live):
 def test_a_second_service_in_the_folder_is_refused(live, capsys):
     status, lines = told(capsys, ["serve", "--folder", live.folder, "--platform", live.platform])
     assert (status, len(lines)) == (2, 1)
-    assert "is being written by another dardis" in lines[0]
+    assert "is in use by another dardis process" in lines[0]
     assert live.client.get("/status")["trouble"] == ""
 
 

@@ -43,22 +43,22 @@ FAULTS: dict[str, tuple[Edit, ...]] = {
     "starts before its submission": (("submit", "job", lambda s, i: s.start[i] + 1),),
     "starts before its earliest start": (("earliest", "job", lambda s, i: s.start[i] + 1),),
     "runs longer than its walltime": (("finish", "job", lambda s, i: s.start[i] + s.walltime[i] + 1),),
-    "ends no later than it starts": (("finish", "job", lambda s, i: s.start[i]),),
+    "does not end after its start": (("finish", "job", lambda s, i: s.start[i]),),
     "is killed before its walltime ends": (
         ("status", "job", lambda *_: Status.KILLED),
         ("walltime", "job", lambda s, i: s.finish[i] - s.start[i] + 1),
     ),
-    "ran, yet has no start or no end": (("finish", "job", lambda *_: NO_TIME),),
-    "was rejected, yet has times or nodes": (("status", "job", lambda *_: Status.REJECTED),),
+    "ran but has no start or no end": (("finish", "job", lambda *_: NO_TIME),),
+    "was rejected but has times or nodes": (("status", "job", lambda *_: Status.REJECTED),),
     "units placed instead of": (("units", "job", lambda s, i: s.units[i] + 1),),
     "does not exist": (("placed.nodes", "place", lambda *_: 4),),
-    "is named by the job, yet has none of its units": (("placed.units", "place", lambda *_: 0),),
-    "is there 2 times": (("number", "job", lambda s, i: s.number[i - 1]),),
+    "is among the job's nodes but has none of its units": (("placed.units", "place", lambda *_: 0),),
+    "occurs 2 times": (("number", "job", lambda s, i: s.number[i - 1]),),
     "has no walltime": (("walltime", "job", lambda *_: 0),),
     "has no units": (("units", "job", lambda *_: 0),),
-    "asks for less than nothing": (("request", "job", lambda *_: -1),),
-    "holds more than its": (("placed.units", "place", lambda *_: 1000),),
-    "was submitted and is not there": (("number", "job", lambda *_: 1000),),
+    "has a negative request": (("request", "job", lambda *_: -1),),
+    "exceeds its": (("placed.units", "place", lambda *_: 1000),),
+    "was submitted but is missing": (("number", "job", lambda *_: 1000),),
     "was never submitted": (("number", "job", lambda *_: 1000),),
 }
 """What the audit says, and the edits of one job (or of its first node) that make it say so."""
@@ -100,7 +100,7 @@ def test_the_first_excess_of_every_node_and_kind_is_that_of_every_second(data: s
     }
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(placements, "BLOCK", block)
-        found = [violation for violation in audit(crowded, platform) if "holds more" in violation.text]
+        found = [violation for violation in audit(crowded, platform) if "exceeds its" in violation.text]
     assert {(v.node, v.time, v.text.split()[-1]) for v in found} == expected
     assert len(found) == len(expected)
 

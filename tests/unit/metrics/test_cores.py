@@ -93,7 +93,7 @@ def test_a_run_by_cores_has_the_same_schedule_and_passes_its_audit(folder, capsy
     wrong[3] = wrong[4]
     write_jobs(nodes, out / "jobs.csv", "t.swf", wrong)
     assert command(["audit", str(out)]) == 1
-    assert "yet the other columns make it cores of nodes" in capsys.readouterr().out
+    assert "but the other columns give cores of nodes" in capsys.readouterr().out
 
 
 @pytest.mark.filterwarnings("ignore")  # its calls that pandas deprecates are its own

@@ -85,13 +85,13 @@ def test_legal_shaped_schedule_passes_and_round_trips(name: str, tmp_path: Path)
     ("name", "where", "taken", "words"),
     [
         ("spread", ({0: 4, 1: 0, 2: 1},), 0, "has none of its units"),
-        ("spread", ({0: 3, 1: 1, 2: 1},), 0, "is on 3 nodes, not on 2"),
-        ("beside", ({0: 1, 1: 1, 3: 1},), 0, "no neighbours"),
-        ("mixed", ({0: 1, 4: 1}, {2: 1}), 0, "part 2 is on node 2, which may not run it"),
-        ("mixed", ({4: 2}, {4: 1}), 0, "holds more than its 4 cores"),
+        ("spread", ({0: 3, 1: 1, 2: 1},), 0, "is on 3 nodes instead of 2"),
+        ("beside", ({0: 1, 1: 1, 3: 1},), 0, "not on adjacent nodes"),
+        ("mixed", ({0: 1, 4: 1}, {2: 1}), 0, "part 2 is on node 2, which it may not use"),
+        ("mixed", ({4: 2}, {4: 1}), 0, "exceeds its 4 cores"),
         ("mixed", ({0: 1}, {4: 1}), 0, "part 1 has 1 units placed instead of 2"),
         ("mixed", ({0: 1, 4: 1},), 0, "part 2 has 0 units placed instead of 1"),
-        ("second", ({0: 1, 1: 1, 3: 1},), 1, "no neighbours"),
+        ("second", ({0: 1, 1: 1, 3: 1},), 1, "not on adjacent nodes"),
         ("second", ({0: 1, 4: 1}, {4: 1}), 1, "ran for 15, not 10"),
     ],
 )
@@ -108,20 +108,20 @@ def test_parts_that_differ_from_the_request_are_reported() -> None:
     made = schedule(asked, *where)
     assert made.parts is not None
     other = replace(made, parts=replace(made.parts, request=np.array([[3, 0], [1, 1]])))
-    assert "part 2 asks for other units" in findings(other, asked)
+    assert "part 2 has other units" in findings(other, asked)
     assert "has one part, not 2" in findings(replace(made, parts=None), asked)
     elsewhere = replace(made.parts, placed=replace(made.parts.placed, nodes=np.array([1, 4, 4])))
-    assert "has parts that are elsewhere than the job" in findings(replace(made, parts=elsewhere), asked)
+    assert "has parts on other nodes than the job" in findings(replace(made, parts=elsewhere), asked)
 
 
 @pytest.mark.parametrize(
     ("column", "text", "words"),
     [
         ("parts", "2:cores", "parts is '2:cores'"),
-        ("parts", "2:cores=3 1:ssd=2", "parts asks for ssd, which has no column"),
-        ("parts", '"2:cores=3 1:gpu=2,gpu=2"', "parts asks for gpu, twice"),
-        ("parts", "3:cores=3", "parts has one, for which it is empty"),
-        ("parts", "", "units_by_part has parts, parts has none"),
+        ("parts", "2:cores=3 1:ssd=2", "ssd in parts has no column"),
+        ("parts", '"2:cores=3 1:gpu=2,gpu=2"', "gpu in parts occurs twice"),
+        ("parts", "3:cores=3", "parts has one part, where it must be empty"),
+        ("parts", "", "units_by_part is given, but parts is empty"),
         ("units_by_part", "0:1", "units_by_part has 1 parts, parts has 2"),
         ("units_by_part", "0:1;x", "units_by_part is '0:1;x'"),
     ],
@@ -147,13 +147,13 @@ def test_a_job_that_asked_for_no_shape_has_no_parts_and_no_alternative() -> None
     asked = plain(job(1, Request((Part(2, (3, 0), ALL),), 10)))
     assert "has 2 parts, not 1" in findings(made, asked)
     forged = replace(made, request=np.array([[3, 0]]))
-    assert "asks for something else than its first part" in "\n".join(map(str, audit(forged, MACHINE)))
+    assert "has another request than its first part" in "\n".join(map(str, audit(forged, MACHINE)))
     simple = replace(schedule(plain(job(1, SPREAD)), {0: 4, 1: 1}), taken=np.array([2]))
-    assert "is run as alternative 3 of 1" in findings(simple, plain(job(1, SPREAD)))
+    assert "ran as alternative 3, where the trace has 1" in findings(simple, plain(job(1, SPREAD)))
     assert findings(replace(simple, taken=np.array([-1])), plain(job(1, SPREAD))) == ""
 
 
 def test_invalid_alternative_is_reported() -> None:
     asked, where, _ = SOUND["second"]
     made = replace(schedule(asked, *where, taken=1), taken=np.array([2]))
-    assert "is run as alternative 3 of 2" in findings(made, asked)
+    assert "ran as alternative 3, where the trace has 2" in findings(made, asked)

@@ -110,7 +110,11 @@ def test_weeks_widen_what_tables_and_charts_say():
         row = differences(lines)["mean_wait_s"]
         assert float(row["difference_high"]) == pytest.approx(found.high)
         ratio, sweep = drawn(lines)
-        told = "3 draws of the trace's 5 weeks" if weeks else "3 draws of the trace, shaken (they say nothing of other"
+        told = (
+            "3 draws of the trace's 5 weeks"
+            if weeks
+            else "3 draws of the trace, shaken (without information about other"
+        )
         assert told in ratio.caption
         assert told in sweep.caption
         assert any(told in note for note in full_table(lines).notes)

@@ -71,7 +71,7 @@ def test_prices_from_a_file_hold_on_the_traces_own_clock(prices):
 
 
 def test_a_file_without_a_calendar_or_for_another_time_is_refused_before_the_run(prices):
-    with pytest.raises(InputError, match="platform: prices: no calendar; expected calendar_start"):
+    with pytest.raises(InputError, match="platform: prices: no start date; expected calendar_start"):
         power_terms(platform(prices=prices), None, 0, 0)
     with pytest.raises(InputError, match=r"prices\.csv: values from .* to .*; expected values from"):
         power_terms(platform(prices=prices), START - 100_000_000, 0, 0)
@@ -82,7 +82,7 @@ def test_a_file_without_a_calendar_or_for_another_time_is_refused_before_the_run
 def test_a_run_that_lasts_longer_than_its_prices_has_no_money_and_says_why(prices):
     report = power_report(power_terms(platform(prices=prices), START, 0, 0), schedule(finish=9000))
     assert set(power_metrics(report).values()) == {None}
-    assert "power and money can't be told: " in report.warnings[0]
+    assert "power and money are unknown: " in report.warnings[0]
     assert "prices.csv: covers 2023-05-01T00:00Z to 2023-05-01T02:00Z" in report.warnings[0]
 
 
@@ -98,7 +98,7 @@ def test_infeasible_power_limit_is_reported():
     terms = power_terms(platform(**ALL, limits=(limit,)), START, 0, 0)
     report = power_report(terms, schedule())
     assert "above a power limit that must not be exceeded" in report.warnings[0]
-    with pytest.raises(InputError, match="no calendar"):
+    with pytest.raises(InputError, match="no start date"):
         tariff_of(Facility(limits=(limit,)), None)
 
 

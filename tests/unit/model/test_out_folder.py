@@ -51,7 +51,7 @@ def test_only_empty_folders_are_written_unless_forced(tmp_path):
         write(folder, s_json="2")
     write(folder, force=True, s_json="2")
     (folder / "mine").write_text("1")
-    with pytest.raises(InputError, match="holds something else than a plan"):
+    with pytest.raises(InputError, match="has other content than a plan"):
         write(folder, force=True, s_json="3")
     assert {name: (folder / name).read_text() for name in names(folder)} == {"mine": "1", "s.json": "2"}
     for no_folder in (folder / "s.json", folder / "s.json" / "below"):
@@ -88,14 +88,14 @@ def test_leftover_temporary_files_are_ignored_and_removed(tmp_path):
         assert str(os.getpid()) in (tmp_path / LOCK_FILE).read_text()
     assert names(tmp_path) == []
     (tmp_path / ".thesis.tex.123.part").write_text("not of us")
-    with pytest.raises(InputError, match="something else"):
+    with pytest.raises(InputError, match="other content"):
         write(tmp_path, force=True, s_json="1")
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
 def test_unwritable_folder_is_reported(tmp_path):
     tmp_path.chmod(0o500)
-    with pytest.raises(InputError, match="a folder that can be written"):
+    with pytest.raises(InputError, match="a writable folder"):
         write(tmp_path, s_json="1")
 
 
@@ -171,7 +171,7 @@ def test_second_writer_is_refused_and_changes_nothing(tmp_path, holder, force):
     assert [name[:6] for name in before] == [LOCK_FILE[:6], PART_PREFIX]
     with pytest.raises(InputError) as refused:
         write(tmp_path / "o", force=force, s_json="mine")
-    assert str(refused.value).startswith(f"--out {tmp_path / 'o'}: is being written by another dardis (process ")
+    assert str(refused.value).startswith(f"--out {tmp_path / 'o'}: is in use by another dardis process (process ")
     assert f"process {holder.pid} on " in str(refused.value)
     assert names(tmp_path / "o") == before
 
@@ -205,7 +205,7 @@ def test_without_locks_it_goes_on_with_one_warning(tmp_path, monkeypatch, capsys
     write(tmp_path, s_json="1")
     said = capsys.readouterr().err.splitlines()
     assert len(said) == 1
-    assert said[0].startswith(f"dardis: warning: --out {tmp_path}: its file system has no locks")
+    assert said[0].startswith(f"dardis: warning: --out {tmp_path}: the file system has no locks")
     assert names(tmp_path) == ["s.json"]
 
 

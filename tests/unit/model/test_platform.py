@@ -72,7 +72,7 @@ PART = Part(2, (1, 0), 1)
     ],
 )
 def test_invalid_jobs_and_requests_are_refused(senseless):
-    with pytest.raises(ValueError, match=r"at least|must ask|not those|before its submission"):
+    with pytest.raises(ValueError, match=r"at least|must request|needs|differ from|before the submission"):
         senseless()
 
 
@@ -132,11 +132,11 @@ def test_prime_time_without_a_calendar_is_refused():
     ("limits", "said"),
     [
         ({"max_units": 4}, ""),
-        ({"max_units": 3}, "asks for 4 units, queue q takes 3 at most"),
-        ({"max_walltime_s": 59}, "asks for 60 s, queue q takes 59 s at most"),
-        ({"max_job": {"cores": 32, "gpu": 7}}, "asks for 8 gpu, queue q takes 7 gpu at most"),
+        ({"max_units": 3}, "requests 4 units; queue q allows at most 3"),
+        ({"max_walltime_s": 59}, "requests 60 s; queue q allows at most 59 s"),
+        ({"max_job": {"cores": 32, "gpu": 7}}, "requests 8 gpu; queue q allows at most 7 gpu"),
         ({"max_job": {"cores": 32, "gpu": 8, "mic": 0}}, ""),
-        ({"max_job": {"cores": 31}}, "asks for 32 cores, queue q takes 31 cores at most"),
+        ({"max_job": {"cores": 31}}, "requests 32 cores; queue q allows at most 31 cores"),
     ],
 )
 def test_a_queue_takes_what_is_within_its_limits(limits, said):

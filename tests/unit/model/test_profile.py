@@ -126,7 +126,7 @@ def test_the_nearest_row_answers_and_halfway_the_warmer_one_and_rows_mix_where_t
     ],
 )  # fmt: skip
 def test_pue_outside_the_table_is_refused(rows, temp, load):
-    with pytest.raises(InputError, match="within what it covers"):
+    with pytest.raises(InputError, match="a point within"):
         table(rows).watts(np.array([5.0, temp]), np.array([100.0, load]))
 
 

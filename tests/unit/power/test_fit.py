@@ -41,7 +41,7 @@ def test_whole_nodes_leave_idle_as_it_was_and_cores_have_the_rest():
     made.busy[:, 0] = 32
     made.watts[:] = 260 + np.tile([-3.0, 3.0], 1500)
     fit = fit_figures(made, np.array([1.0, 7.0, 90.0]), NONE)
-    assert fit.unfitted == {1: "none was ever busy", 2: "it can't be told apart from core_w, which has the rest"}
+    assert fit.unfitted == {1: "no device was ever busy", 2: "it cannot be separated from core_w, which gets the rest"}
     assert fit.figures == pytest.approx([(260 - 90) / 32, 7.0, 90.0], rel=0.01)
 
 
@@ -56,7 +56,7 @@ def test_devices_correlated_with_cores_are_unchanged():
 def test_a_figure_below_its_least_stays_as_it_was():
     fit = fit_figures(samples(3, (8.0, 100.0, 20.0)), np.array([1.0, 1.0, 70.0]), np.array([0.0, 0.0, 60.0]))
     assert list(fit.unfitted) == [2]
-    assert "at least 60 W" in fit.unfitted[2]
+    assert "below the least value, 60 W" in fit.unfitted[2]
     assert fit.figures[2] == 70.0
 
 
@@ -70,7 +70,7 @@ def test_figures_that_vary_between_days_are_unchanged():
     made.day[:3] = [0, 2, 4]
     fit = fit_figures(made, np.array([1.0, 33.0, 90.0]), NONE)
     assert fit.figures[1] == 33.0
-    assert "the days do not agree" in fit.unfitted[1]
+    assert "its values differ between days" in fit.unfitted[1]
 
 
 def test_figure_near_zero_is_reported_when_days_agree():

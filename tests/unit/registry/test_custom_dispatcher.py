@@ -242,7 +242,7 @@ def test_working_folder_shadows_no_module(own_folder, monkeypatch):
     gone.mkdir()
     monkeypatch.chdir(gone)
     gone.rmdir()
-    with pytest.raises(InputError, match="can't be loaded"):
+    with pytest.raises(InputError, match="cannot be loaded"):
         find_dispatcher("nowhere:X")
 
 
@@ -250,12 +250,12 @@ def test_working_folder_shadows_no_module(own_folder, monkeypatch):
 def test_invalid_sort_key_is_reported(own_folder, key):
     kind = type("Mine", (Rule,), {"key": lambda _self, _job, _now: key})
     platform, jobs = small(own_folder)
-    with pytest.raises(ProtocolError, match=r"key.job 1. gives .*, before and behind nothing"):
+    with pytest.raises(ProtocolError, match=r"key.job 1. gives .*, which has no order"):
         play(platform, jobs, class_dispatcher(kind), Target(), 1)
 
 
 def test_file_path_is_refused_as_module(own_folder):  # the folder we are in
-    with pytest.raises(InputError, match=r"mine.py is a file; expected a module of the folder we are in: mine:Wide"):
+    with pytest.raises(InputError, match=r"mine.py is a file; expected a module in the current folder: mine:Wide"):
         find_dispatcher("mine.py:Wide")
 
 
@@ -265,8 +265,8 @@ def test_file_path_is_refused_as_module(own_folder):  # the folder we are in
         (lambda room: room[:1], "gives int64 of shape .1,., not whole numbers of shape .2,."),
         (lambda room: room * 1.0, "gives float64 of shape"),
         (lambda _: None, "gives object of shape"),
-        (lambda room: room * 0, "gives more than the room of a node, or not 1 units"),
-        (lambda _: [2, -1], "gives more than the room"),
+        (lambda room: room * 0, "exceeds the free capacity of a node, or does not give 1 units"),
+        (lambda _: [2, -1], "exceeds the free capacity"),
     ],
 )
 def test_chosen_jobs_are_checked(own_folder, units, found):
@@ -320,19 +320,19 @@ def test_settings_are_the_annotated_attributes(own_folder):
 @pytest.mark.parametrize(
     ("name", "line"),
     [
-        ("nowhere:X", "--dispatcher nowhere:X: can't be loaded (ModuleNotFoundError: No module named 'nowhere')"),
-        ("mine:X", "--dispatcher mine:X: can't be loaded (AttributeError: module 'mine' has no attribute 'X')"),
-        ("leaves:X", "--dispatcher leaves:X: can't be loaded (SystemExit: 3); expected a package that can be imported"),
+        ("nowhere:X", "--dispatcher nowhere:X: cannot be loaded (ModuleNotFoundError: No module named 'nowhere')"),
+        ("mine:X", "--dispatcher mine:X: cannot be loaded (AttributeError: module 'mine' has no attribute 'X')"),
+        ("leaves:X", "--dispatcher leaves:X: cannot be loaded (SystemExit: 3); expected an importable package"),
         ("mine:OURS", "--dispatcher mine:OURS: is a int; expected a dardis.registry.Dispatcher, or a class of a"),
         ("mine:Half", "--dispatcher mine:Half: has no changed, decide, ended, wake; expected a dardis.Rule, or"),
         ("mine:Listed", "--dispatcher mine:Listed: names: is a list; expected an int, a float, a str or a StrEnum"),
-        ("mine:Taken", "--dispatcher mine:Taken: has a setting 'unit_cores', as all dispatchers have; expected"),
-        ("mine:Zero", "--dispatcher mine:Zero: depth = 0 is no default (--set depth=0: '0' is out of range; expected"),
-        ("mine:AndAHalf", "--dispatcher mine:AndAHalf: depth = 2.5 is no default ("),
-        ("mine:NotANumber", "--dispatcher mine:NotANumber: share = nan is no default ("),
-        ("mine:Unresolved", "--dispatcher mine:Unresolved: can't be loaded (NameError: "),
-        ("mine:", "--dispatcher mine:: names no object of a module; expected package.module:Class"),
-        (":X", "--dispatcher :X: names no object of a module; expected package.module:Class"),
+        ("mine:Taken", "--dispatcher mine:Taken: has a setting 'unit_cores', which all dispatchers have; expected"),
+        ("mine:Zero", "--dispatcher mine:Zero: depth = 0 is not a default (--set depth=0: '0' is out of range"),
+        ("mine:AndAHalf", "--dispatcher mine:AndAHalf: depth = 2.5 is not a default ("),
+        ("mine:NotANumber", "--dispatcher mine:NotANumber: share = nan is not a default ("),
+        ("mine:Unresolved", "--dispatcher mine:Unresolved: cannot be loaded (NameError: "),
+        ("mine:", "--dispatcher mine:: is not an object of a module; expected package.module:Class"),
+        (":X", "--dispatcher :X: is not an object of a module; expected package.module:Class"),
         ("mine:Zero:depth=3", "--dispatcher mine:Zero:depth=3: a name with a setting; expected mine:Zero, and --set"),
         ("easy:order", "--set order: no KEY=VALUE; expected one of "),
         ("easy:order=sjbf", "--dispatcher easy:order=sjbf: a name with a setting; expected easy, and --set order=sjbf"),
@@ -356,5 +356,5 @@ def test_a_comparison_takes_it_in_its_file(own_folder):
     assert (asked.dispatcher, asked.settings, asked.task_managers) == ("mine:WidestFirst", ("depth=3",), 1)
     assert record_of(asked, InputFiles())["dispatcher_of"] == origin_of("mine")
     assert not mine.asks_nodes, "it is one queue"
-    with pytest.raises(InputError, match=r"spec.toml: dispatcher nowhere:X: --dispatcher nowhere:X: can't be loaded"):
+    with pytest.raises(InputError, match=r"spec.toml: dispatcher nowhere:X: --dispatcher nowhere:X: cannot be loaded"):
         check(comparison, [], InputFiles())

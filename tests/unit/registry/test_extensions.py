@@ -214,13 +214,13 @@ HALF = Dispatcher("mine", AnySetUp(), Half())
 @pytest.mark.parametrize(
     ("which", "found"),
     [
-        ("no_such_module:MINE", "can't be loaded (ModuleNotFoundError: "),
+        ("no_such_module:MINE", "cannot be loaded (ModuleNotFoundError: "),
         ("json:dumps", "is a function; expected a dardis.registry.Dispatcher"),
         ("mine:PLAIN", "its Plain has no about, asks_nodes, bears_failures, check_platform, "),
-        ("mine:ODD", "can't be loaded (TypeError: "),
-        ("mine:NEVER", "can't be loaded (InputError: grain: 5; expected 6); expected "),
+        ("mine:ODD", "cannot be loaded (TypeError: "),
+        ("mine:NEVER", "cannot be loaded (InputError: grain: 5; expected 6); expected "),
         ("mine:HALF", "its Half has no overlapped, pool, turns, turns_by_message; expected "),
-        ("leaves:MINE", "can't be loaded (SystemExit: 3); expected "),
+        ("leaves:MINE", "cannot be loaded (SystemExit: 3); expected "),
     ],
 )
 def test_invalid_dispatcher_is_one_line(tmp_path, simulated, which, found):
@@ -233,7 +233,7 @@ def test_invalid_dispatcher_is_one_line(tmp_path, simulated, which, found):
 
 def test_built_in_names_take_precedence(tmp_path, simulated, dardis):
     target = with_points(tmp_path / "target", "easy = nothing:HERE")
-    line = "dispatcher 'easy' of other 2.1 (nothing:HERE): the name is taken by dardis; expected another name, or to "
+    line = "dispatcher 'easy' of other 2.1 (nothing:HERE): the name is already used by dardis"
     for name in ("easy", "conservative"):
         status, _, errors = simulated(target, name, "--force")
         assert status == 0
@@ -252,8 +252,8 @@ def test_two_packages_with_one_name(tmp_path, simulated, dardis):
     target = with_points(tmp_path, "mine = json:loads", "two")
     status, said, errors = dardis(target, "dispatchers")
     assert (status, len(errors)) == (2, 2)
-    line = "dardis: dispatcher 'mine' of two 2.1 (json:loads): the name is taken by one 2.1; "
-    assert errors[0].startswith("dardis: dispatcher 'broken' of one 2.1 (nothing:HERE): can't be loaded ")
+    line = "dardis: dispatcher 'mine' of two 2.1 (json:loads): the name is already used by one 2.1; "
+    assert errors[0].startswith("dardis: dispatcher 'broken' of one 2.1 (nothing:HERE): cannot be loaded ")
     assert errors[1].startswith(line)
     assert "--set of dardis-late:" in said
     assert simulated(target, "easy")[0] == 0

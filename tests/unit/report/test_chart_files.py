@@ -18,7 +18,7 @@ def drawn(title):
 
 
 def test_files_are_named_by_group_and_title():
-    charts = {"": [drawn("Who pays, by width"), drawn("Waits"), drawn("Waits")], "HPC2N-2002": [drawn("Waits")]}
+    charts = {"": [drawn("Breakdown by width"), drawn("Waits"), drawn("Waits")], "HPC2N-2002": [drawn("Waits")]}
     names = ["who-pays-by-width.pdf", "waits.pdf", "waits-2.pdf", "hpc2n-2002-waits.pdf"]
     assert list(charts_by_name(charts, ChartFormat.PDF)) == names
     assert list(charts_by_name({"..": [drawn("/")]}, ChartFormat.SVG)) == ["chart.svg"]
@@ -41,7 +41,7 @@ def test_every_chart_of_a_run_is_a_file_the_same_bytes_each_time(tmp_path, capsy
     ("said", "found"),
     [
         ("5", "5"), ("9,9", "from 9 s"), ("7,3", "from 7 s"), ("a,b", "'a'"), ("0," + "9" * 19, "9999"),
-        ("9000,9001", "no job ran"), ("0,2012-02-03", "does not say when"),
+        ("9000,9001", "no job ran"), ("0,2012-02-03", "does not state"),
     ],
 )  # fmt: skip
 def test_invalid_span_is_reported(said, found, tmp_path, capsys):

@@ -15,8 +15,8 @@ from dardis.report import chart
 from dardis.report.compare_page import write_comparison
 
 CHARTS = [
-    "Beside the first dispatcher", "Radar", "Waits", "Bounded slowdowns", "Who pays, by width",
-    "Who pays, by walltime", "Nodes over time",
+    "Relative to the first dispatcher", "Radar", "Waits", "Bounded slowdowns", "Breakdown by width",
+    "Breakdown by walltime", "Nodes over time",
 ]  # fmt: skip
 
 
@@ -64,7 +64,7 @@ def test_a_large_machine_and_more_dispatchers_than_lines(write, tmp_path):
     results = [write(f"d{n}", nodes=300, count=1200, delay=10 * n) for n in range(chart.MOST_LINES + 2)]
     text, page = drawn(tmp_path, results, ("d0", "d9"))
     assert page.headings[3:] == CHARTS
-    assert "the table has these, too: d8, d9." in text
+    assert "the table also has d8, d9." in text
     assert len(text) < 2_000_000
 
 

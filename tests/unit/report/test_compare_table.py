@@ -20,7 +20,7 @@ def test_units_stand_in_the_headings_and_are_the_same_for_all_waits():
         run("b", makespan_s=950_400, mean_wait_s=3600, max_wait_s=36_000, decision_mean_s=2e-3, utilisation=0.5),
     )
     assert found.columns == [
-        ("makespan", "d"), ("mean wait", "h"), ("longest wait", "h"), ("utilisation", "%"), ("CPU a decision", "ms"),
+        ("makespan", "d"), ("mean wait", "h"), ("longest wait", "h"), ("utilisation", "%"), ("CPU per decision", "ms"),
     ]  # fmt: skip
     assert [cell.mean for cell in found.rows[0][3]] == ["10", "2.50", "25", "87.5", "0.0500"]
     assert [cell.mean for cell in found.rows[1][3]] == ["11", "1", "10", "50", "2"]

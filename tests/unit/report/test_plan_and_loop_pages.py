@@ -139,7 +139,7 @@ def test_loop_page_is_drawn_without_waits(tmp_path, waits, capped):
     draw_loop(path, loop_page(waits, capped=capped))
     page = path.read_text()
     assert page.count("<svg ") == 5 + capped + 2 * bool(waits)
-    assert ("Gain against waits for boots" in page) == ("Beside other rules" in page) == bool(waits)
+    assert ("Gain against waits for boots" in page) == ("Comparison with other rules" in page) == bool(waits)
     assert ("Cores in use" in page) == capped
     for text in ("<li>one</li>", "<li>So it was.</li>", "<td>12,346</td>", "<td>–</td>", "<td>12.3</td>", "1.25 EUR"):
         assert text in page

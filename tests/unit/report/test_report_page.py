@@ -79,7 +79,7 @@ def test_solver_decision_charts_depend_on_recorded_fields(tmp_path: Path) -> Non
     assert [one.gap for one in read_gaps(tmp_path / SOLVER_FILE)] == [0, 0, 0.25, None, 0.6]
     text, page = drawn(tmp_path)
     assert page.headings[1:5] == [*CHARTS[:2], "Decisions as constraint models", CHARTS[2]]
-    assert "1 decided by our own answer, 1 proven, 2 stopped by a limit, 1 too large for a model." in text
+    assert "1 decided by the heuristic, 1 proven, 2 stopped by a limit, 1 too large for a model." in text
     write_solved(tmp_path / SOLVER_FILE, [(10, decision("unknown", "budget", None))])
     assert "1 stopped by a limit." in drawn(tmp_path)[0]
     write_solved(tmp_path / SOLVER_FILE, [])
@@ -110,7 +110,7 @@ def test_a_run_without_running_jobs_has_a_page(count: int, tmp_path: Path) -> No
     (tmp_path / "decisions.csv").unlink()
     text, page = drawn(tmp_path)
     assert page.pictures == 0
-    said = "No job ran: all 3 were rejected." if count else "No job ran: the trace has none."
+    said = "No job ran: all 3 were rejected." if count else "No job ran: the trace is empty."
     assert said in text
     assert text.index(said) < text.index("no power figures")
     assert "<li>30 jobs: too wide</li>" in text
@@ -141,7 +141,7 @@ def test_a_damaged_or_missing_file_is_named(name: str, content: str | None, tmp_
 
 def test_mixed_files_of_different_runs_are_refused(tmp_path: Path) -> None:
     write_run(tmp_path, one_node_jobs(5, LARGE), SMALL)
-    with pytest.raises(InputError, match="names a node"):
+    with pytest.raises(InputError, match="has a node"):
         draw_report(tmp_path)
 
 

@@ -51,8 +51,8 @@ def folder(tmp_path):
 def drawn(folder):
     page = draw_scale_report(folder).read_text()
     titles = (
-        "Work a node does not grow", "Work of a sampled job", "Strong scaling", "Weak scaling", "Messages",
-        "One machine on more ranks", "Machines that grow with their ranks", "Less than everybody", "Many task managers",
+        "Work per node", "Work of a sampled job", "Strong scaling", "Weak scaling", "Messages",
+        "One machine on more ranks", "Machines that grow with their ranks", "Sampled nodes", "Many task managers",
         "Task managers beyond this machine",
     )  # fmt: skip
     return page, [title for title in titles if f"<h2>{title}</h2>" in page]
@@ -61,9 +61,9 @@ def drawn(folder):
 @pytest.mark.parametrize(
     ("different", "titles"),
     [
-        ([{}, {"nodes": 2000, "hosts": 32}], ["Work a node does not grow", "Messages"]),
+        ([{}, {"nodes": 2000, "hosts": 32}], ["Work per node", "Messages"]),
         ([{"sample": 2}, {"sample": 2, "nodes": 2000}], ["Work of a sampled job"]),
-        ([{"sample": 2}, {"sample": 4}, {}], ["Less than everybody"]),
+        ([{"sample": 2}, {"sample": 4}, {}], ["Sampled nodes"]),
         ([{}, {"task_managers": 2}], ["Many task managers"]),
         ([{}, {"ranks": 2, "hosts": 2}], ["Strong scaling"]),
         ([{}, {"nodes": 2000, "ranks": 2, "hosts": 2}], ["Weak scaling"]),
@@ -123,7 +123,7 @@ def test_charts_show_medians_of_repeats_and_the_table_each(folder):
     assert [row.values["mpi_share"] for row in rows] == [None, None]
     page, _ = drawn(path)
     assert "2 experiments of 9 jobs" in page
-    assert "Everything was run 3 times" in page
+    assert "Each experiment ran 3 times" in page
     assert all(f"<td>{number(figure)}</td>" in page for each in figures.values() for figure in each)
 
 
@@ -143,13 +143,13 @@ def test_lines_are_alike_but_for_the_axis(folder):
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [
-        ("scale.csv", "nodes,ranks\n1,1\n", "not one column hosts"),
+        ("scale.csv", "nodes,ranks\n1,1\n", "not exactly one column hosts"),
         ("scale.csv", ",".join(ONE) + "\n", "has no rows"),
         ("scale.csv", ",".join(ONE) + "\n1\n", "1 fields"),
         ("scale.csv", ",".join(ONE) + "\n" + ",".join(map(str, (ONE | {"rounds": 0}).values())), ":2: rounds '0'"),
         ("scale.csv", ",".join(ONE) + "\n" + ",".join(map(str, (ONE | {"chain": "a"}).values())), ":2: chain 'a'"),
-        ("scale.json", "{", "is no JSON"),
-        ("scale.json", "[" * 100_000, "is no JSON"),
+        ("scale.json", "{", "is not JSON"),
+        ("scale.json", "[" * 100_000, "is not JSON"),
         ("scale.json", "[]", "expected a table"),
         ("scale.json", "{}", "arguments: missing key"),
         ("scale.json", json.dumps(RECORD | {"cores": "2"}), "cores: '2'; expected a valid integer"),

@@ -73,7 +73,7 @@ def test_every_predictor_works_and_is_audited(simulate, dispatcher, expected):
 
 def test_prediction_curve_is_drawn_and_a_damaged_file_reported(simulate):
     _, _, out = simulate("expected=last-two")
-    assert "Right of 1: ran longer than expected" in draw_report(out).read_text()
+    assert "Right of 1: longer than expected" in draw_report(out).read_text()
     schedule = read_jobs(out / "jobs.csv")
     expected = read_expectations(out / EXPECTATIONS_FILE, schedule)
     assert expected.duration.tolist()[:3] == [400, 100, 80]
@@ -83,12 +83,12 @@ def test_prediction_curve_is_drawn_and_a_damaged_file_reported(simulate):
     path = out / EXPECTATIONS_FILE
     text = path.read_text()
     for damaged, what in (
-        (text.replace("expected_s", "seconds"), "not the columns of expectations.csv"),
+        (text.replace("expected_s", "seconds"), "wrong columns for expectations.csv"),
         (text.replace("\n2,", "\n77,"), f"{path}:3"),
         (text.replace("\n1,400", "\n1,0"), f"{path}:2"),
         (text.replace("\n1,400", "\n1,401"), f"{path}:2"),
         (text + "1,400,again\n", f"{path}:7"),
-        ("job_id,expected_s,rule\n", "does not know all jobs"),
+        ("job_id,expected_s,rule\n", "jobs that ran are missing"),
     ):
         assert damaged != text
         path.write_text(damaged)

@@ -109,7 +109,7 @@ def test_starts_kills_and_rejections(request_for):
     assert start_of(schedule) == {1: 100, 2: 100, 3: 160, 4: 150, 5: 160, 6: NO_TIME, 7: 500}
     assert schedule.finish[1] == 160
     assert schedule.status.tolist() == [0, Status.KILLED, 0, 0, 0, Status.REJECTED, 0]
-    assert record["rejected"] == [{"job": 6, "reason": "asks for 1 units of (9 cores); the machine holds 0"}]
+    assert record["rejected"] == [{"job": 6, "reason": "requests 1 units of (9 cores); the machine fits 0"}]
     assert metrics["makespan_s"] == 405
     assert metrics["total_wait_s"] == 50 + 40 + 40
     assert metrics["renegotiations"] > 0

@@ -86,7 +86,7 @@ def test_missing_row_is_reported(made, capsys, place, options) -> None:
     assert command(audit) == 1
     out = capsys.readouterr().out
     assert "audit: metrics.json counts 7 jobs, jobs.csv has 6\n" in out
-    assert f"audit: job {number[0]}: was submitted and is not there\n" in out
+    assert f"audit: job {number[0]}: was submitted but is missing\n" in out
     (base / "t.csv").unlink()  # the metrics alone tell it as well
     assert command(audit) == 1
     out = capsys.readouterr().out
@@ -97,12 +97,12 @@ def test_missing_row_is_reported(made, capsys, place, options) -> None:
 @pytest.mark.parametrize(
     ("row", "cells", "told"),
     [
-        (0, {"submission_time": "99"}, "job 1: was submitted at 99, not 100, unlike the job of the trace"),
-        (0, {"requested_time": "61"}, "job 1: has walltime 61, not 60, unlike the job of the trace"),
-        (0, {"req_cores": "3"}, "job 1: asks for cores 3, not 4, unlike the job of the trace"),
-        (0, {"finish_time": "149"}, "job 1: ran for 49, not 50, unlike the job of the trace"),
+        (0, {"submission_time": "99"}, "job 1: was submitted at 99, not 100, unlike in the trace"),
+        (0, {"requested_time": "61"}, "job 1: has walltime 61, not 60, unlike in the trace"),
+        (0, {"req_cores": "3"}, "job 1: requests cores 3, not 4, unlike in the trace"),
+        (0, {"finish_time": "149"}, "job 1: ran for 49, not 50, unlike in the trace"),
         (0, {"job_id": "11"}, "job 11: was never submitted"),
-        (1, {"status": "completed", "success": "1"}, "job 2: was to be killed, unlike the job of the trace"),
+        (1, {"status": "completed", "success": "1"}, "job 2: should have been killed, unlike in the trace"),
         (1, {"status": "completed", "success": "1"}, "metrics.json counts 1 killed, jobs.csv has 0"),
     ],
 )

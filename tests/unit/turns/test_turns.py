@@ -87,7 +87,7 @@ def test_late_binding_jobs_start_by_key_after_all_events_of_the_instant():
 def test_central_dispatcher_decides_per_instant_or_per_event():
     told = Told(set_to("easy"))
     assert told.submitted(job(1, 0, 100), job(2, 0, 100), job(9, 0, 10, units=9)) == [
-        (9, "asks for 9 units of (4 cores); the machine holds 2")
+        (9, "requests 9 units of (4 cores); the machine fits 2")
     ]
     assert told.over(0) == [(1, 0)]
     assert told.ended(40, 1) == []

@@ -67,10 +67,10 @@ def test_other_profiles_are_counted_by_their_type(read):
     trace = read([job(str(n), name) for n, name in enumerate("dstcq")], profiles, strict=True)
     assert trace.number.tolist() == [0]
     assert [tuple(skip) for skip in trace.skipped] == [
-        (2, "its profile is of type smpi, no delay", False),
+        (2, "its profile is of type smpi, not a delay", False),
         (3, "its profile is of type parallel, which communicates", False),
-        (4, "its profile is of type parallel_homogeneous, which computes, and no flop_per_s is known", False),
-        (5, "its profile is of type smpi, no delay", False),
+        (4, "its profile is of type parallel_homogeneous, which computes, but flop_per_s is unknown", False),
+        (5, "its profile is of type smpi, not a delay", False),
     ]
 
 
@@ -120,15 +120,15 @@ def within(depth):
 @pytest.mark.parametrize(
     ("profiles", "why"),
     [
-        ({"p": {"type": "composed", "seq": ["p"]}}, "is within itself"),
-        ({"p": {"type": "composed", "seq": ["q"]}, "q": {"type": "composed", "seq": ["p"]}}, "is within itself"),
-        ({"p": {"type": "composed", "seq": ["none"]}}, "profile 'none' is not among the workload's"),
+        ({"p": {"type": "composed", "seq": ["p"]}}, "contains itself"),
+        ({"p": {"type": "composed", "seq": ["q"]}, "q": {"type": "composed", "seq": ["p"]}}, "contains itself"),
+        ({"p": {"type": "composed", "seq": ["none"]}}, "profile 'none' is unknown"),
         ({"p": {"type": "composed", "seq": []}}, "without `seq`"),
         ({"p": {"type": "composed", "seq": ["d"], "repeat": 0}}, "repeat is 0"),
         ({"p": {"type": "composed", "seq": ["d"], "repeat": True}}, "repeat is True"),
         ({"p": {"type": "composed", "seq": ["n", "d"]}, "n": {"type": "delay", "delay": -7}}, "takes less than 0 s"),
-        ({"p": {"type": "parallel", "cpu": 5, "com": []}}, "cpu is no list"),
-        ({"p": {"type": "parallel_homogeneous", "cpu": -1, "com": 0}}, "cpu is less than 0"),
+        ({"p": {"type": "parallel", "cpu": 5, "com": []}}, "cpu is not a list"),
+        ({"p": {"type": "parallel_homogeneous", "cpu": -1, "com": 0}}, "cpu is negative"),
         ({"p": {"type": "parallel_homogeneous", "cpu": 1}}, "com is None"),
         ({"p": {"type": "composed", "seq": ["p0"]}} | within(150), "more than 100 sequences"),
     ],
@@ -144,12 +144,12 @@ def test_invalid_profile_makes_the_job_malformed(read, profiles, why):
 @pytest.mark.parametrize(
     ("wrong", "why"),
     [
-        (job("2", "nobody"), "profile 'nobody' is not among the workload's"),
+        (job("2", "nobody"), "profile 'nobody' is unknown"),
         (job("2", res=1.5), "res is 1.5"),
         (job("1"), "job number 1 again, as on line 1"),
         (job(None), "no id"),
         (job("2", subtime=-0.5), "negative submit time"),
-        ([], "no object"),
+        ([], "not an object"),
     ],
 )
 def test_malformed_job_is_reported(read, wrong, why):
@@ -162,9 +162,9 @@ def test_malformed_job_is_reported(read, wrong, why):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("{", "w.json:1: is no JSON"),
-        ("{}", "no `jobs` and `profiles`"),
-        ('{"jobs": [NaN], "profiles": {}}', "NaN is no number"),
+        ("{", "w.json:1: is not JSON"),
+        ("{}", "missing `jobs` and `profiles`"),
+        ('{"jobs": [NaN], "profiles": {}}', "NaN is not a number"),
         ('{"a":' * 200_000, "nested too deeply"),
         ('{"jobs": [], "profiles": {}}', "no valid job"),
     ],

@@ -50,10 +50,10 @@ def test_reasons_of_jobs_that_cannot_run(folder):
     _, found = trace_and_runnable_jobs(folder, [*rows, rows[1]])
     assert found.is_runnable.tolist() == [True, False, False, False, False, False]
     assert found.reasons == {
-        "too wide, for more than the 28 cores": 2,
-        "too wide, for more than the 16 cores of the nodes they may use": 1,
-        "queue 2 takes no such jobs": 1,
-        "no node they may use is large enough, or too few are": 1,
+        "too wide for the 28 cores": 2,
+        "too wide for the 16 cores of the nodes they may use": 1,
+        "queue 2 does not accept them": 1,
+        "too few of the nodes that they may use are large enough": 1,
     }
 
 
@@ -62,13 +62,13 @@ def test_info_reports_runnable_jobs(folder):
     trace, _ = trace_and_runnable_jobs(folder, rows)
     told = dict(summarise(trace, load_platform(folder / "p.toml")))
     assert told["load on p"] == "1.179 of 28 cores"
-    assert told["can't be run there"] == "1 jobs: too wide, for more than the 28 cores"
+    assert told["cannot run there"] == "1 jobs: too wide for the 28 cores"
     assert told["load without these"] == "0.916 (40 jobs)"
     assert "above 1" not in told
     trace.queue[0] = "9"
     told = dict(summarise(trace, load_platform(folder / "p.toml")))
-    assert told["can't be run there"].startswith("job 0: queue '9' is not declared")
+    assert told["cannot run there"].startswith("job 0: queue '9' is not declared")
     dense = read_trace(folder / "t.swf").take(trace.number < 20)
     told = dict(summarise(dense, load_platform(folder / "p.toml")))
-    assert told["above 1"] == "the queue grows as long as jobs come"
+    assert told["above 1"] == "the queue grows while jobs arrive"
     assert "partitions that fit alone" not in told  # of one there is nothing to choose

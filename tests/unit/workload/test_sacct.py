@@ -27,7 +27,7 @@ def refused(read: Read, *jobs: str | dict[str, str]) -> str:
         (sacct(JOB, without=("NCPUS", "ReqTRES", "AllocTRES")), ":1: no column NCPUS or AllocCPUS or ReqCPUS or Alloc"),
         ("JobID       State\n------------ -----\n7 COMPLETED\n", ":1: sacct's columns without |"),
         ("JobIDRaw,State\n7,COMPLETED\n", ":1: sacct's columns without | between them; expected --parsable2: "),
-        ("\n7|1000|COMPLETED\n", ":2: sacct's jobs without a header; expected one (no --noheader): SLURM"),
+        ("\n7|1000|COMPLETED\n", ":2: sacct's jobs without a header; expected a header (no --noheader): SLURM"),
         ("7_[3-4]|1000|PENDING\n", ":1: sacct's jobs without a header"),
         ("name|time\na|5\n", ": no valid job"),
         (sacct(JOB).splitlines()[0], ": no valid job; expected"),
@@ -57,20 +57,20 @@ def test_common_sacct_line_variants_are_read(read: Read, text: str) -> None:
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        ({"JobIDRaw": "x"}, "JobIDRaw: 'x' is no job"),
+        ({"JobIDRaw": "x"}, "JobIDRaw: 'x' is not a job"),
         ({"JobIDRaw": "9" * 17}, "number out of range"),
-        ({"State": "COMPLETE"}, "State: 'COMPLETE' is no state of a job"),
-        ({"Submit": "Unknown"}, "Submit: 'Unknown' is no time"),
-        ({"Submit": "soon"}, "Submit: 'soon' is no whole number"),
+        ({"State": "COMPLETE"}, "State: 'COMPLETE' is not a state of a job"),
+        ({"Submit": "Unknown"}, "Submit: 'Unknown' is not a time"),
+        ({"Submit": "soon"}, "Submit: 'soon' is not a whole number"),
         ({"Start": "-5"}, "Start: '-5' is out of range"),
-        ({"State": "RUNNING", "Start": "None"}, "Start: 'None' is no time, and the job is RUNNING"),
-        ({"ElapsedRaw": "", "End": "Unknown"}, "End: none is stated, and the job is COMPLETED"),
+        ({"State": "RUNNING", "Start": "None"}, "Start: 'None' is not a time, but the job is RUNNING"),
+        ({"ElapsedRaw": "", "End": "Unknown"}, "End: not stated, but the job is COMPLETED"),
         ({"ElapsedRaw": "", "End": "1009"}, "End: before Start"),
-        ({"TimelimitRaw": "00:05"}, "TimelimitRaw: '00:05' is no whole number"),
-        ({"AllocTRES": "cpu"}, "AllocTRES: 'cpu' is no resource"),
+        ({"TimelimitRaw": "00:05"}, "TimelimitRaw: '00:05' is not a whole number"),
+        ({"AllocTRES": "cpu"}, "AllocTRES: 'cpu' is not a resource"),
         ({"AllocTRES": "cpu=4,cpu=5"}, "AllocTRES: 'cpu' occurs twice"),
-        ({"AllocTRES": "cpu=4,mem=4Q,node=1"}, "AllocTRES: '4Q' is no amount"),
-        ({"AllocTRES": "", "ReqTRES": "", "NCPUS": "many"}, "NCPUS: 'many' is no amount"),
+        ({"AllocTRES": "cpu=4,mem=4Q,node=1"}, "AllocTRES: '4Q' is not an amount"),
+        ({"AllocTRES": "", "ReqTRES": "", "NCPUS": "many"}, "NCPUS: 'many' is not an amount"),
         ({"QOS": "a|b"}, "24 fields instead of 23"),
     ],
 )
@@ -88,7 +88,7 @@ class TestTimes:
     def test_times_without_zone_are_utc_with_a_note(self, read: Read) -> None:
         trace = read(self.ISO | {"Eligible": "Unknown", "ElapsedRaw": ""})
         assert (trace.submit.tolist(), trace.wait.tolist(), trace.runtime.tolist()) == ([self.AT], [300], [240])
-        assert trace.notes == ("times have no zone and are taken as UTC (SLURM_TIME_FORMAT=%s makes them clear)",)
+        assert trace.notes == ("times have no zone and count as UTC (SLURM_TIME_FORMAT=%s avoids this)",)
         assert ("note", trace.notes[0]) in summarise(trace, None)
 
     @pytest.mark.parametrize(("zone", "ahead"), [("Z", 0), ("+0200", 7200), ("-05:30", -19800)])
@@ -141,7 +141,7 @@ class TestTimes:
         job = JOB | {"Timelimit": "05:00"}
         for text in ("5", "1-2", "1:2:3:4", "05:0", "x"):
             trace = read(sacct(job, job | {"JobIDRaw": "8", "Timelimit": text}, without=("TimelimitRaw",)))
-            assert trace.skipped[0].reason == f"Timelimit: {text!r} is no time span such as 1-02:03:04"
+            assert trace.skipped[0].reason == f"Timelimit: {text!r} is not a time span such as 1-02:03:04"
 
     @pytest.mark.parametrize(("eligible", "est"), [("1007", 1007), ("900", 1000), ("Unknown", 1000), ("", 1000)])
     def test_est_is_when_a_job_was_eligible(self, read: Read, eligible: str, est: int) -> None:
@@ -174,7 +174,7 @@ class TestStates:
         waits = UNBEGUN | {"State": "PENDING", "JobID": "8_[1-3]", "Eligible": "Unknown"}
         trace = read({"JobID": "7"} | JOB, NEXT | waits, not_ended=True)
         assert trace.est.tolist() == [1000] * 4
-        assert trace.notes[0].startswith("3 of the jobs that wait may not begin yet (held, or after others)")
+        assert trace.notes[0].startswith("3 waiting jobs are held or wait for other jobs")
         assert not read(JOB, NEXT | UNBEGUN | {"State": "PENDING"}).notes
 
     @pytest.mark.parametrize(

@@ -39,7 +39,7 @@ class TestNumbers:
         waiting = trace.take(~trace.has_ended)
         assert sorted(waiting.number.tolist()) == [8, *range(10, 9 + count)], "as unique as all others"
         assert {*waiting.request["cores"].tolist()} == {32}
-        told = f"{count - 1} members of arrays are numbered from 10 on: the file does not say their own"
+        told = f"{count - 1} array members have numbers from 10, since the file states none"
         assert trace.notes == ((told,) if count > 1 else ())
         gone = pending | {"State": "CANCELLED by 5"}
         assert [skip.line for skip in read(gone, {"JobID": "9"} | JOB).skipped] == [2], "one line, whoever it was for"
@@ -58,14 +58,14 @@ class TestNumbers:
         trace = read(sacct(*jobs, without=("JobIDRaw",)), not_ended=True)
         assert trace.number.tolist() == [6, 8, 9, 20, 21, 22, 23]
         assert trace.notes == (
-            "2 parts of heterogeneous jobs are jobs by themselves, which need not start together",
-            "3 members of arrays are numbered from 21 on: the file does not say their own",
+            "2 parts of heterogeneous jobs are separate jobs that may start separately",
+            "3 array members have numbers from 21, since the file states none",
         )
 
     def test_requeued_job_counts_its_last_run(self, read: Read) -> None:
         first = JOB | {"State": "NODE_FAIL", "ElapsedRaw": "50"}
         again = JOB | {"Submit": "1060", "Start": "1100", "ElapsedRaw": "90"}
-        reason = "an earlier run of job 7, which was queued again: line {} counts"
+        reason = "an earlier run of job 7, which was queued again; line {} replaces it"
         for jobs, line, counts in (((first, again), 2, 3), ((again, first), 3, 2)):
             trace = read(*jobs, strict=True)
             assert trace.runtime.tolist() == [90]
@@ -83,7 +83,7 @@ class TestNumbers:
         for jobs, line, counts in (((wide, small), 2, 3), ((small, wide), 3, 2)):
             trace = read(*jobs, strict=True, not_ended=True)
             assert (trace.units.tolist(), trace.runtime.tolist()) == ([1], [60])
-            reason = f"a part of job 7, which changed its size: line {counts} counts"
+            reason = f"a part of job 7, which changed its size; line {counts} replaces it"
             assert [tuple(skip) for skip in trace.skipped] == [(line, reason, False)]
         assert read(wide).runtime.tolist() == [40], "its other line is not in the file"
 

@@ -71,7 +71,7 @@ def test_malformed_site_row_is_counted(rows: Read, header: str, row: str) -> Non
     [
         (EURORA.replace("start,", ""), "t.csv:1: no column start"),
         ("sn,cpu_milli,memory_mib,gpu,model", "t.csv:1: no column name, num_gpu, gpu_spec, qos, creation_time"),
-        ("a,b,c", "no known trace"),
+        ("a,b,c", "an unknown trace format"),
         ("1,2,3", "; expected SWF, a job table"),
     ],
 )

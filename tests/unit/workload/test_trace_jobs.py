@@ -66,7 +66,7 @@ def test_a_partition_restricts_the_groups_and_the_shape():
 def test_unknown_resource_kind_is_ignored_with_one_note():
     trace = table_of([1, 1, 1], {"cores": [1, 1, 1], "gpu": [2, 0, 1], "mic": [0, 0, 0]})
     workload = to_jobs(trace, FLAT)
-    assert workload.notes == ["gpu: ignored, the platform declares none and 2 of 3 jobs ask for it"]
+    assert workload.notes == ["gpu: ignored, since the platform has none, but 2 of 3 jobs request it"]
     assert [job.request for job in workload.jobs] == [(1, 0)] * 3
-    with pytest.raises(InputError, match="job 2: asks for nothing that the platform declares"):
+    with pytest.raises(InputError, match="job 2: requests no resource of the platform"):
         to_jobs(table_of([1, 1], {"cores": [1, 0], "gpu": [0, 1]}), FLAT)

@@ -61,10 +61,10 @@ def test_every_format_supports_running_and_waiting_jobs(read: Read, form: str, t
     assert len(trace.skipped) == skipped, "one that was deleted before it was scheduled never ran"
     ended = read(FORMS[form], form)
     assert ended.number.tolist() == trace.number.tolist()[:1]
-    assert [skip.reason for skip in ended.skipped][skipped:] == ["no runtime: it runs or waits"] * 2
+    assert [skip.reason for skip in ended.skipped][skipped:] == ["no runtime: the job runs or waits"] * 2
     assert not_ended(ended) == ""
     told = dict(summarise(trace, None))
-    assert told["when it was written"] == "1 run and 1 wait; no other figure counts them"
+    assert told["when it was written"] == "1 run and 1 wait; not in any other figure"
     assert told["jobs"].partition(" ")[0] == "1"
     write_swf(trace, tmp_path / "again.swf")
     write_table(in_units(trace, None, 4), tmp_path / "again.csv")
@@ -76,7 +76,9 @@ def test_every_format_supports_running_and_waiting_jobs(read: Read, form: str, t
 
 def test_trace_without_ended_jobs_is_refused(read: Read) -> None:
     text = "".join(line + "\n" for line in FORMS["swf"].splitlines()[1:])
-    with pytest.raises(InputError, match=r"no valid job \(2 lines skipped, the first: line 1: no runtime: it runs"):
+    with pytest.raises(
+        InputError, match=r"no valid job \(2 lines skipped, the first: line 1: no runtime: the job runs"
+    ):
         read(text)
     with pytest.raises(InputError, match="no valid job"):
         read(text, not_ended=True)

@@ -37,9 +37,9 @@ def headed(*comments, partitions=("",)):
     [
         ((), ("",), ""),
         (("; MaxProcs: 68", "; MaxNodes: 9"), ("",), ""),
-        (("; MaxProcs: 100",), ("",), "its header states MaxProcs 100, and seventeens has 68 cores"),
-        ((";MaxNodes:  9 (some)",), ("",), "its header states MaxNodes 9, and seventeens has 4 nodes"),
-        (("; MaxProcs: 9600",), ("1", "2"), "its header states MaxProcs 9,600, and seventeens has 68 cores"),
+        (("; MaxProcs: 100",), ("",), "its header states MaxProcs 100, but seventeens has 68 cores"),
+        ((";MaxNodes:  9 (some)",), ("",), "its header states MaxNodes 9, but seventeens has 4 nodes"),
+        (("; MaxProcs: 9600",), ("1", "2"), "its header states MaxProcs 9,600, but seventeens has 68 cores"),
         (("; MaxProcs: 100",), ("1", "1"), ""),  # a part of that machine
         (("; MaxProcs: many", "; Note: MaxProcs: 7"), ("",), ""),
     ],

@@ -55,7 +55,7 @@ def test_limits_that_scontrol_shows_of_partitions(tmp_path):
         "queues": [{"name": "batch", "max_walltime_s": 129_600, "max_units": 16}, {"name": "old"}, {"name": "free"}]
     }
     assert "# Slurm's default" in made.text
-    assert "partitions that start no jobs now, and are in the file like all others: old" in made.notes
+    assert "partitions that start no jobs now, but are in the file: old" in made.notes
 
 
 def test_nodes_alike_are_a_group(tmp_path):
@@ -143,7 +143,7 @@ def test_every_node_is_found_by_name_and_place(tmp_path_factory, found):
         ),
         (node("n1", state="IDLE+MELTED") + node("n2"), [2], "1 of 2 nodes take no jobs now"),
         (node("n1", state="IDLE+MELTED") + node("n2"), [2], "MELTED 1 (n1)"),
-        (SLURM_SHOWN, [1, 1, 1], "3 of 3 nodes have several hardware threads a core: a core here is what Slurm counts"),
+        (SLURM_SHOWN, [1, 1, 1], "3 of 3 nodes have several hardware threads per core: a core here is a CPU of Slurm"),
         (SLURM_SHOWN, [1, 1, 1], "DRAIN 1 (n0001); DOWN+NOT_RESPONDING 1 (n0002)"),
         (SLURM_SHOWN, [1, 1, 1], "not used: AvailableFeatures, Weight, types of Gres (a100)"),
     ],

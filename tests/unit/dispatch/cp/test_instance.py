@@ -78,7 +78,7 @@ def test_shaped_jobs_round_trip_through_an_instance_file(tmp_path):
         (["waiting", 0, "job", "requests", 0, "parts", 1, "groups"], [9], "waiting[0].job.requests[0].parts[1].groups"),
         (["waiting", 0, "job", "requests", 1, "parts", 0, "nodes"], 3, "waiting[0].job"),
         (["waiting", 0, "job", "requests", 0, "walltime"], 4, "waiting[0].job"),
-        (["running", 1, "part"], 0, "job 7 is there twice"),
+        (["running", 1, "part"], 0, "job 7 occurs twice"),
     ],
 )
 def test_errors_in_parts_are_reported_with_position(tmp_path, path, value, said):
@@ -123,7 +123,7 @@ FIRST = int(PROBLEM.running[0].nodes[0])
         (["waiting", 0, "job", "request"], [1], "waiting[0].job.request"),
         (["waiting", 0, "job", "groups"], [40], "waiting[0].job.groups"),
         (["waiting", 0, "job", "earliest"], NOW + 1, "waiting[0].job.earliest"),
-        (["waiting", 1, "job", "number"], 1, "is there twice"),
+        (["waiting", 1, "job", "number"], 1, "occurs twice"),
         (["running", 0, "end"], 999, "running[0].end"),
         (["running", 0, "nodes"], [99], "running[0].nodes"),
         (["running", 0, "units"], [2], "running[0].units"),

@@ -68,5 +68,5 @@ def test_large_sums_stay_within_what_a_float_holds_and_bounds_stay_bounds():
 
 
 def test_no_deadline_is_a_mistake_of_the_user():
-    with pytest.raises(InputError, match="job 3: it has no deadline"):
+    with pytest.raises(InputError, match="job 3: has no deadline"):
         objectives.late_jobs([waiting(3, 0, None, 5)], NOW)

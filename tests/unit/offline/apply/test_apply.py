@@ -120,7 +120,7 @@ def test_dry_run_prints_times_and_addresses(case, capsys):
     lines = capsys.readouterr().out.splitlines()
     assert [line.split(" ", 1)[1] for line in lines] == [
         "n1 at https://n1-bmc.example.org: limit 250 W",
-        "n2 at https://rack7:4430: GracefulShutdown, once it is idle",
+        "n2 at https://rack7:4430: GracefulShutdown when idle",
         "n2 at https://rack7:4430: On",
         "n1 at https://n1-bmc.example.org: no limit",
     ]
@@ -154,7 +154,7 @@ TROUBLES = {
     "n4": ("PATCH", "lies", "answered 204, but the limit is none"),
     "n5": ("GET", "hangs", "no answer within 2 s"),
     "n6": ("PATCH", "hangs", "no answer within 2 s"),
-    "n7": ("GET", "floods", "its answer does not end"),
+    "n7": ("GET", "floods", "the answer does not end"),
     "n8": ("GET", 302, "answered 302"),
 }
 
@@ -170,7 +170,7 @@ def test_failed_controllers_are_named_and_do_not_delay_others(case, capsys):
         case.write([(-1, name, 300) for name in case.names], 2)
         assert case.apply("--timeout-s", "2") == 1
         assert [service.nodes[name].limit_w for name in ("n0", "n9")] == [300] * 2
-    assert "not as they should be: n[1-8] (8 nodes)" in capsys.readouterr().err
+    assert "8 nodes differ from the plan: n[1-8]" in capsys.readouterr().err
     for name, (method, _, told) in TROUBLES.items():
         failed = [line for line in case.log.splitlines() if f"{name}: failed ({method} " in line]
         assert any(told in line for line in failed), name
@@ -205,7 +205,7 @@ def test_certificates_are_checked(case, capsys):
     case.write([(-1, "n0", 200)], 60)
     capsys.readouterr()
     assert case.apply() == 2
-    assert "holds no certificates" in capsys.readouterr().err
+    assert "has no certificates" in capsys.readouterr().err
 
 
 def test_second_instance_is_refused_and_a_signal_ends_the_first(case, capsys):
@@ -265,25 +265,25 @@ def test_emulator_without_power_limits_is_switched_and_reported(case, monkeypatc
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (lambda case: case.write([(-50, "n0", 300)], -1), "its day was over at "),
+        (lambda case: case.write([(-50, "n0", 300)], -1), "its day ended at "),
         (lambda case: case.write([(0, "n0", 99)], 9), "[0]: a limit of 99 W; expected at least the 100 W that n0"),
         (lambda case: case.write([(0, "n0", 10**400)], 9), "W; expected at most 1000000000 W"),
         (lambda case: case.write([(0, "n9", 300)], 9), "requests[0]: node 'n9'; expected one of the 4 nodes"),
         (lambda case: case.write([(5, "n0", 300), (1, "n0", 300)], 9), "requests[1]: "),
         (lambda case: case.write([(0, "n0", 0, "ForceOff")], 9), "expected a PATCH of /redfish/v1/Chassis/n0/Power"),
-        (lambda case: case.write([(0, "n0", 0, "GracefulShutdown")], 9), "nothing says whether they are idle"),
+        (lambda case: case.write([(0, "n0", 0, "GracefulShutdown")], 9), "without a check that they are idle"),
         (lambda case: case.write([], 9, version=2), "version: 2"),
-        (lambda case: case.reached("https://bmc", '[nodes.login0]\nurl = "https://x"\n'), "login0 is no node"),
+        (lambda case: case.reached("https://bmc", '[nodes.login0]\nurl = "https://x"\n'), "login0 is not a node"),
         (lambda case: case.reached("https://bmc", '[nodes."n[0-"]\nurl = "https://x"\n'), "bracket"),
         (lambda case: case.reached("https://bmc", "tls = false\n"), "tls: unknown key"),
         (lambda case: case.reached("ftp://bmc"), "url 'ftp://bmc' of n0; expected https://HOST"),
         (lambda case: case.put("bmc.toml", 'url = "http://bmc"\n'), "plain_http = true"),
-        (lambda case: case.put("bmc.toml", ""), "no controller for n0"),
-        (lambda case: case.reached("https://bmc", 'ca = "absent.pem"\n'), "is no file"),
+        (lambda case: case.put("bmc.toml", ""), "n0 has no controller"),
+        (lambda case: case.reached("https://bmc", 'ca = "absent.pem"\n'), "is not a file"),
         (lambda case: (case.folder / "login.toml").chmod(0o640), "mode 0640"),
         (lambda case: case.put("login.toml", 'user = "a"\n'), "no password for n0"),
         (lambda case: (case.folder / "login.toml").unlink(), "cannot be read"),
-        (lambda case: case.put("requests.json", "{"), "is no JSON"),
+        (lambda case: case.put("requests.json", "{"), "is not JSON"),
         (lambda case: case.write([], 9, caps=[{"time_unix_s": 9, "power_cap_w": -1}]), "cap"),
         (lambda case: case.write([], 9, caps=[{"power_cap_w": 3}]), "cap"),
         (lambda case: case.write([], 9, caps="335"), "cap"),
@@ -307,7 +307,7 @@ def test_damaged_state_file_is_reported(case, capsys):
     case.write([(0, "n0", 300)], 9)
     (case.folder / "requests.json.state").mkdir()
     strange = '{"format": "dardis-apply", "version": 1, "found": {}, "shut_down": ["n7"]}'
-    for text, said in (("{", "is no JSON"), (strange, "node n7")):
+    for text, said in (("{", "is not JSON"), (strange, "node n7")):
         case.put("requests.json.state/found.json", text)
         assert case.apply() == 2
         assert said in capsys.readouterr().err

@@ -42,7 +42,7 @@ def test_node_meters_and_job_means_give_the_figures(tmp_path_factory, power, pla
         assert power != "long" or not group.fit.unfitted
         assert power != "long" or group.fit.held_out_errors.median_w < 3 < group.fit.original_errors.median_w
     assert bool(found.of_jobs) is (power == "of_jobs")
-    assert any("groups are fitted as a whole" in note for note in found.notes) is (power == "wide")
+    assert any("the fit uses complete groups" in note for note in found.notes) is (power == "wide")
     assert power != "long" or not any("NodeList" in note for note in found.notes)
 
 
@@ -52,11 +52,11 @@ def test_jobs_without_placement_or_partition_do_not_calibrate_groups(tmp_path):
     found = calibrated(tmp_path, site, history=anywhere)
     assert found.changed == {}
     thin, fat = found.groups
-    assert re.match(r"only \d+ samples are of use", thin.missing_reason), "those before the first such job"
+    assert re.match(r"only \d+ usable samples", thin.missing_reason), "those before the first such job"
     assert thin.missing_reason == fat.missing_reason
     found = calibrated(tmp_path, site, site.of_jobs(), anywhere)
     assert close_to(found.groups[0], site.truth["n"], 1e-3), "who asks for more cores than others have is certain"
-    assert found.groups[1].missing_reason == "no measured job is known to have run there"
+    assert found.groups[1].missing_reason == "no measured job ran there for certain"
     assert any("measured jobs are left out" in note for note in found.notes)
 
 
@@ -78,9 +78,9 @@ def test_jobs_on_unknown_nodes_are_ignored(tmp_path):
     other = site.sacct() + f"999|{MAY}|{MAY}|{MAY + 2 * DAY_S}|COMPLETED|2|8|cpu=8,node=2||x[1-2]\n"
     whole, more = calibrated(tmp_path, site), calibrated(tmp_path, site, history=other)
     assert [group.changed for group in more.groups] == [group.changed for group in whole.groups]
-    assert "2 nodes of jobs are not the platform's, such as x1" in more.notes
+    assert "2 nodes of jobs are not in the platform, such as x1" in more.notes
     renamed = re.sub(r"\|([ng]\d)$", r"|x\1", site.sacct(), flags=re.MULTILINE)
-    told = r"jobs.txt: no node of its jobs is the platform's, such as 'xg0'; expected --na"
+    told = r"jobs.txt: the nodes of its jobs are not in the platform, such as 'xg0'; expected --na"
     with pytest.raises(InputError, match=told):
         calibrated(tmp_path, site, history=renamed)
 
@@ -90,11 +90,11 @@ def test_gpus_that_never_work_keep_their_figure(tmp_path):
     power = "power = { devices = { gpu = { idle_w = 4, busy_w = 70 } } }\n"
     found = calibrated(tmp_path, site, platform=lambda text: text.replace("gpu = 2 }\n", "gpu = 2 }\n" + power))
     fat = found.groups[1]
-    assert list(fat.fit.unfitted.values()) == ["none was ever busy"]
+    assert list(fat.fit.unfitted.values()) == ["no device was ever busy"]
     assert fat.stated_before == {"core_w": 9.455, "gpu": 70.0, "idle_w": 0.0}
     assert fat.changed["idle_w"] == pytest.approx(site.truth["g"][0] - 2 * 4, rel=0.02)
     assert found.changed[1].keys() == {("core_w",), ("idle_w",)}
-    assert "gpu (busy)     70 W, left as it was: none was ever busy" in "\n".join(report_lines(found))
+    assert "gpu (busy)     70 W, unchanged: no device was ever busy" in "\n".join(report_lines(found))
 
 
 def test_powered_down_nodes_do_not_count_as_idle(tmp_path):
@@ -127,7 +127,7 @@ def test_a_history_on_a_clock_of_its_own_needs_the_calendar(tmp_path):
         for number, start, end, _, cores, gpus, partition in site.jobs
     )
     table = "\n".join(["job_id,submit_s,runtime_s,wait_s,units,req_cores,req_gpu,partition", *rows, ""])
-    with pytest.raises(InputError, match=r"jobs.txt: does not say when it began; expected --calendar-start"):
+    with pytest.raises(InputError, match=r"jobs.txt: states no start date; expected --calendar-start"):
         calibrated(tmp_path, site, history=table)
     found = calibrated(tmp_path, site, history=table, start=first)
     assert close_to(found.groups[0], site.truth["n"], 0.12)
@@ -137,15 +137,15 @@ def test_jobs_of_other_numbers_are_counted(tmp_path):
     site = measured_site(7, days=2)
     found = calibrated(tmp_path, site, site.of_jobs() + "99999,250\n")
     assert found.notes == (f"1 of {len(site.jobs) + 1} measured jobs are not in the history, or did not run there",)
-    with pytest.raises(InputError, match=r"w.csv: knows none of the \d+ jobs of the history; expected the same job"):
+    with pytest.raises(InputError, match=r"w.csv: has none of the \d+ jobs of the history; expected the same job"):
         calibrated(tmp_path, site, "job,watts_per_node\n99999,250\n")
 
 
 def test_a_history_of_other_times_or_without_starts_is_refused(tmp_path):
     site = measured_site(8, days=1)
     power = "time,node,watts\n" + "".join(f"{MAY + 9 * DAY_S + 300 * at},n0,50\n" for at in range(9))
-    told = r"w.csv: is of 2023-05-10T00:00Z to 2023-05-10T00:40Z, and the history of 2023-05-01"
+    told = r"w.csv: covers 2023-05-10T00:00Z to 2023-05-10T00:40Z, but the history covers 2023-05-01"
     with pytest.raises(InputError, match=told):
         calibrated(tmp_path, site, power)
-    with pytest.raises(InputError, match=r"jobs.txt: says of no job when it began; expected a history with recorded"):
+    with pytest.raises(InputError, match=r"jobs.txt: has no recorded starts; expected a history with recorded"):
         calibrated(tmp_path, site, history="job_id,submit_s,runtime_s,units,req_cores\n1,0,5,1,1\n")

@@ -121,13 +121,13 @@ def test_earlier_node_states_hold_until_the_day_begins():
     assert [*initial_nodes_of(states, PLATFORM, 4_000, 5_000).down.rows] == [(0, 3_970, FOREVER), (1, 3_970, FOREVER)]
     assert [*at_once.notes()] == [
         "of 10 nodes 2 are off and 1 booting when the day begins",
-        "1 nodes take no jobs (drained, down, reserved): the plan leaves them alone all day",
+        "1 nodes take no jobs (drained, down, reserved), so the plan does not use them",
     ]
 
     standing = InitialNodes(np.isin(np.arange(nodes), range(6)), np.zeros(nodes, dtype=bool), Downtime.none())
     assert [len([*standing.notes(held=held)]) for held in (0, 2, 3, 6, 12, 13)] == [1, 1, 0, 0, 0, 1]
     assert [*standing.notes(held=0)] == [
-        "6 nodes hold jobs by --state, 0 by the history: one of the two may be old or not whole"
+        "6 nodes run jobs by --state, but 0 by the history: one of them may be old or incomplete"
     ]
     assert [*InitialNodes.all_on(nodes).notes(held=9)] == []
 
@@ -147,7 +147,7 @@ def test_a_plan_of_another_machine_or_day_is_refused(tmp_path: Path):
     made = plan()
     write_plan(tmp_path, made)
     other = replace(PLATFORM, groups=PLATFORM.groups[:1], name="other")
-    with pytest.raises(InputError, match="has other nodes than platform other; expected a plan for it"):
+    with pytest.raises(InputError, match="has other nodes than platform other; expected a plan for this platform"):
         downtime_after_plan(tmp_path, other, made.profile.end, OFFSET)
     with pytest.raises(InputError, match="the plan ends at 2023-07-03T04:00:00Z; expected 2023-07-03T05:00:00Z"):
         downtime_after_plan(tmp_path, PLATFORM, made.profile.end + 3_600, OFFSET)

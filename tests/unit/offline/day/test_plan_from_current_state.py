@@ -89,7 +89,7 @@ def test_current_history_gives_the_plan_of_hindsight_and_of_the_loop(
         out = tmp_path / name
         assert called("plan", folder, out, history=history, date="2023-07-11", now=told, no_report=True) == 0
         said = capsys.readouterr().err
-        assert "what runs already is as the trace recorded it" in said
+        assert "running jobs are as recorded in the trace" in said
         assert (f"{runs} run and {waits} wait" in said) is (name == "cut")
     for name in FILES:
         assert (tmp_path / "cut" / name).read_text() == (tmp_path / "whole" / name).read_text(), name
@@ -106,7 +106,7 @@ def test_current_history_gives_the_plan_of_hindsight_and_of_the_loop(
     # On which of its equal nodes a job runs is no more known to the loop than to the plan.
     assert day_rows(loop)[0]["jobs_forecast"] == summary["jobs_forecast"]
     told = first_lines(site, mine, nodes_on_of(mine))[-1]
-    assert f" jobs may come where {summary['jobs_forecast']:,} are forecast" in told
+    assert f" jobs may arrive ({summary['jobs_forecast']:,} are forecast" in told
     assert summary["jobs"] == len(mine.kinds)
     assert summary["profit_eur"] == pytest.approx(mine.account.profit, rel=2e-3)
     in_day = np.minimum(mine.downtime.up, 9 * DAY_S) - np.maximum(mine.downtime.down, 8 * DAY_S)

@@ -57,7 +57,7 @@ def test_json_plan_round_trips(tmp_path):
     [
         (lambda value: value.pop("version"), "version: missing key"),
         (lambda value: value.pop("profile"), "profile: missing key"),
-        (lambda value: value["profile"].pop("it_w"), "profile:1: not one column it_w"),
+        (lambda value: value["profile"].pop("it_w"), "profile:1: not exactly one column it_w"),
         (lambda value: value["profile"]["it_w"].pop(), "differ in length"),
         (lambda value: value["profile"]["it_w"].__setitem__(2, "much"), "profile:2: it_w 'much'; expected a number"),
         (lambda value: value["onoff"]["node"].__setitem__(1, 99), "onoff:1: no node of the 10"),
@@ -151,7 +151,7 @@ def told(capsys, *arguments):
 
 def test_mistakes_are_one_line_and_exit_2(folder, tmp_path, capsys):
     assert "--format 'yaml'; expected" in told(capsys, "--format", "yaml", str(folder)).replace(":", "")
-    assert "holds no plan" in told(capsys, "--format", "csv", str(tmp_path))
+    assert "has no plan" in told(capsys, "--format", "csv", str(tmp_path))
     assert "does not exist" in told(capsys, "--format", "csv", str(tmp_path / "absent"))
     assert "folder does not exist" in told(capsys, "--format", "csv", str(folder), "--out", str(tmp_path / "x" / "y"))
     (tmp_path / "names").write_text("a b\n")

@@ -85,9 +85,9 @@ def test_unreachable_cap_is_reported():
     example = plan()
     low = replace(example.profile, power_cap_w=np.array([2_000.0, 500.0, 2_000.0, 2_000.0]))
     made = export_redfish(replace(example, profile=low), NAMES)
-    assert made.notes == ("the cap is below what the nodes that are on draw idle, first at 2023-07-03T01:00:00Z",)
+    assert made.notes == ("the cap is below the idle power of the nodes that are on, first at 2023-07-03T01:00:00Z",)
     assert json.loads(made.text)["cap_below_idle_power_utc"] == ["2023-07-03T01:00:00Z"]
     assert export_redfish(example, NAMES).notes == ()
     short = replace(example.profile, power_cap_w=np.array([1_000.0, 2_000.0, 2_000.0, 2_000.0]))
     (note,) = export_redfish(replace(example, profile=short), NAMES).notes
-    assert "below what the plan's jobs draw on all nodes at their most, first at 2023-07-03T00:00:00Z" in note
+    assert "below the largest power of the plan's jobs on all nodes, first at 2023-07-03T00:00:00Z" in note

@@ -98,7 +98,7 @@ def test_a_plan_has_the_modes_that_its_switching_allows():
     floors = replace(plan(), switching=Switching(floors={0: StepFunction.from_steps(8, [(5_000, 3)])}))
     for without in (plan(), floors):
         assert mode_of(without, None) is Mode.WINDOWS
-        with pytest.raises(InputError, match="--mode spares: the plan keeps no spare nodes"):
+        with pytest.raises(InputError, match="--mode spares: the plan has no spare nodes"):
             mode_of(without, "spares")
     with pytest.raises(InputError, match="--mode: 'sometimes'; expected one of spares, windows"):
         mode_of(plan(), "sometimes")

@@ -90,7 +90,9 @@ def test_ended_runtimes_are_known_and_running_jobs_are_extrapolated(trace, day):
 def test_short_stale_or_mismatched_history_is_refused():
     trace = trace_of([HOUR, 2 * HOUR], [60, 60], [1, 1])
     assert history_before(trace, DAY + HOUR, 24).days == 1
-    with pytest.raises(InputError, match=r"2 jobs in the 23\.0 h before that day; expected jobs of one whole day"):
+    with pytest.raises(
+        InputError, match=r"2 jobs in the 23\.0 h before that day; expected jobs on at least one complete day"
+    ):
         history_before(trace, DAY, 24)
     with pytest.raises(InputError, match="no job in the 56 days"):
         history_before(trace, 100 * DAY, 24)
@@ -139,13 +141,13 @@ def call(folder, capsys):
 def test_the_command_writes_jobs_that_are_read_and_demand_in_utc(call, folder):
     status, out, err = call("--out", folder / "o", "--method", "previous-day", "--day", 7)
     assert status == 0, err
-    assert "day 0 begins with its first submit" in err
-    assert "left out: 24 jobs of more cores than the 32 of small" in err
+    assert "day 0 begins with its first submission" in err
+    assert "left out: 24 jobs with more than the 32 cores of small" in err
     jobs = read_trace(folder / "o" / "forecast.csv", strict=True)
     assert jobs.submit.tolist() == [7 * DAY + hour * HOUR for hour in range(24)]
     assert jobs.procs.tolist() == [2] * 24
     rows = list(csv.DictReader((folder / "o" / "demand.csv").read_text().splitlines()))
-    assert {row["start_utc"] for row in rows} == {""}, "nobody knows when the trace began"
+    assert {row["start_utc"] for row in rows} == {""}, "a start date of the trace"
     assert "24 jobs from day 7, 00:00, 24 h" in out
     assert [row["in_use_mean_cores"] for row in rows] == ["2.000"] * 24
     assert [row["submitted_mean_core_h"] for row in rows] == ["2.000"] * 24

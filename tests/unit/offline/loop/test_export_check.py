@@ -71,10 +71,10 @@ def test_unprofitable_mode_is_written_only_when_accepted(small_plan, tmp_path, c
     assert run([*words, "--check"]) == 0  # the other mode gains
     told = capsys.readouterr()
     assert "SPARE_NODES=" in told.out
-    assert "played under EASY" in told.err
-    assert "nobody has checked" not in told.err
+    assert "simulated under EASY" in told.err
+    assert "is not checked" not in told.err
     assert run(words) == 0
-    assert "nobody has checked" in capsys.readouterr().err
+    assert "is not checked" in capsys.readouterr().err
 
 
 def test_a_plan_without_spares_has_windows_only(small_plan):
@@ -94,7 +94,7 @@ def test_the_price_of_waits_decides_between_modes():
     assert check.best is Mode.SUSPEND_TIME
     assert check.choice(Mode.SUSPEND_TIME) == "  mode suspend-time: 3.00 EUR a day more than spares"
     assert check.choice(Mode.SPARES) == "  mode spares: 3.00 EUR a day less than suspend-time (SuspendTime 321 s)"
-    with pytest.raises(InputError, match="was not played"):
+    with pytest.raises(InputError, match="was not simulated"):
         check.of(Mode.WINDOWS)
     assert check.gain(Mode.SPARES).tolist() == [4.0, 2.0]
     assert [line.split()[-3:] for line in check.table[2:5]] == [
@@ -130,7 +130,7 @@ def test_plain_suspend_time_keeps_no_node_on(found, small_plan, tmp_path):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--format", "csv", "--check"], "--check: --format csv is nothing that can be played"),
+        (["--format", "csv", "--check"], "--check: --format csv cannot be simulated"),
         (["--format", "slurm", "--accept-loss"], "--anyway: given without --check"),
         (["--format", "slurm", "--history", "x.swf"], "--history: given without --check"),
         (["--check", "--history", "absent.swf"], "absent.swf"),
@@ -156,8 +156,8 @@ def test_unusable_histories_are_refused(small_plan, small_site, tmp_path, capsys
     told["settings"]["history"] = str(tmp_path / "gone.swf")
     (folder / "run.json").write_text(json.dumps(told))
     assert run(["export", str(folder), "--check"]) == 2
-    assert "gone.swf: the plan's history, is not there; expected --history TRACE" in capsys.readouterr().err
+    assert "gone.swf: the plan's history does not exist; expected --history TRACE" in capsys.readouterr().err
     del told["settings"]["history"]
     (folder / "run.json").write_text(json.dumps(told))
     assert run(["export", str(folder), "--check"]) == 2
-    assert "the plan does not say of what history it was made; expected --history TRACE" in capsys.readouterr().err
+    assert "the plan names no history; expected --history TRACE" in capsys.readouterr().err

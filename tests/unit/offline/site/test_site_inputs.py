@@ -69,7 +69,7 @@ def test_forecast_inputs_cover_the_days_on_the_trace_clock(request_of):
     assert found["temperature"].at(8 * DAY_S + 3 * 3600) == 13.0  # coldest at three
     _, notes = site.series_ahead(-3, 8)
     assert [note.split(",")[0] for note in notes] == [
-        "rules do not look at the temperature", "rules do not look at the price"
+        "rules ignore the temperature", "rules ignore the price"
     ]  # fmt: skip
 
 
@@ -78,16 +78,16 @@ def test_the_clock_of_a_trace_in_unix_seconds(folder, request_of):
     site = load_site(request_of.model_copy(update={"calendar_start": None}))
     assert site.calendar.offset == 0
     assert site.calendar.day(8)[0] == START_UNIX + 8 * DAY_S == parse_utc("2023-07-11T00:00Z")
-    told = "the trace's own times begin 2023-07-03T00:00:00Z: the stated start moves them to 2023-07-05"
+    told = "the stated start moves the trace from 2023-07-03T00:00:00Z to 2023-07-05"
     notes = load_site(request_of.model_copy(update={"calendar_start": "2023-07-05T00:00Z"})).notes
     assert sum(note.startswith(told) for note in notes) == 1
-    assert not any("moves them" in note for note in load_site(request_of).notes)
+    assert not any("start moves" in note for note in load_site(request_of).notes)
 
 
 @pytest.mark.parametrize(
     ("stated", "told"),
     [
-        ("2023-07-03T06:00", ["states no offset: taken as UTC, so that day 0 is 2023-07-03"]),
+        ("2023-07-03T06:00", ["states no offset, so it counts as UTC and day 0 is 2023-07-03"]),
         ("2023-07-03T01:00+02:00", ["is not UTC: day 0 is 2023-07-02, from midnight to midnight UTC"]),
         ("2023-07-03T06:00Z", []),
     ],
@@ -97,23 +97,23 @@ def test_ambiguous_calendar_start_is_reported(request_of, stated, told):
     assert [note for note in notes if "calendar" in note] == [f"--calendar-start {stated} {one}" for one in told]
 
 
-TOO_LONG = "shutting one down and booting it takes 86400 s, a day or more"
+TOO_LONG = "a shut-down and a boot take 86400 s, a day or more"
 
 
 @pytest.mark.parametrize(
     ("platform", "about", "told"),
     [
         (PLATFORM.replace('cooling = "air"\n', "") + POWER, "no cooling",
-         "no cooling is stated: an air-cooled plant of the machine's size"),
+         "no cooling is stated, so an air-cooled plant of the machine's size counts"),
         (PLATFORM + "power = { idle_w = 100, boot_s = 86000, shutdown_s = 400 }\n", "switches nodes",
-         f"no plan of a day switches nodes n*: {TOO_LONG}"),
+         f"plans do not switch nodes n*: {TOO_LONG}"),
         (PLATFORM + "power = { idle_w = 10, off_w = 10 }\n", "switches nodes",
-         "no plan of a day switches nodes n*: idle one draws 10 W, off 10 W"),
+         "plans do not switch nodes n*: an idle node draws 10 W, an off node 10 W"),
         (PLATFORM + "power = { idle_w = 100, boot_s = 80000 }\n", "switches nodes", None),
         (PLATFORM + "always_on = true\npower = { idle_w = 10, off_w = 10 }\n", "switches nodes", None),
-        (PLATFORM + "power = { idle_w = 100, off_w = 5 }\n", "boot at once",
-         "the platform has no boot_s for nodes n*: they are taken to boot at once"),
-        (PLATFORM + "power = { idle_w = 100, off_w = 5, boot_s = 60 }\n", "boot at once", None),
+        (PLATFORM + "power = { idle_w = 100, off_w = 5 }\n", "boot immediately",
+         "the platform has no boot_s for nodes n*, so they boot immediately"),
+        (PLATFORM + "power = { idle_w = 100, off_w = 5, boot_s = 60 }\n", "boot immediately", None),
     ],
 )  # fmt: skip
 def test_assumptions_about_a_platform_are_reported(folder, request_of, platform, about, told):
@@ -127,7 +127,7 @@ def test_jobs_larger_than_a_node_are_skipped_and_reported(folder, request_of):
     jobs = [f"{number},{60 * number},60,1,{cores}\n" for number, cores in ((1, 4), (2, 16), (3, 9), (4, 8))]
     (folder / "jobs.csv").write_text("job_id,submit_s,runtime_s,units,req_cores\n" + "".join(jobs))
     notes = load_site(request_of.model_copy(update={"history": folder / "jobs.csv"})).notes
-    told = "left out: 2 jobs whose units no nodes of small hold, even empty: a core of the platform should be what"
+    told = "left out: 2 jobs whose units do not fit the empty nodes of small: platform and trace should"
     assert sum(note.startswith(told) for note in notes) == 1
     assert not any("left out" in note for note in load_site(request_of).notes)
 
@@ -173,7 +173,7 @@ def test_a_trace_knows_its_start_by_its_header_or_its_unix_times_or_not_at_all()
         assert note is None
     calendar, note = calendar_of(plain)
     assert calendar.day(0) == (7200, 7200 + DAY_S)
-    assert "day 0 begins with its first submit" in note
+    assert "day 0 begins with its first submission" in note
     calendar, note = calendar_of(headed, JULY_3 + 3600)
     assert calendar.text(7200) == "2023-07-03T01:00:00Z"
     assert note is None
@@ -185,7 +185,7 @@ def test_jobs_larger_than_the_machine_are_skipped_and_reported():
     trace = trace_of([0, 1, 2], [60] * 3, [16, 17, 1])
     kept, note = trace_that_fits(trace, machine)
     assert kept.procs.tolist() == [16, 1]
-    assert "1 jobs of more cores than the 16" in note
+    assert "1 jobs with more than the 16" in note
     assert trace_that_fits(kept, machine) == (kept, None)
     with pytest.raises(InputError, match="no job fits"):
         trace_that_fits(trace.take(trace.procs > 16), machine)
@@ -207,10 +207,10 @@ def daily(*counts: int) -> np.ndarray:
         ([5] * 10 + [0] + [5] * 8 + [0], ""),
         ([5] * 20 + [0] + [5] * 20 + [0], "no job was submitted for a day, and 1 of 41 days before had none"),
         ([100] * 14 + [10, 0] * 3 + [110], ""),
-        ([304] + [0] * 11, "no job was submitted for 11 days, after 304 jobs in 1 days"),
-        ([304, 0, 304] + [0] * 12, "no job was submitted for 12 days, after 608 jobs in 3 days"),
-        ([90] * 10 + [0, 0, 3] + [0] * 15, "no job was submitted for 15 days, after 903 jobs in 13 days"),
-        ([100] * 13 + [0] + [10, 0] * 3 + [9], "39 jobs were submitted in the last week, and at least 600 in each of"),
+        ([304] + [0] * 11, "no job was submitted for 11 days after 304 jobs in 1 days"),
+        ([304, 0, 304] + [0] * 12, "no job was submitted for 12 days after 608 jobs in 3 days"),
+        ([90] * 10 + [0, 0, 3] + [0] * 15, "no job was submitted for 15 days after 903 jobs in 13 days"),
+        ([100] * 13 + [0] + [10, 0] * 3 + [9], "39 jobs were submitted in the last week, but at least 600 in each"),
     ],
 )
 def test_long_gap_without_jobs_makes_a_history_stale(counts: list[int], why: str) -> None:
@@ -248,7 +248,7 @@ def test_plan_and_export_of_a_stale_history_require_force(
     assert "--accept-stale" in said
     assert not out.exists()
     assert called("plan", site, out, day=14, force=True, no_report=True) == 0
-    assert "may have ended before its time" in capsys.readouterr().err
+    assert "detect an early end" in capsys.readouterr().err
     assert run(["export", str(out), "--format", "csv"]) == 2
     assert "stale history (no job was submitted for 2 days" in capsys.readouterr().err
     assert run(["export", str(out), "--format", "csv", "--accept-stale"]) == 0
