@@ -106,7 +106,7 @@ class NoMemory(NodePool):
         (NoFitTest, TREE, "exceeds its", 0),
         (NoKill, PLAIN, "exceeds its", 0),
         (NoKill, LATE, "exceeds its", 19),
-        (NoLapse, PLAIN, "lies before the present", 4),
+        (NoLapse, PLAIN, "is before the current time", 4),
         (NoReport, PLAIN, "is lost", 1),
         (NoMemory, PLAIN, "holds a reservation", 74),
         (NoMemory, STALE, "after it had released it", 4),
