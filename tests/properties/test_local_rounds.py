@@ -1,10 +1,12 @@
 """A local pool, which is asked by calls, does what encoded messages of one or several hosts bring."""
 
 from dataclasses import replace
+from unittest.mock import patch
 
 import numpy as np
 from hypothesis import event, given
 from hypothesis import strategies as st
+from kit.actual import actual
 from kit.effort import examples
 from kit.machine import busy_hours, jobs, platforms
 from kit.run import Run, simulate
@@ -68,6 +70,13 @@ def test_local_calls_give_the_results_of_messages(data, managers):
 def test_local_calls_give_the_results_of_messages_in_busy_hours(case, setup):
     platform, queue, _ = case
     assert_alike(*local_and_message_runs(platform, queue, setup))
+
+
+def test_local_runs_call_the_pool():
+    queue = [actual(1, 0, 0, None, 10, 1, (1,), 1, runtime=5)]
+    with patch.object(NodePool, "seek", autospec=True, side_effect=NodePool.seek) as seek:
+        local_and_message_runs(Platform("one", (NodeGroup("n", 1, {"cores": 4}),)), queue, THROUGHPUT)
+    assert seek.call_count == 1
 
 
 def test_buffers_grow_with_the_number_of_moved_jobs():

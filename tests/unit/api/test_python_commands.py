@@ -10,6 +10,7 @@ import pytest
 from kit.small_site import START
 
 import dardis
+from dardis.comparison import workers
 
 MINE = "import dardis\n\n\nclass Late(dardis.Rule):\n    def key(self, job, now):\n        return -job.number\n"
 
@@ -113,3 +114,14 @@ def test_days_are_planned_and_simulated_from_python(small_site):
     for name, frame in {"days": found.days, "beside": found.beside}.items():
         pd.testing.assert_frame_equal(frame, pd.read_csv(found.folder / f"{name}.csv"))
     assert found.jobs["starting_time"].tolist() == pd.read_csv(found.folder / "jobs.csv")["starting_time"].tolist()
+
+
+def test_changed_files_and_nested_comparisons_are_refused(trace, platform, tmp_path, monkeypatch):
+    file = trace.write(tmp_path)
+    read = dardis.read_trace(file)
+    file.write_text(file.read_text() + "\n")
+    with pytest.raises(dardis.InputError, match="has changed since it was read"):
+        dardis.compare(read, platform, "easy")
+    monkeypatch.setattr(workers, "_is_worker", True)
+    with pytest.raises(dardis.InputError, match=r"^dardis compare: started while a process of another comparison"):
+        dardis.compare(trace, platform, "easy")

@@ -223,6 +223,17 @@ def test_lock_failure_is_reported(tmp_path, monkeypatch, code, kind):
         assert failed.value.filename == str(tmp_path / "o"), "no mistake of the user's"
 
 
+def test_links_are_kept_and_pipes_written_directly(tmp_path):
+    (tmp_path / "link").symlink_to("file")
+    write_text(tmp_path / "link", "a")
+    assert ((tmp_path / "link").is_symlink(), (tmp_path / "file").read_text()) == (True, "a")
+    os.mkfifo(tmp_path / "pipe")
+    reader = os.open(tmp_path / "pipe", os.O_RDONLY | os.O_NONBLOCK)
+    write_text(tmp_path / "pipe", "b")
+    assert os.read(reader, 9) == b"b"
+    os.close(reader)
+
+
 def test_write_failure_names_the_file(tmp_path, monkeypatch):
     monkeypatch.setattr("os.getpid", lambda: "x" * 300)
     with pytest.raises(OSError, match="too long") as failed, atomic_text(tmp_path / "a.csv"):
