@@ -230,7 +230,7 @@ def as_trace(what: Trace | DataFrame | str | PathLike[str], *, strict: bool) -> 
     if isinstance(what, Trace):
         for skip in what.jobs.skipped if strict else ():
             if skip.malformed:
-                raise InputError(f"{what.place}:{skip.line}", skip.reason, "a well-formed job, or strict=False")
+                raise InputError(f"{what.place}:{skip.line}", skip.reason, "a valid job, or strict=False")
         return what
     if isinstance(what, str | PathLike):
         return Trace.read(what, strict=strict)

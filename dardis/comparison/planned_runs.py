@@ -205,7 +205,7 @@ def _check_shared(settings: Sequence[str], contenders: list[Contender]) -> None:
         if have and lack:
             told = ",".join(f"{name}:{text}" for name in have)
             found = f"{', '.join(lack)} {'has' if len(lack) == 1 else 'have'} no such setting"
-            raise InputError(f"--set {text}", found, f"it where it is known, --dispatchers {told},…")
+            raise InputError(f"--set {text}", found, f"a setting of one dispatcher, --dispatchers {told},…")
 
 
 def _names(option: str, text: str) -> list[str]:

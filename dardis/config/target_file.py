@@ -197,7 +197,7 @@ def _row(place: str, fields: list[str], platform: Platform) -> tuple[int, int | 
     try:
         node = None if node_text == WHOLE_MACHINE else whole_number(node_text, 0, last)
     except ValueError:
-        expected = f"a number from 0 to {last}, or * for the whole machine"
+        expected = f"a number from 0 to {last}, or * for the machine"
         raise InputError(place, f"node {node_text!r}", expected) from None
     if kind not in platform.kinds:
         raise InputError(place, f"kind {kind!r}", "one of " + ", ".join(platform.kinds))

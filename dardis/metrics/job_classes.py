@@ -27,7 +27,7 @@ CLASSES: Final = CsvTable(
     "who_pays.csv",
     *OF_LINE,
     Column("runs", WHOLE, "runs that ended well"),
-    Column("by", WORD, "`width` (cores of the whole job, by powers of two) or `walltime` (requested)"),
+    Column("by", WORD, "`width` (cores of the job, by powers of two) or `walltime` (requested)"),
     Column("class", WORD, "cores of its jobs such as `5–8`, or their walltimes"),
     Column("jobs", WHOLE, "jobs of the class that ran, of all these runs"),
     *columns_of(_MEANS),

@@ -226,7 +226,7 @@ def beyond_calibration(cooling: Cooling, temp_c: float, it_w: float) -> str | No
         found.append(f"{temp_c:g} °C ({coldest:g} to {warmest:g} °C)")
     load = it_w / cooling.design_w
     if not least <= load <= most:
-        share = f"{100 * load:.3g} % of the design power of {cooling.design_w:g} W that it is built for"
+        share = f"{100 * load:.3g} % of the design power of {cooling.design_w:g} W"
         found.append(f"{it_w:g} W, {share} ({100 * least:g} to {100 * most:g} %)")
     return f"outside the calibrated range of the plant's model: {'; '.join(found)}" if found else None
 

@@ -169,7 +169,7 @@ def whole_weeks(trace: Trace) -> int:
     """Whole weeks since the first submission. Raises InputError if too few."""
     weeks = int(trace.submit.max() - trace.submit.min() + ALMOST_S) // WEEK_S
     if weeks < LEAST_WEEKS:
-        found = f"weeks of a trace that has {weeks} whole ones"
+        found = f"weeks of a trace with {weeks} complete weeks"
         raise InputError("--resample", found, f"a trace of at least {LEAST_WEEKS} weeks, or shake")
     return weeks
 

@@ -172,7 +172,7 @@ OF_PROCS = COLUMNS | {"units": None, "req_cores": None, "procs": [1, 1]}
         (COLUMNS | {"req_memory": ["1 furlong", ""]}, "june:2: req_memory: "),
         (COLUMNS | {"runtime_s": [None, None]}, "june: no valid job (2 lines skipped, the first: line 2: no runtime: "),
         (COLUMNS | {"user": ["a", "\ud800"]}, r"june:3: user: '\ud800'; expected a text in UTF-8"),
-        (COLUMNS | {"submit_s": [0, -3]}, "june:3: negative submit time; expected a well-formed job"),
+        (COLUMNS | {"submit_s": [0, -3]}, "june:3: negative submit time; expected a valid job"),
         (OF_PROCS | {"begin": [1, 2]}, "june:1: unknown column 'begin'; expected columns among job_id, submit_s"),
         (OF_PROCS | {"runtime_s": None}, "june:1: no column runtime_s; expected columns among"),
         (OF_PROCS | {"procs": [1, -7]}, "june:3: negative number of processors"),

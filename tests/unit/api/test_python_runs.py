@@ -104,7 +104,7 @@ def test_rejected_jobs_have_no_start(platform):
         found = dardis.simulate(dardis.Trace(jobs), platform, "easy")
     assert found.jobs.set_index("job_id")["starting_time"].isna().to_dict() == {1: True, 2: False}
     assert list(found.rejected.index) == [1]
-    assert found.rejected[1].startswith("asks for 9 units")
+    assert found.rejected[1].startswith("requests 9 units")
     assert "1 rejected" in repr(found)
 
 

@@ -187,7 +187,7 @@ MISTAKES = {
     "a file with a setting nobody knows": ([], OF_SPEC | {"what": ["odd.toml"]}, ["dispatcher dardis-balance"]),
     "the name of the recorded row": ([], OF_SPEC | {"what": ["as.toml"]}, ["two dispatchers have the name 'recorded'"]),
     "a NUL in a file's name": ([], OF_SPEC | {"what": ["nul.toml"]}, ["null byte"]),
-    "weeks of a short trace": (["--replicates", "3"], {}, ["--resample: weeks of a trace that has 0 whole ones"]),
+    "weeks of a short trace": (["--replicates", "3"], {}, ["--resample: weeks of a trace with 0 complete weeks"]),
     "no such draws": (["--replicates", "3", "--resample", "days"], {}, ["--resample: 'days'; expected weeks, shake"]),
     "no grid": (["--grid", "easy=1"], {}, ["--grid: 'easy=1'; expected DISPATCHER.SETTING=A,B,…"]),
     "a grid of nobody": (["--grid", "fcfs.order=a,b"], {"dispatchers": "easy"}, ["unknown dispatcher 'fcfs'"]),

@@ -168,7 +168,7 @@ def test_conditions_outside_the_plant_calibration_are_reported(pue):
     assert (status, float(out) > 1.7) == (0, True)
     assert " ".join(notes) == (
         "dardis: note: outside the calibrated range of the plant's model: 55 °C (-10 to 40 °C); "
-        "200000 W, 187 % of the 107000 W that it is built for (5 to 100 %)"
+        "200000 W, 187 % of the design power of 107000 W (5 to 100 %)"
     )
 
 

@@ -89,7 +89,7 @@ def test_a_run_that_lasts_longer_than_its_prices_has_no_money_and_says_why(price
 def test_a_table_that_does_not_reach_the_machines_load_is_refused_before_the_run(tmp_path):
     table = tmp_path / "pue.csv"
     table.write_text("temp_c,100,200\n10,1.1,1.1\n20,1.2,1.2\n")
-    with pytest.raises(InputError, match=r"pue\.csv: asked for 20 °C and 300 W"):
+    with pytest.raises(InputError, match=r"pue\.csv: 20 °C and 300 W"):
         power_terms(platform(**ALL | {"cooling": str(table)}), None, 0, 0)
 
 

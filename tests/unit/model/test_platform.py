@@ -120,7 +120,7 @@ def test_prime_time_without_a_calendar_is_refused():
     queue = Queue("q", hours=Hours.PRIME)
     platform = Platform("p", (NodeGroup("n", 1, {"cores": 1}),), queues=(queue,), prime=prime)
     assert platform.needs_calendar
-    with pytest.raises(ValueError, match="nobody knows"):
+    with pytest.raises(ValueError, match="without a start date"):
         _ = platform.hours
     dated = platform.on_clock(0, 0)
     assert not dated.needs_calendar
