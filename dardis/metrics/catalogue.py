@@ -231,7 +231,7 @@ _ALL: Final = (
     _count(SCHEDULER, "nodes_on_largest_rank", "nodes on the largest rank", "largest number of nodes of one rank"),
     _count(SCHEDULER, "messages", "messages", "messages between task and node managers",
            "one for each node: requests, offers, claims, early ends, and with `dardis-late` the nodes' free capacity, "
-           "without broadcasts (`Announce`, `Backlog`); 0 for central dispatchers. Messages that one host saves "
+           "without broadcasts (`Announce`, `BacklogReport`); 0 for central dispatchers. Messages that one host saves "
            "by [rounds](protocol.md#one-round) or [turns](protocol.md#late-binding) in one computation count too",
            better=LESS),
     _count(SCHEDULER, "message_bytes", "message payload", "bytes sent between host processes",

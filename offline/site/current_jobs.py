@@ -82,7 +82,7 @@ def freshness(submits: Ints, now: int, since: int = 0) -> Freshness:
         silent_s, active_s = now - int(known.max()), int(known.max() - known.min())
         if silent_s >= SILENT_DAYS * DAY_S and silent_s > active_s:
             came = f"{len(known)} jobs in {-(-active_s // DAY_S)} days"
-            return Freshness(f"no job was submitted for {silent_s // DAY_S} daysafter {came}")
+            return Freshness(f"no job was submitted for {silent_s // DAY_S} days after {came}")
     if days < LEAST_DAYS:
         return Freshness(note=f"{days} days of history are too few to detect an early end")
     silent = (now - int(known.max())) // DAY_S

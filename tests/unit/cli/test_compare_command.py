@@ -294,7 +294,7 @@ def test_draws_are_the_same_for_all_dispatchers_and_differences_are_tested(compa
     (varied / "table.md").unlink()
     assert run(["report", "o", "--charts", "svg"]) == 0
     assert {name: (varied / name).read_bytes() for name in before} == before
-    assert (varied / "charts" / "t-beside-the-first-dispatcher.svg").exists()
+    assert (varied / "charts" / "t-relative-to-the-first-dispatcher.svg").exists()
     (varied / "found.json").write_text("{}")
     assert run(["report", "o"]) == 2
 

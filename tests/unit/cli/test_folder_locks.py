@@ -83,7 +83,7 @@ def test_commands_refuse_folders_of_other_commands(folder, refused, monkeypatch,
     with lock_folder(folder / "o", "here"):
         refused([*command, "o"], f"dardis: --out o: is in use by another dardis process (process {os.getpid()}")
     (folder / "o" / "table.csv").write_text("mine")
-    refused([*command, "o", "--force"], "something else")
+    refused([*command, "o", "--force"], "has other content")
     assert [path.name for path in (folder / "o").iterdir()] == ["table.csv"]
     refused([*command, "t.swf/below"], "t.swf/below")
 

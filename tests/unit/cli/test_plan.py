@@ -150,7 +150,7 @@ def test_without_power_figures_thesis_values_apply_and_nothing_is_switched(small
     out = tmp_path / "out"
     found = planned(small_site, out, platform=tmp_path / "p.toml", no_report=False)
     page, said = (out / "report.html").read_text(), capsys.readouterr().err
-    for note in ("9.455 W per busy core", "none is switched"):
+    for note in ("9.455 W per busy core", "no node is switched"):
         assert note in said
         assert note in found["notes"]
         assert note in page

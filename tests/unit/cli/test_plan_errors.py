@@ -113,7 +113,7 @@ OF_HYBRID = [
     ({"set": "a=b"}, "--set a=b"),
     ({"shift_hours": 49}, "--shift-hours"),
     ({"cap": "firm"}, "--cap: 'firm'; expected soft|hard|off"),
-    ({"cap": "hard", "set": "profile=soft"}, "--set profile=soft: --cap hard says"),
+    ({"cap": "hard", "set": "profile=soft"}, "--set profile=soft: --cap hard sets"),
     ({"cap": "soft", "deadlines": "sometimes"}, "--deadlines: 'sometimes'"),
 ]
 OPTIONS = [

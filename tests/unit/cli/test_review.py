@@ -85,7 +85,7 @@ def test_only_a_run_of_the_reviewed_plan_is_accepted(plan, runs, tmp_path, refus
     refused(plan, runs[1], runs[0], f"{runs[1]}: did not follow this plan; expected a run with --profile")
     refused(remade, *runs, f"{runs[0]}: did not follow this plan")
     refused(plan, runs[0], runs[0], f"{runs[0]}: followed this plan")
-    refused(without, *runs, "target.json: is not there")
+    refused(without, *runs, "target.json: is missing")
     refused(plan, runs[0], undated, f"{undated}: states no start date")
 
 

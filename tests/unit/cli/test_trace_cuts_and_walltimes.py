@@ -42,7 +42,7 @@ def test_jobs_are_killed_at_their_walltime_by_default_and_odd_values_are_reporte
     assert (status, record(out, "metrics.json")["killed"]) == (0, 1)
     assert "1 of 3 jobs state no walltime" in said.err
     assert "--walltime-factor X" in said.err
-    assert "its header states MaxProcs 64, and p has 68 cores" in said.err
+    assert "its header states MaxProcs 64, but p has 68 cores" in said.err
     assert "cores rounded up       1 more" in said.out
     assert record(out)["rounded_up"] == {"cores": 1, "jobs": 1}
     assert record(out, "metrics.json")["rounded_up_cores"] == 1

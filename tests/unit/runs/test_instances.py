@@ -78,7 +78,7 @@ def test_a_folder_is_not_written_over(call, tmp_path):
     assert len(list((tmp_path / "kept").iterdir())) == count
     (tmp_path / "kept/mine.txt").write_text("keep me")
     status, error = simulate(call, "hcp19", "--force")
-    assert (status, "something else" in error) == (2, True)
+    assert (status, "has other content" in error) == (2, True)
     assert (tmp_path / "kept/mine.txt").exists()
 
 
