@@ -97,7 +97,7 @@ def stories(draw, *, shaped: bool = False) -> Case:
     """A machine with reservations, some of them made while it runs, and all kinds of events."""
     platform = draw(platforms())
     site, listed = draw(with_reservations(platform, draw(jobs(platform, following=True))))
-    listed = [replace(job, asked=replace(job.job, latest=job.earliest + WINDOW_S)) for job in listed]
+    listed = [replace(job, job=replace(job.job, latest=job.earliest + WINDOW_S)) for job in listed]
     if shaped:
         inside = {queue.name: queue.groups for queue in make_layout(site).machine.queues if queue.name != "all"}
         listed = [

@@ -158,16 +158,18 @@ def test_each_bid_matches_its_class_and_holds_its_units(case):
         several_ways = len(nodes) < part.units < most[nodes].sum() and part.nodes != part.units
         free_to_spread = several_ways and sum(part.request) == 1 and not case.problem.distinct
         assert (bid.placement is None) == free_to_spread
-        contiguous = request.contiguous or (case.terms.bids is BidClasses.CONTIGUOUS and bid.of is not BidClass.SLURM)
+        contiguous = request.contiguous or (
+            case.terms.bids is BidClasses.CONTIGUOUS and bid.bid_class is not BidClass.SLURM
+        )
         assert is_a_block(nodes) or not contiguous
-        if bid.of is BidClass.SLURM:
+        if bid.bid_class is BidClass.SLURM:
             continue
         run = runs_of(most)
         begins = nodes[0] == 0 or run[nodes[0] - 1] < 0
         ends = nodes[-1] == len(run) - 1 or run[nodes[-1] + 1] < 0
-        assert is_a_block(nodes) == (bid.of is not BidClass.C)
-        assert bid.of is BidClass.C or (begins or ends) == (bid.of is BidClass.A)
-        assert (len({run[node] for node in nodes}) > 1) == (bid.of is BidClass.C)
+        assert is_a_block(nodes) == (bid.bid_class is not BidClass.C)
+        assert bid.bid_class is BidClass.C or (begins or ends) == (bid.bid_class is BidClass.A)
+        assert (len({run[node] for node in nodes}) > 1) == (bid.bid_class is BidClass.C)
 
 
 def best_fit(most, part, exact, *, contiguous):
@@ -258,7 +260,7 @@ def test_preferences_are_those_of_equation_12(case):
         elif (bid.job, bid.request) in case.most:
             part = case.part_of(bid)
             type_1 = not case.problem.distinct and part.nodes == 0
-            k1, k2, k3 = TABLE_3[1 if type_1 else 2, str(bid.of)]
+            k1, k2, k3 = TABLE_3[1 if type_1 else 2, str(bid.bid_class)]
             run = runs_of(case.most[bid.job, bid.request])
             sets = len({run[node] for node in bid.nodes.tolist()})
             expected = 1 - k1 - k2 * len(bid.nodes) / (len(free) + 1) - k3 * sets / (max(count, sets) + 1)

@@ -36,7 +36,7 @@ def reserved(draw) -> Case:
     platform = draw(platforms())
     site, listed = draw(with_reservations(platform, draw(jobs(platform))))
     assume(site.reservations)
-    return site, [replace(job, asked=replace(job.job, latest=job.earliest + WINDOW_S)) for job in listed]
+    return site, [replace(job, job=replace(job.job, latest=job.earliest + WINDOW_S)) for job in listed]
 
 
 def simulate_case(case: Case, name: str) -> SimulatedRun:

@@ -48,7 +48,7 @@ def solver_cases(draw, *, shaped=False):
         platform, listed = draw(with_queues(platform, listed))
     if setup.needs_deadlines:
         listed = [
-            replace(job, asked=replace(job.job, latest=job.earliest + 20)) if job.latest is None else job
+            replace(job, job=replace(job.job, latest=job.earliest + 20)) if job.latest is None else job
             for job in listed
         ]
     setup = replace(

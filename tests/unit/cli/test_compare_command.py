@@ -142,11 +142,11 @@ def test_failed_run_is_reported_and_others_complete(compare, folder):
     status, said = compare(**OF_SPEC)
     assert (status, len(said)) == (1, 1)
     assert said[0].startswith("dardis: broken/fine/1 failed: --out")
-    assert "something else than a run" in said[0]
+    assert "has other content than a run" in said[0]
     assert sorted(of_runs(folder, "metrics.json")) == ["t/fine/1"]
     assert (blocked / "thesis.tex").read_text() == "dear"
     for name in ("table.md", "table.tex", "report.html", "compare.csv"):
-        assert "something else than a run" in (folder / "o" / name).read_text()
+        assert "has other content than a run" in (folder / "o" / name).read_text()
     before = written(folder)
     (blocked / "thesis.tex").unlink()
     assert compare(**OF_SPEC) == (0, [])

@@ -159,7 +159,7 @@ def test_unreadable_run_counts_as_missing(one_done, name, text):
     (one_done.out / name).write_text(text)
     state = state_of(one_done)
     assert not state.is_done(one_done, force=False)
-    assert "can be read" in state.result(one_done).error
+    assert "left no readable" in state.result(one_done).error
 
 
 ENTRIES = [

@@ -34,7 +34,7 @@ def recorded(tmp_path):
 def test_figures_are_those_of_the_recorded_starts(recorded):
     found = recorded([(0, 0, 100, 8), (10, 90, 50, 4), (20, 80, 300, 4)])
     assert (
-        "The recorded starts of t, put on nodes by best fit, pass the audit on this platform (1 job that" in found.note
+        "The recorded starts of t, put on nodes by best fit, pass the audit on this platform (1 job ran" in found.note
     )
     metrics = found.result.metrics
     assert (metrics["mean_wait_s"], metrics["max_wait_s"], metrics["makespan_s"]) == (170 / 3, 90, 400)

@@ -83,5 +83,5 @@ def test_another_version_is_refused():
 
 
 def test_unknown_record_is_refused():
-    with pytest.raises(DamagedLogError, match="nobody knows"):
+    with pytest.raises(DamagedLogError, match="unknown entry"):
         read_log(line_of([["log", 1]]) + line_of([["more", "1.1"]]) + line_of([["epoch", 1]]))
