@@ -47,7 +47,7 @@ def test_schedule_of_shaped_jobs_equals_the_slow_reference(case):
         if job.job.requests:
             assert by_part(run, place) == [where for _, where in slow.pieces[job.number]]
             taken = -1 if schedule.taken is None else int(schedule.taken[place])
-            assert taken == (slow.taken[job.number] if len(job.asked.requests) > 1 else -1)
+            assert taken == (slow.taken[job.number] if len(job.job.requests) > 1 else -1)
 
 
 @given(shaped_cases(following=True), st.integers(1, 3))

@@ -220,7 +220,7 @@ def test_hard_profile_is_never_exceeded_and_only_impossible_jobs_are_rejected(ca
     assert rejected_that_could_run(case.platform, case.jobs, run.schedule, wishes, distinct=distinct) == []
     for place, reason in run.reasons.items():
         given_up = reason.startswith("no start within the hard desired profile")
-        assert given_up or reason.startswith(f"asks for {case.jobs[place].units} units of")
+        assert given_up or reason.startswith(f"requests {case.jobs[place].units} units of")
         assert binds or not given_up
 
 

@@ -235,7 +235,7 @@ class Site:
         for before in self.begun:
             if before.partition(".")[0] == run.partition(".")[0] and not is_step(before):
                 assert before in self.excused | self.given_up, f"{before} was, and {run} is"
-                assert of.asked.requeue or before in self.released, f"{run} begins without a word"
+                assert of.request.requeue or before in self.released, f"{run} begins without a word"
         for _, other in self.running:
             if other.partition(".")[0] == run.partition(".")[0] and is_step(other):
                 assert other in self.given_up or job_run(other) in self.released, f"{other} goes on, and {run} begins"
@@ -312,7 +312,7 @@ class Site:
                 if self.gateway.steps.mark_started(part) and self.rng.random() < 0.9:
                     keeper.let_begin(part.run, self.now_ms)
                     self.part_begins(part.run, (share,))
-                elif part.gone:  # the word is lost, with the talk
+                elif part.is_started:  # the word is lost, with the talk
                     self.gateway.on_host_lost(part.host)
 
     def release(self, job):
@@ -465,11 +465,11 @@ def leases_end(site, name):
     keeper, again = site.names[name], 0
     for run in keeper.running:
         job = site.gateway.job(int(run.partition(".")[0]))
-        if job is None or job.of.asked.requeue:
+        if job is None or job.submission.request.requeue:
             keeper.end(run, site.now_ms, signal=9, why="lease")
             site.excused.add(run)
     for job in site.gateway.jobs():
-        if (job.state, job.host) == (LiveJobState.RUNNING, name) and job.of.asked.requeue and not job.cancelled:
+        if (job.state, job.host) == (LiveJobState.RUNNING, name) and job.submission.request.requeue and not job.cancelled:
             again += 1
             site.excused.add(job.run)
     assert site.gateway.on_leases_expired(name) == again
@@ -531,7 +531,7 @@ def settle(site):
             site.hear(name)
         for job in site.gateway.jobs():
             if site.hearing.lost_reason(job):  # its host was called otherwise then, and has another keeper now
-                assert not any(job.mark in keeper.marks for keeper in site.keepers)
+                assert not any(job.incarnation in keeper.marks for keeper in site.keepers)
                 give_up(site, job.host)
             for host in [*job.hosts] if job.is_pending_rerun else []:
                 if host not in site.names:
@@ -551,7 +551,7 @@ def judge(site):
         assert job.state.is_over
         assert job.state is not LiveJobState.COMPLETED or job.run in site.begun
     replayed = replay(read_instants(site.folder))
-    assert not replayed.difference
+    assert not replayed.differs
     assert replayed.starts >= sum(not is_step(run) for run in site.begun)
 
 

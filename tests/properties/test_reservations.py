@@ -96,7 +96,7 @@ def test_only_job_of_a_reservation_runs_if_it_fits(case, name, data):
     others = [other for other in listed if other.queue not in site.reservation_of]
     run = simulate_case((site, sorted([*others, job], key=lambda j: (j.submit, j.number))), name)
     place = run.schedule.number.tolist().index(job.number)
-    kept = one.kept(site.capacity, site.kinds)[list(one.nodes)]
+    kept = one.reserved_amounts(site.capacity, site.kinds)[list(one.nodes)]
     asks = np.array(job.request)
     could = int((kept[:, asks > 0] // asks[asks > 0]).min(axis=1).sum())
     allowed = one.users is None or job.user in one.users

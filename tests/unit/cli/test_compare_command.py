@@ -110,7 +110,7 @@ def test_damaged_runs_are_repeated_and_unrelated_files_reported(compare_again, t
     status, heard = compare_again()
     assert (status, len(heard)) == (2, 1)
     assert str(first / "jobs.csv") in heard[0]
-    assert "remove that file" in heard[0]
+    assert "remove this file" in heard[0]
     (tmp_path / "o" / "compare.json").write_text('{"runs"')
     status, heard = compare_again()
     assert (status, len(heard)) == (2, 1)
@@ -166,10 +166,10 @@ MISTAKES = {
     "an empty name": ([], {"dispatchers": "dardis-throughput,"}, ["--dispatchers", "commas"]),
     "a value of one that is unknown": ([], {"dispatchers": "easy:order=x"}, ["--set order=x", "unknown value 'x'"]),
     "a dispatcher twice": ([], {"dispatchers": "dardis-throughput,dardis-throughput"}, ["two dispatchers"]),
-    "a trace twice": ([], {"what": ["t.swf", "t.swf"]}, ["two traces are called 't'"]),
+    "a trace twice": ([], {"what": ["t.swf", "t.swf"]}, ["two traces have the name 't'"]),
     "deadlines that are no rule": (["--deadlines", "soon"], {}, ["--deadlines", "soon"]),
     "a Gantt chart of strangers": (["--gantt", "dardis-throughput,easy"], {}, ["easy'", TWO.replace(",", " | ")]),
-    "a Gantt chart of one": (["--gantt", "dardis-balance"], {}, ["--gantt", "two dispatchers"]),
+    "a Gantt chart of one": (["--gantt", "dardis-balance"], {}, ["--gantt", "does not name two of the dispatchers"]),
     "a setting of one that is unknown": ([], {"dispatchers": "easy:speed=9"}, ["--set speed=9", "unknown setting"]),
     "a sample of one that knows all": (
         [],

@@ -110,7 +110,7 @@ def test_job_that_needs_a_larger_machine_is_held():
     held = {job.number: job for job in smaller.jobs()}
     step(smaller)
     assert {job.state for job in held.values()} <= {LiveJobState.HELD, LiveJobState.WAITING}
-    assert "asks for 2 units" in held[1].why
+    assert "requests 2 units" in held[1].why
     larger = gateway_of(machine(2, 4), [(Submission.from_row(row), dict(taken.batch.jobs))])
     assert larger.release(larger.job(1))
     assert [order.job.number for order in step(larger).orders] == [1], "one of it at once"

@@ -47,7 +47,7 @@ class Refusing(Hasty):
 class Full(Hasty):
     """It has no room to write down what is to begin."""
 
-    async def ask(self, do, **_):
+    async def request(self, do, **_):
         raise SupervisorError(f"the job supervisor refuses {do}: no room")
 
 

@@ -96,7 +96,7 @@ def test_refused_request_is_not_repeated(error, status):
 def test_call_outside_of_a_job_is_an_error(monkeypatch, capsys):
     monkeypatch.delenv("DARDIS_RUN", raising=False)
     assert run(["exec", "n1", "--", "ls"]) == 2
-    assert "DARDIS_RUN: not set: this is no process of a job" in capsys.readouterr().err
+    assert "DARDIS_RUN: is not set; expected a process of a job" in capsys.readouterr().err
     assert run(["exec", "n1"]) == 2
     assert "exec: no command" in capsys.readouterr().err
 
@@ -125,7 +125,7 @@ def test_shell_is_executable_for_all_users_and_ignores_python_variables(tmp_path
     assert shell.stat().st_mode & 0o777 == 0o755
     environment = {"PYTHONPATH": "/nowhere", "PYTHONHOME": "/nowhere", "PATH": os.environ["PATH"]}
     ended = subprocess.run([shell, "n1", "a b"], env=environment, capture_output=True, text=True, check=False)
-    assert (ended.returncode, ended.stderr.startswith("dardis: DARDIS_RUN: not set")) == (255, True)
+    assert (ended.returncode, ended.stderr.startswith("dardis: DARDIS_RUN: is not set")) == (255, True)
 
 
 def test_step_output_is_read_in_pieces_and_removed(tmp_path):

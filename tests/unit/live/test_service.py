@@ -434,7 +434,7 @@ def test_only_the_owner_starts_job_steps_and_they_run_as_the_owner(site):
         "cwd": "/", "environment": {"PATH": os.environ["PATH"]},
     }  # fmt: skip
     refused = asks(site, "post", f"/jobs/{roots}/parts", body=asked | {"node": site.job(roots)["nodes"][1]})
-    assert refused == {"refused": f"job {roots} is root's"}
+    assert refused == {"refused": f"job {roots} belongs to root"}
     told = list(site.client.lines(f"/jobs/{number}/parts", asked))
     assert base64.b64decode(next(one["out"] for one in told if "out" in one)) == b"65534\n"
     assert told[-1] == {"end": {"state": "over", "code": 0, "signal": None, "why": "exit"}}
@@ -452,7 +452,7 @@ def theirs(command, **more):
 def test_only_owners_change_jobs_and_only_root_administers(site):
     (number,) = site.submit("sleep 30")
     for do in ("cancel", "hold", "release"):
-        assert "root's" in asks(site, "post", f"/jobs/{number}/{do}")["refused"]
+        assert "belongs to root" in asks(site, "post", f"/jobs/{number}/{do}")["refused"]
     assert "only the user of the service" in asks(site, "post", "/nodes/n0/drain")["refused"]
     assert "only the user of the service" in asks(site, "post", "/stop")["refused"]
     assert site.job(number)["state"] in {"waiting", "running"}

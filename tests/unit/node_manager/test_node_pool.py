@@ -197,7 +197,7 @@ def test_invalid_request_is_refused(message):
 
 def test_job_without_reservation_can_neither_move_nor_release():
     improve = ImproveQuery(ints(1), ints(2), ints(0), ints(4), ints(1), ints(1), ints(1).reshape(1, 1), 0, False)
-    with pytest.raises(ProtocolError, match="holds nothing"):
+    with pytest.raises(ProtocolError, match="a job without a reservation"):
         three_nodes().improve(improve, 0)
     bind = BindQuery(ints(1, 0, 10, 1, 1, 99, 0, 1).reshape(1, 8), 5, 0, False, 0, False, False, False)
     with pytest.raises(ProtocolError, match="does not hold"):

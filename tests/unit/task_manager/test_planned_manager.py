@@ -84,7 +84,7 @@ def test_job_larger_than_the_machine_is_rejected_with_the_reason():
     effect = Machine().submit(job_of(units=3, request=(1, 0, 1)))
     assert isinstance(effect, Rejected)
     assert "3 units of (1 cores, 1 gpu)" in effect.reason
-    assert effect.reason.endswith("holds 2")
+    assert effect.reason.endswith("fits 2")
     packed = Machine(replace(THROUGHPUT, units_per_node=UnitsPerNode.DISTINCT)).submit(job_of(units=5))
     assert isinstance(packed, Rejected)
 

@@ -325,7 +325,7 @@ def test_messages_to_a_disconnected_host_are_not_queued(server):
         assert await talk.next(talk.here) == 0
         while (told := await talk.next(talk.here)) == 0:
             talk.link.send(b"heard")
-            talk.board.say(0, b"heard")
+            talk.board.send(0, b"heard")
         assert told == (0, b"heard")
         assert await talk.next(talk.there) == b"heard"
 

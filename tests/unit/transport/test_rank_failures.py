@@ -40,7 +40,7 @@ class Pool:
     host, incarnation = comm.rank, 0
 
     def handle(self, message, now):
-        if isinstance(message, Noted):
+        if isinstance(message, FinishedAck):
             return [SendToManager(1, Refused(message.job, 1, comm.rank))] if comm.rank == failing else []
         return [SendToManager(0, CapacityFreed(comm.rank, none, 0))]
 

@@ -229,7 +229,7 @@ def test_second_instance_is_refused_and_a_signal_ends_the_first(case, capsys):
         finally:
             running.kill()
             running.communicate()
-        assert "with --rollback to undo" in case.log
+        assert "--rollback undoes all changes" in case.log
         assert case.apply("--rollback") == 0
         assert service.nodes["n0"].limit_w is None
 

@@ -106,7 +106,7 @@ def test_current_history_gives_the_plan_of_hindsight_and_of_the_loop(
     # On which of its equal nodes a job runs is no more known to the loop than to the plan.
     assert day_rows(loop)[0]["jobs_forecast"] == summary["jobs_forecast"]
     told = first_lines(site, mine, nodes_on_of(mine))[-1]
-    assert f" jobs may arrive ({summary['jobs_forecast']:,} are forecast" in told
+    assert f" jobs may arrive ({summary['jobs_forecast']:,} forecast" in told
     assert summary["jobs"] == len(mine.kinds)
     assert summary["profit_eur"] == pytest.approx(mine.account.profit, rel=2e-3)
     in_day = np.minimum(mine.downtime.up, 9 * DAY_S) - np.maximum(mine.downtime.down, 8 * DAY_S)

@@ -244,11 +244,11 @@ def test_plan_and_export_of_a_stale_history_require_force(
     out = tmp_path / "plan"
     assert called("plan", site, out, day=14) == 2
     said = capsys.readouterr().err.splitlines()[-1]
-    assert "trace.swf: no job was submitted for 2 days" in said
+    assert "trace.swf: the history is stale: no job was submitted for 2 days" in said
     assert "--accept-stale" in said
     assert not out.exists()
     assert called("plan", site, out, day=14, force=True, no_report=True) == 0
-    assert "detect an early end" in capsys.readouterr().err
+    assert "the history may end too early" in capsys.readouterr().err
     assert run(["export", str(out), "--format", "csv"]) == 2
     assert "stale history (no job was submitted for 2 days" in capsys.readouterr().err
     assert run(["export", str(out), "--format", "csv", "--accept-stale"]) == 0
