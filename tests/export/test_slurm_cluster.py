@@ -59,7 +59,6 @@ def start_script(cluster: Cluster, path: Path, *options: str) -> subprocess.Pope
 
 
 def test_steps_reservations_catching_up_and_rollback(cluster: Cluster) -> None:
-    """Begun 5 s late: 0 and 1 should be off by then, 2 was off and is back, 3 goes off 4 s later, 0 comes back."""
     start = int(time.time()) - 5
     actions = [(0, 0, False), (0, 1, False), (1, 2, False), (3, 2, True), (9, 3, False), (16, 0, True)]
     path = script(cluster, actions, start)

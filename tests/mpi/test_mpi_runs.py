@@ -196,7 +196,6 @@ def test_switching_is_the_same_on_any_number_of_ranks(inputs, dispatcher):
 @pytest.mark.mpi
 @pytest.mark.parametrize(("dispatcher", "settings"), [("easy", ("order=sjbf",)), ("rules-df", ("profile_check=span",))])
 def test_a_central_dispatcher_runs_on_the_first_rank(inputs, dispatcher, settings):
-    """The others have nothing to do, and end well."""
     outcome = run_over_ranks(COMM, request_of(inputs, dispatcher, settings, "ranks"))
     if COMM.rank > 0:
         assert outcome == 0

@@ -170,7 +170,6 @@ def test_central_dispatchers_overbook_nothing_and_end_all_jobs(name, hours, data
 @given(busy_hours(), st.data())
 @examples(0.5)
 def test_late_binding_overbooks_nothing_and_ends_all_jobs(hours, data):
-    """As above; on two hosts where there are two nodes."""
     platform, jobs, desired = hours
     setup = LateSetUp(**draw_settings(data, aged_after_s=(1, 100, 3000)))
     run = run_late(platform, jobs, setup, desired=desired, cuts=[1][: platform.node_count - 1], managers=2)

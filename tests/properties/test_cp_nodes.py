@@ -181,7 +181,6 @@ def test_fluid_bound_is_at_most_the_optimum(problem, aim, known):
 @examples(0.5)
 @given(CLOSED, st.booleans())
 def test_eurora_optimum_equals_exhaustive_search(problem, shortcuts):
-    """T equation 4.7: all parts start together."""
     answer = Eurora(MeansOfEurora(shortcuts=shortcuts)).decide(problem, 1)
     best = Search(problem, queue_cost(problem.platform), lambda a, b: a + b).run()
     assert sorted(answer.starts) == [*range(len(problem.waiting))]

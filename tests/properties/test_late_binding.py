@@ -139,7 +139,6 @@ def rivals(draw) -> Case:
 @given(st.data(), st.integers(2, 4))
 @examples(1.5)
 def test_schedule_is_independent_of_hosts_and_task_managers(data, managers):
-    """By task managers, by hosts, encoded or not."""
     case = data.draw(cases())
     alone = case.run(encoded=False)
     cuts = data.draw(splits(case))

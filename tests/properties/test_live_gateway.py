@@ -469,7 +469,11 @@ def leases_end(site, name):
             keeper.end(run, site.now_ms, signal=9, why="lease")
             site.excused.add(run)
     for job in site.gateway.jobs():
-        if (job.state, job.host) == (LiveJobState.RUNNING, name) and job.submission.request.requeue and not job.cancelled:
+        if (
+            (job.state, job.host) == (LiveJobState.RUNNING, name)
+            and job.submission.request.requeue
+            and not job.cancelled
+        ):
             again += 1
             site.excused.add(job.run)
     assert site.gateway.on_leases_expired(name) == again

@@ -157,7 +157,6 @@ EASY = (find_dispatcher("easy", ()), Target(), 1)
 
 
 def test_easy_with_a_reservation_by_hand():
-    """Four jobs of the reservation and five others, by EASY."""
     listed = [
         ask(1, "r", walltime=60), ask(2, "r", walltime=60, units=2), ask(3, "r", walltime=90, units=2),
         ask(4, "r", walltime=101), ask(5, "q", walltime=120, units=4, cores=4),

@@ -197,7 +197,6 @@ def test_the_throughput_setup_finds_the_earliest_start(case):
 @given(cases())
 @examples(1.5)
 def test_throughput_setup_equals_the_slow_reference(case):
-    """Every start and every node, with and without backfilling."""
     case.setup = replace(
         THROUGHPUT,
         backfill=case.setup.backfill,

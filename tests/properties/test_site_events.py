@@ -159,7 +159,6 @@ class TestByHand:
         assert "job 1" in run.site.notes[0]
 
     def test_nodes_fail_and_come_back(self, name):
-        """Job 1 dies on node 0, job 2 needs all four."""
         listed = [ask(1, 50, 4), ask(2, 50, 4), ask(3, 20, 2, submit=5)]
         run = Case(FOUR, listed, [NodesDown(30, (0, 1)), NodesUp(90, (0, 1))]).play(name)
         assert starts(run) == {1: 0, 2: 90, 3: 30}

@@ -82,7 +82,6 @@ def test_all_jobs_run_or_are_rejected_and_runs_repeat(case):
 @examples(0.5)
 @given(solver_cases(shaped=True), st.integers(1, 3))
 def test_shaped_jobs_run_unless_the_machine_never_holds_them(case, slots):
-    """And again the same, where tables have hardly room at first."""
     setup, platform, listed, _ = case
     run = dispatch(platform, listed, setup)
     rules = setup_of("rules-fcfs", f"units_per_node={setup.units_per_node.value}")

@@ -50,7 +50,6 @@ def test_overrunning_prediction_does_not_starve_the_queue(name):
 
 
 def test_dispatcher_decides_when_a_prediction_expires():
-    """Nothing arrives or ends at 10 s, at 70 s or at 370 s; job 3 fits only before the third promise to job 2."""
     jobs = [job(1, 0, 2, 7200, 3000), job(2, 1, 4, 100, 10), job(3, 2, 2, 400, 250)]
     assert starts("easy", "expected=last-two", jobs=jobs, expected={1: 10, 2: 10, 3: 250}) == [0, 3000, 70]
 

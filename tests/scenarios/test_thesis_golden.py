@@ -62,7 +62,6 @@ TABLES = {
 @pytest.mark.parametrize("ordering", ["strict", "relaxed"])
 @pytest.mark.parametrize("table", TABLES)
 def test_the_rules_of_the_thesis_start_jobs_as_its_tables_say(table: str, ordering: str) -> None:
-    """Under both orderings: nothing here could be overtaken."""
     (name, *settings), jobs, starts, nodes, waiting, total = TABLES[table]
     schedule = dispatch(MACHINE, jobs, setup_of(name, *settings, f"ordering={ordering}")).schedule
     assert schedule.start.tolist() == starts

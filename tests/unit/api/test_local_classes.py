@@ -110,7 +110,6 @@ def test_local_class_has_the_figures_of_an_importable_one(imported, options):
 
 
 def test_local_runs_are_made_again_and_others_are_kept(module, capsys):
-    """Worker processes do the others, and find modules by the path of this program."""
     dispatchers = [of_function()[0], "Last:step=4", module.Last, "easy"]
     found = compare(dispatchers, out="out")
     first = found.runs["schedule_digest"].tolist()

@@ -153,7 +153,6 @@ def closed(name, *spans):
 
 
 def test_job_requests_an_earlier_start_in_all_open_hours(site, starts):
-    """1 ends early; before 2 has ended, too, the queue of 3 is closed and opened again."""
     site(TWO_GROUPS + closed("day", (20, 40)), ["1,0,10,100,2,4,", "2,0,45,45,2,4,", "3,1,5,5,4,4,day"])
     assert starts("dardis-throughput")[3] == 45
 

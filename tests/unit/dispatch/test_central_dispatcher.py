@@ -87,14 +87,12 @@ FILL = [job(1, 0, 50, 2, groups=0b001), job(2, 0, 50, 3, groups=0b010)]
     ],
 )
 def test_node_choices_select_nodes(choice, narrow, two_units):
-    """Nodes 0 and 1 have 2 cores and 1 left, 2 and 3 all four."""
     for tried, expected in ((job(3, 1, 9, 1, groups=7), narrow), (job(3, 1, 9, 2, units=2, groups=7), two_units)):
         run = dispatch(GROUPS, [*FILL, tried], setup_of("easy", f"node_choice={choice}"))
         assert placement(run.schedule, 2) == expected
 
 
 def test_desired_profile_is_checked_at_starts_and_during_runs():
-    """The thesis's rules look at the instant only, and overuse."""
     desired = binding(ONE, 4, (10, 1), (40, 4))
     jobs = [job(1, 0, 20, 3), job(2, 5, 5, 1)]
     assert starts(ONE, jobs, "rules-fcfs", desired=desired) == [0, 5]

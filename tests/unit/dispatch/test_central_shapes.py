@@ -60,7 +60,6 @@ def test_a_total_of_cores_on_so_many_nodes(name: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_neighbours_wait_for_each_other(name: str) -> None:
-    """At 5 nodes 0, 2 and 3 are free, and only at 10 node 1."""
     busy = [plain(1, 0, 5, 1, 4), plain(2, 0, 10, 1, 4)]
     apart, beside = (Request((Part(3, (4,), 1),), 10, contiguous=side) for side in (False, True))
     made = run(FOUR, [*busy, shaped(3, 1, beside)], name)

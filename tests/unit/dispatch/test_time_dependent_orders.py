@@ -31,7 +31,6 @@ def test_priorities_equal_hand_computed_values(name, weights, expected):
 
 
 def test_a_queue_counts_its_priority_over_the_largest():
-    """As in Slurm: 90 of 100 is 0.9, however many queues lie between."""
     near = replace(TEN, queues=(Queue("a", priority=90), Queue("b", priority=95), Queue("c", priority=100)))
     who = WHO._replace(level=np.array([1.0, 3.0]))
     weights = MultifactorWeights(age=0, size=0, queue=100)

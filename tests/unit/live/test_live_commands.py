@@ -341,7 +341,6 @@ sys.exit(f"{told} {sorted(heavy)}" if heavy or {*told} != {int(sys.argv[1])} els
 
 @pytest.mark.parametrize("status", [0, 2])
 def test_live_commands_load_no_heavy_modules(fake, tmp_path, status):
-    """Nor does telling a mistake."""
     fake.add(job(1, "completed", cwd=str(tmp_path)), *(job(number) for number in (2, 3, 4)))
     (tmp_path / "dardis-1.out").touch()
     if status == 2:

@@ -38,7 +38,6 @@ def test_zero_difference_may_be_chance_and_constant_difference_may_not():
 
 @pytest.mark.parametrize("draws", [3, 20])
 def test_intervals_over_drawn_weeks_hold_the_truth_of_all_months(draws):
-    """Each case is a trace of four weeks with own means under two dispatchers; 200 have a deviation of 1.5 %."""
     weeks, cases = 4, 200
     submit = np.sort(np.concatenate([np.arange(weeks) * WEEK_S, np.arange(1, weeks + 1) * WEEK_S - 1]))
     number = np.arange(1, len(submit) + 1)

@@ -31,7 +31,6 @@ TWO = Schedule(
 
 @pytest.mark.parametrize("block", [2, 1_000])
 def test_the_digest_is_of_the_sorted_lines(monkeypatch, block):
-    """However many jobs are made text at a time."""
     monkeypatch.setattr(schedule, "_BLOCK", block)
     lines = b"10,0,4,0:1 7:2\n8,,,\n9,5,10,1:1\n"
     assert TWO.digest() == hashlib.sha256(lines).hexdigest()

@@ -28,7 +28,6 @@ def row(scale):
 
 
 def test_transcribed_utilisations_are_theoretical_over_real_runtimes():
-    """Within the roundings of all three; a mean of ratios is no ratio of means, so a point more is allowed."""
     odd = {
         (number, name, who)
         for number, rows in figures.TABLES.items()

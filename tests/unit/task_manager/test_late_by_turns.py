@@ -48,7 +48,6 @@ def test_equal_keys_go_by_submission_then_number():
 
 
 def test_job_behind_the_head_starts_when_the_profile_rises():
-    """Job 2 is the head, reserved at 100; nothing but the profile changes at 30, and job 3 ends before 100."""
     rises = DesiredProfile(FOUR, {0: StepFunction.from_steps(3, [(30, 4)])})
     assert starts(job_of(1, 0, 100, 3), job_of(2, 1, 5, 4), job_of(3, 2, 60, 1), desired=rises) == {1: 0, 2: 100, 3: 30}
 

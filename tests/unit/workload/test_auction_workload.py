@@ -79,7 +79,6 @@ def test_jobs_match_table_4_and_end_at_the_stated_load(workload, machine, contig
 @pytest.mark.parametrize("workload", WORKLOADS)
 @pytest.mark.parametrize("contiguous", [0, 25, 50, 100])
 def test_shares_are_the_printed_ones_but_for_chance(workload, contiguous):
-    """A binomial share of n jobs lies within 4 standard deviations; amounts are uniform."""
     told = plain(generate_auction(AuctionParameters(workload, "L", contiguous, 40), 7))
     assert len(told) > 5000
 

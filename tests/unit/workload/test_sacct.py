@@ -132,7 +132,6 @@ class TestTimes:
         assert trace.runtime.tolist() == [max(seconds, 100)]
 
     def test_spans_in_columns(self, read: Read) -> None:
-        """Of elapsed time Slurm leaves out how long a job was suspended; a start before submission is no wait."""
         assert read(JOB | {"ElapsedRaw": "60"}).runtime.tolist() == [60]
         assert read(JOB | {"ElapsedRaw": ""}).runtime.tolist() == [100]
         assert read(JOB | {"Start": "990"}).wait.tolist() == [0]

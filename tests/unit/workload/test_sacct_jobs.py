@@ -77,7 +77,6 @@ class TestNumbers:
         assert read(first, gone, NEXT).number.tolist() == [8], "as sacct says without -D"
 
     def test_resized_job_counts_its_last_size(self, read: Read) -> None:
-        """Slurm writes both lines, in any order, as submitted at once."""
         wide = JOB | {"State": "RESIZING", "End": "1050", "ElapsedRaw": "40", "AllocTRES": "cpu=64,node=4"}
         small = JOB | {"Start": "1050", "ElapsedRaw": "60", "AllocTRES": "cpu=16,node=1"}
         for jobs, line, counts in (((wide, small), 2, 3), ((small, wide), 3, 2)):

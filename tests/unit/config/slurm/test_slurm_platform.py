@@ -96,7 +96,6 @@ def test_nodes_alike_are_a_group(tmp_path):
     ],
 )
 def test_group_names_are_prefixes_of_node_names(tmp_path, names, prefixes):
-    """Nodes with a + are of the second group."""
     made = imported(tmp_path, "".join(node(name.lstrip("+"), 8 if "+" in name else 4) for name in names))
     assert [prefix for prefix, *_ in groups(made)] == prefixes
 

@@ -176,7 +176,6 @@ def test_six_cores_on_exactly_two_nodes_where_only_two_neighbours_have_them(most
 
 
 def test_as_few_nodes_as_can_be_at_both_ends_of_each_run_and_in_the_middle():
-    """Runs of 6 and 3 nodes of 2 cores each."""
     found = bids(job_of_cores([2, 2, 2, 2, 2, 2, 0, 2, 2, 2], 4), 6)
     assert sorted(nodes for of, nodes in found if of == "A") == [[0, 1], [4, 5], [7, 8], [8, 9]]
     assert {tuple(nodes) for of, nodes in found if of == "B"} <= {(1, 2), (2, 3), (3, 4)}

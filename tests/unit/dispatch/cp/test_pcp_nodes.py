@@ -79,7 +79,6 @@ def test_a_model_that_is_too_large_is_not_built():
 
 
 def test_variables_count_as_in_the_paper():
-    """|Q| + Σ p: 2 units of 2 cores and a GPU are on 2 nodes, 2 each; 5 of 3 cores on 2 of 1 and 3 of 2."""
     jobs = (wait(0, 10, 2, 2, 1), wait(1, 10, 5, 3, 0))
     problem = DecisionProblem(MIXED, NOW, (), jobs)
     assert Pcp14(Aim.LATE).decide(problem, 1).variables == 2 + 2 * 2 + (2 * 1 + 3 * 2)

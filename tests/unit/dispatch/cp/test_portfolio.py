@@ -63,7 +63,6 @@ def test_portfolio_with_one_active_method_equals_that_method(method, alone):
 
 @pytest.mark.parametrize("cost", DecisionCost)
 def test_no_job_is_lost_when_methods_alternate(cost):
-    """Three bursts with a day between: each goes through all ranges, and the audit of every run finds nothing."""
     jobs = []
     for burst in range(3):
         for job in some_jobs(12):

@@ -314,7 +314,6 @@ def test_damaged_state_file_is_reported(case, capsys):
 
 
 def test_a_cap_that_cannot_be_kept_stops_before_any_change(case, capsys) -> None:
-    """Two nodes without a limit can draw 400 W each, beside limits of 150 W and 160 W."""
     case.write([(0, "n0", 150), (0, "n1", 160)], 60, caps=[{"time_unix_s": case.now, "power_cap_w": 335.0}])
     case.reached("https://127.0.0.1:1")
     for options in ((), ("--dry-run",)):

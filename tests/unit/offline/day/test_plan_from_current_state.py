@@ -73,7 +73,6 @@ def test_current_history_gives_the_plan_of_hindsight_and_of_the_loop(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """At midnight, and in the afternoon before."""
     folder, rows = crowded
     search_less(monkeypatch)
     site, now = loaded(folder), 8 * DAY_S - lead_s

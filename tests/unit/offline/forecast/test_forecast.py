@@ -116,7 +116,6 @@ days = st.lists(st.tuples(values_seen, st.floats(0.01, 1.0)), min_size=1, max_si
 
 @pytest.mark.parametrize(("weeks", "ahead"), [(3, 0), (3, 1), (4, 2), (8, 6)])
 def test_three_weeks_distinguish_weekdays(weeks: int, ahead: int) -> None:
-    """A quiet Saturday after busy weekdays is quiet, and a working day after a weekend busy."""
     rng = np.random.default_rng(weeks)
     mean = np.array([200.0, 200, 200, 200, 200, 70, 70])
     weekday = np.arange(WEEK * weeks) % WEEK
