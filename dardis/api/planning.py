@@ -211,20 +211,20 @@ def export(
 ) -> PlanExport:
     """Export a plan as a Slurm program, Redfish requests, OpenMetrics, CSV or JSON, as `dardis export` does.
 
-    `plan` is a `Plan`, its folder, or its JSON export. `history` may be a `Trace`.
-    The result has the exported `text` (`out` also writes a file),
-    `notes` for users, and with `check=True` the outcome `check`.
+    `plan` is a `Plan`, its folder, or its JSON export. `history` may be a `Trace`. The result has the exported `text`
+    (`out` also writes a file), `notes` for users, and with `check=True` the outcome `check`.
 
     Raises `InputError` with the command's message, `LossError` if the mode would have lost on earlier days.
     """
-    history = plan._history if isinstance(plan, Plan) else None  # noqa: SLF001 (of this module)
-    given = options.get("history")
-    if isinstance(given, Trace):
-        options["history"] = given.place if given.file is None else unchanged_file(given.file, given.digest)
-    if given is not None:
-        history = given.history if isinstance(given, Trace) else None
+    trace, history = options.get("history"), None
+    if isinstance(trace, Trace):
+        options["history"] = trace.place if trace.file is None else unchanged_file(trace.file, trace.digest)
+        history = trace.history
     stated = stated_options((ExportSpec,), options | {"format": format}, _OF_EXPORTS)
-    folder = plan.folder if isinstance(plan, Plan) else path_of("plan", plan)
-    planned = plan._planned.plan if isinstance(plan, Plan) else None  # noqa: SLF001 (of this module)
-    load = load_plan if planned is None else lambda _: planned
-    return export_plan(spec_of(ExportSpec, stated | {"plan_dir": folder}), load, history=history)
+    if not isinstance(plan, Plan):
+        spec = spec_of(ExportSpec, stated | {"plan_dir": path_of("plan", plan)})
+        return export_plan(spec, load_plan, history=history)
+    if trace is None:
+        history = plan._history  # noqa: SLF001 (of this module)
+    spec = spec_of(ExportSpec, stated | {"plan_dir": plan.folder})
+    return export_plan(spec, lambda _: plan._planned.plan, history=history)  # noqa: SLF001 (of this module)

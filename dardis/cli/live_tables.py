@@ -53,8 +53,8 @@ def job_rows(jobs: Iterable[Job], now_ms: int) -> tuple[Row, list[Row]]:
         job, last = group[0], group[-1]
         running = job["state"] == "running"
         rows.append((
-            _range_text(job["id"], last["id"]), "" if job["index"] is None else _range_text(job["index"],
-            last["index"]),
+            _range_text(job["id"], last["id"]),
+            "" if job["index"] is None else _range_text(job["index"], last["index"]),
             job["name"], job["user"], job["state"], str(job["node_count"]), str(job["cpus"]),
             _span(job["started_ms"], now_ms if running else None), time_text(job["walltime_s"]), _nodes_or_reason(job),
         ))  # fmt: skip

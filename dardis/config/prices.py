@@ -51,7 +51,7 @@ FORMS = (
     SeriesFormat("MTU (UTC),…,Day-ahead Price (EUR/MWh) (ENTSO-E)", r"(mtu|time) \(utc\)", _ENTSOE,
          lambda _: interval_clock(fixed_clock(0)), 1e-3, check=_per_mwh, keep=_first_auction, alike="area"),
     SeriesFormat("Datetime,Price (EUR/MWh) (a clock of UTC+1 all year)", "datetime",
-    r"price \((?P<currency>[a-z]{3})/mwh\)",
+         r"price \((?P<currency>[a-z]{3})/mwh\)",
          lambda _: fixed_clock(_CET_S), 1e-3, check=_per_mwh),
     SeriesFormat("datetime_local_cet,price_eur_mwh (Central European Time)", "datetime_local_cet",
          "price_(?P<currency>[a-z]{3})_mwh", lambda _: european_clock(), 1e-3, check=_per_mwh),

@@ -135,8 +135,8 @@ TYPICAL_FORMS = (
          ("source_year", "month-day", "hour_1_24", "dry_bulb_c"),
          lambda fields: (*_split_numbers(fields[1], "-"), whole_number(fields[2])), 3),
     TypicalYearFormat("date,time,dry_bulb_c (typical year, MM/DD/YYYY and 01:00 to 24:00, clock of UTC)",
-         ("date", "time", "dry_bulb_c"), lambda fields: (*_split_numbers(fields[0], "/"), _split_numbers(fields[1],
-         ":")[0]), 2),
+         ("date", "time", "dry_bulb_c"),
+         lambda fields: (*_split_numbers(fields[0], "/"), _split_numbers(fields[1], ":")[0]), 2),
 )  # fmt: skip
 TYPICAL_TEXTS = ("an EPW file", *(form.description for form in TYPICAL_FORMS))
 

@@ -303,8 +303,8 @@ def _write_offers(
     (rows, member, first, ready, boot), (asks, held, asked) = nodes, batch
     return write_offers(
         OfferTask(
-            Nodes(Rows(*rows), member, first, ready, boot), QueryBatch(QueryArrays(*asks), HeldReservations(*held),
-            QueriedNodes(*asked)),
+            Nodes(Rows(*rows), member, first, ready, boot),
+            QueryBatch(QueryArrays(*asks), HeldReservations(*held), QueriedNodes(*asked)),
             OfferRules(*rules), now, Scratch(*scratch), out, offset,
         )
     )  # fmt: skip

@@ -321,8 +321,8 @@ def _run(
         pool,
     )
     question = OfferTask(
-        Nodes(Rows(*rows), member, first, ready, boot), QueryBatch(QueryArrays(*asks), HeldReservations(*held),
-        QueriedNodes(*asked)),
+        Nodes(Rows(*rows), member, first, ready, boot),
+        QueryBatch(QueryArrays(*asks), HeldReservations(*held), QueriedNodes(*asked)),
         OfferRules(*rules), now, Scratch(*scratch), out, offset,
     )  # fmt: skip
     kept = RoundPool(Rows(*books), capacity, NodeSelection(*choice), Changes(*changes), FreeCapacityIndex(*openings))

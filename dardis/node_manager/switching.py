@@ -208,6 +208,6 @@ def _groups(platform: Platform, switching: Switching) -> Iterator[_Group]:
         boot_s, shutdown_s = int(boot[first]), int(shutdown[first])
         yield _Group(
             first, last, boot_s, shutdown_s, max(switching.idle_s, boot_s + shutdown_s),
-            _MaximumAhead(switching.spares.get(index, ZERO), boot_s), _MaximumAhead(switching.floors.get(index,
-            ZERO), boot_s),
+            _MaximumAhead(switching.spares.get(index, ZERO), boot_s),
+            _MaximumAhead(switching.floors.get(index, ZERO), boot_s),
         )  # fmt: skip

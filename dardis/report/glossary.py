@@ -26,32 +26,34 @@ GLOSSARY: Final[dict[str, GlossaryEntry]] = {
     "slowdown": GlossaryEntry("(wait + run) / run", _JOBS),
     "late jobs": GlossaryEntry("jobs that started after their latest start", _JOBS),
     "weighted tardiness": GlossaryEntry(
-        "tardiness in windows: each job's over the time between its earliest and latest "
-                                  "start", _JOBS),
+        "tardiness in windows: each job's over the time between its earliest and latest start", _JOBS
+    ),
     "tardiness": GlossaryEntry("sum over jobs of the time from the deadline (latest start) to a later start", _JOBS),
     "weighted queue time": GlossaryEntry(
-        "waits in windows: each job's over the time between its earliest and latest start",
-                                   _JOBS),
+        "waits in windows: each job's over the time between its earliest and latest start", _JOBS
+    ),
     "fragmentation": GlossaryEntry("blocks of neighbouring nodes of a job", _JOBS),
     "spread": GlossaryEntry("number of nodes from a job's first to its last node, over the nodes of the job", _JOBS),
-    "overutilisation": GlossaryEntry("core-seconds used above the desired profile, or above the capacity without one",
-                               _MACHINE),
+    "overutilisation": GlossaryEntry(
+        "core-seconds used above the desired profile, or above the capacity without one", _MACHINE
+    ),
     "utilisation": GlossaryEntry("core-seconds of all runs over those of the machine in the makespan", _MACHINE),
     "dissimilarity": GlossaryEntry("distance between use and desired profile up to the last deadline", "dissimilarity"),
     "decisions": GlossaryEntry("number of times that the scheduler decided", _SCHEDULER),
     "renegotiations": GlossaryEntry(
-        "requests and claims after a job's first: doubled windows, and asking again for earlier "
-                              "starts", _SCHEDULER),
+        "requests and claims after a job's first: doubled windows, and asking again for earlier starts", _SCHEDULER
+    ),
     "messages": GlossaryEntry("messages between task managers and node managers", _SCHEDULER),
-    "overhead": GlossaryEntry("CPU time of decisions over the time from the first submission to the last end",
-    _SCHEDULER),
+    "overhead": GlossaryEntry(
+        "CPU time of decisions over the time from the first submission to the last end", _SCHEDULER
+    ),
     "clairvoyant": GlossaryEntry("with knowledge of all jobs and runtimes in advance", "clairvoyance"),
     "pue": GlossaryEntry("power usage effectiveness: energy of IT and cooling over that of IT", "power-and-money"),
-    "cycles": GlossaryEntry("shut-downs of a node, each followed by a boot before it is used again",
-                      "of-nodes-that-are-switched"),
-    "schedule digest": GlossaryEntry("fingerprint of the schedule: equal schedules have equal digests",
-                               "the-digest"),
-}  # fmt: skip
+    "cycles": GlossaryEntry(
+        "shut-downs of a node, each followed by a boot before it is used again", "of-nodes-that-are-switched"
+    ),
+    "schedule digest": GlossaryEntry("fingerprint of the schedule: equal schedules have equal digests", "the-digest"),
+}
 """Longer terms come first."""
 
 

@@ -48,8 +48,9 @@ _COLUMNS: Final[dict[str, Reader]] = {
     **dict.fromkeys(("nodes", "ranks", "hosts", "task_managers", "overlap"), whole_number_reader(1)),
     "arity": whole_number_reader(2, FLAT),
     "sample": whole_number_reader(1, ALL),
-    **dict.fromkeys(("window_s", "reservations", "seed", "completed", "root_message_bytes", "chain"),
-    whole_number_reader(0)),
+    **dict.fromkeys(
+        ("window_s", "reservations", "seed", "completed", "root_message_bytes", "chain"), whole_number_reader(0)
+    ),
     **dict.fromkeys(("jobs", "repeat", "rounds"), whole_number_reader(1)),
     "waves": lambda cell: whole_number(cell, 1) if cell else None,
     **dict.fromkeys(("cpu_ns_per_node_job", "bytes_per_node", "message_bytes_per_node_job", "startup_s"),

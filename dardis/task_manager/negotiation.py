@@ -148,8 +148,8 @@ class Negotiation:
             return []
         ask = make_query(
             self._next_round, self._setup, self._layout.sets, [state], [search], [-1], asks_again=this.is_renegotiation,
-            held_only=this.query.held_only, as_if_up=True, want=this.query.want, sample=sample_of_job(this.query,
-            chosen.place),
+            held_only=this.query.held_only, as_if_up=True, want=this.query.want,
+            sample=sample_of_job(this.query, chosen.place),
         )  # fmt: skip
         hosts = self._asking.queried_hosts(ask, [state])
         return self._send(

@@ -218,8 +218,8 @@ class Interpreter:
 
     def __init__(self, network: Network, timers: Timers = NO_SERVICES, executor: Executor = NO_SERVICES) -> None:
         doers: tuple[tuple[Any, Callable[[Address, Any, int], None]], ...] = (
-            (ToManagers, network.send_to_managers), (ToHosts, network.send), (SetTimer, timers.set), (ExecutorAction,
-            executor.execute)
+            (ToManagers, network.send_to_managers), (ToHosts, network.send), (SetTimer, timers.set),
+            (ExecutorAction, executor.execute),
         )  # fmt: skip
         self._doers = {kind: do for kinds, do in doers for kind in get_args(kinds) or (kinds,)}
 

@@ -324,8 +324,8 @@ def _past(at: int, count: int) -> int:
 
 
 _CARRIED: dict[object, tuple[Callable[..., int], Callable[..., tuple[Any, int]]]] = {
-    messages.OfferQuery: (_put, _ask), Message | EncodedMessage: (_put, _unread), list[Message
-    | EncodedMessage]: (_put_all, _all_unread),
+    messages.OfferQuery: (_put, _ask), Message | EncodedMessage: (_put, _unread),
+    list[Message | EncodedMessage]: (_put_all, _all_unread),
     list[messages.Parcel]: (_put_parcels, _parcels),
 }  # fmt: skip
 """Writer and reader by type."""

@@ -104,8 +104,8 @@ def _further_cells(
     says = [name for name, cell in zip(header, fields, strict=False) if cell]
     try:
         values = _values(
-            header, [convert if name in says else _check_empty for name, convert in zip(header, converters,
-            strict=True)],
+            header,
+            [convert if name in says else _check_empty for name, convert in zip(header, converters, strict=True)],
             fields,
         )  # fmt: skip
     except shape_rows.WrongShapeError as error:

@@ -29,7 +29,7 @@ Absence = tuple[int, int, int]
 
 @dataclass(frozen=True)
 class PlayedDay:
-    """Result of a day; `boot_delay`, `of_day` (submitted in the day): (jobs,)."""
+    """Result of a day; `boot_delay`, `is_of_day` (submitted in the day): (jobs,)."""
 
     machine: Platform
     past: PastSchedule

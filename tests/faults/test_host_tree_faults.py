@@ -66,8 +66,8 @@ def test_simultaneous_submissions_race_until_all_end():
 
 
 CHAIN = [
-    (21, ClaimTimeouts(20, 20, 60)), (5, ClaimTimeouts(3, 3, 9)), pytest.param(41, ClaimTimeouts(20, 20, 60),
-    marks=pytest.mark.slow),
+    (21, ClaimTimeouts(20, 20, 60)), (5, ClaimTimeouts(3, 3, 9)),
+    pytest.param(41, ClaimTimeouts(20, 20, 60), marks=pytest.mark.slow),
     pytest.param(21, ClaimTimeouts(3, 3, 9), marks=pytest.mark.slow),
 ]  # fmt: skip
 

@@ -43,8 +43,8 @@ for warm in ROOTS.values():
     warm()
 warmed = compiled()
 more = "easy --profile cap.csv", "dardis-throughput --arity 2", "dardis-throughput --sample 2"
-for number, words in enumerate([*BUILT_IN_DISPATCHERS, *more, "dardis-late --task-managers 2",
-"dardis-balance --profile cap.csv"]):
+more += "dardis-late --task-managers 2", "dardis-balance --profile cap.csv"
+for number, words in enumerate([*BUILT_IN_DISPATCHERS, *more]):
     where = ["--platform", sys.argv[1], "--out", str(number), "--no-report", "--deadlines", "factor:2"]
     assert run(["simulate", "t.csv", *where, "--dispatcher", *words.split()]) == 0
 print("\\n", len(warmed), *sorted({kernel[:2] for kernel in compiled() - warmed}))

@@ -175,8 +175,8 @@ def test_output_paths_are_resolved(more, expected):
         ({"chdir": "\0"}, "--chdir: "), ({"export": ("A=B",)}, "--export: "), ({"export": "some"}, "--export: 'some'"),
         ({"array": Array((range(3, 3),))}, "--array: '3-2'"), ({"array": Array(())}, "--array: ''"),
         ({"array": Array((range(4), range(3, 5)))}, "--array: index 3 2 times; expected each index once"),
-        ({"after": (Dependency("ok", 0),)}, "--after: 'ok:0'"), ({"after": (Dependency("ok", 1),) * 1001},
-        "--after: 1001 jobs"),
+        ({"after": (Dependency("ok", 0),)}, "--after: 'ok:0'"),
+        ({"after": (Dependency("ok", 1),) * 1001}, "--after: 1001 jobs"),
     ],
 )  # fmt: skip
 def test_invalid_job_request_is_one_line(more, said):

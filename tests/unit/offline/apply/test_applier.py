@@ -120,9 +120,10 @@ def test_all_requests_apply_once_also_after_a_late_start(asked, late, data):
         assert machine.state[node].on or not before[node].on
 
 
-@given(power_schedules(), st.dictionaries(st.tuples(st.sampled_from(NODES), st.sampled_from(["see", "limit",
-*RequestKind])),
-                                 st.integers(1, 6), max_size=6), st.booleans(), st.data())  # fmt: skip
+REQUESTS = st.tuples(st.sampled_from(NODES), st.sampled_from(["see", "limit", *RequestKind]))
+
+
+@given(power_schedules(), st.dictionaries(REQUESTS, st.integers(1, 6), max_size=6), st.booleans(), st.data())
 @examples(2)
 def test_total_power_limit_never_exceeds_the_requested_limit(asked, failures, all_the_same, data):
     machine = Machine(machines(data.draw), dict(failures), all_the_same)
