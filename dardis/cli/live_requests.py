@@ -54,14 +54,14 @@ def service_client(folder: Path | None) -> Client:
 
 def id_of(text: str) -> int:
     """Return a job id from text. Raises InputError."""
-    from dardis.live.job_request import LARGEST_ID
+    from dardis.live.job_option_texts import LARGEST_ID
 
     return parse_whole_number("ID", text, 1, LARGEST_ID, "the number of a job")
 
 
 def ids_of(words: Iterable[str]) -> list[int]:
     """Return job ids from ids and A-B ranges. Raises InputError."""
-    from dardis.live.job_request import LARGEST_ID
+    from dardis.live.job_option_texts import LARGEST_ID
 
     found: list[int] = []
     for word in words:

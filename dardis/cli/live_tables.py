@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import typer
 
-from dardis.live.job_request import read_time, time_text
+from dardis.live.job_option_texts import read_time, time_text
 from dardis.live.output import output_path
 from dardis.model.errors import InputError
 from dardis.model.moments import parse_utc

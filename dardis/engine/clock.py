@@ -43,3 +43,8 @@ def unix_ms() -> int:
 def utc_now() -> str:
     """Present time in UTC as ISO 8601, for display."""
     return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def local_now() -> datetime:
+    """Present local time, without its zone."""
+    return datetime.now(UTC).astimezone().replace(tzinfo=None)

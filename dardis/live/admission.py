@@ -6,9 +6,10 @@ from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
+from heapq import heappop, heappush
 from typing import Final
 
-from dardis.live.dependencies import OpenSubmission
+from dardis.live.dependencies import Dependencies, OpenSubmission
 from dardis.live.live_decisions import (
     Instant,
     InstantEvents,
@@ -21,6 +22,7 @@ from dardis.live.live_decisions import (
 from dardis.live.live_jobs import LiveJob, LiveJobState
 from dardis.live.machine import LiveMachine
 from dardis.model.addresses import HostId, JobId
+from dardis.model.job import FOREVER
 from dardis.transport.base import Hosts
 
 LAG_S: Final = 2
@@ -50,10 +52,15 @@ class Admission:
     """Passes startable jobs to the decider."""
 
     def __init__(
-        self, machine: LiveMachine, submissions: Mapping[int, OpenSubmission], reach: HostConnector | None
-    ) -> None:
+        self, machine: LiveMachine, submissions: Mapping[int, OpenSubmission], dependencies: Dependencies,
+        reach: HostConnector | None,
+    ) -> None:  # fmt: skip
         """`submissions`: all open submissions, updated by the caller."""
         self._machine, self._submissions, self._reach = machine, submissions, reach
+        self._dependencies = dependencies
+        self._early: list[tuple[int, JobId]] = []
+        """Heap of jobs that may not begin yet, by Unix s."""
+        self._early_jobs: dict[JobId, LiveJob] = {}
         self._decider: LiveDecider | None = None
         self._news = _PendingEvents()
         self._to_admit: deque[LiveJob] = deque()
@@ -100,7 +107,12 @@ class Admission:
 
     def wake(self) -> int:
         """Next decision without an event, Unix s (FOREVER: never)."""
-        return 0 if self._decider is None else self._decider.wake()
+        begin = self._early[0][0] if self._early else FOREVER
+        return 0 if self._decider is None else min(self._decider.wake(), begin)
+
+    def is_early(self, job: LiveJob) -> bool:
+        """Whether a job waits for its `begin_ms`."""
+        return job.number in self._early_jobs
 
     def decide(
         self, now: int, closed: Callable[[], tuple[int, ...]], running: Iterable[LiveJob], silent: AbstractSet[HostId]
@@ -113,7 +125,7 @@ class Admission:
         machine, decider, anew = self._machine, self._decider, self._decider is None
         if anew:
             self._forget()
-        submitted, news = self._admit(), self._news
+        submitted, news = self._admit(now), self._news
         if not (news.ended or news.withdrawn or news.closed or submitted or self.wake() <= now):
             return None
         self._news = _PendingEvents()
@@ -135,6 +147,7 @@ class Admission:
     def _forget(self) -> None:
         self._news = _PendingEvents()
         self._to_admit.clear()
+        self._early, self._early_jobs = [], {}
         self._admitted = set()
         for _, one in sorted(self._submissions.items()):
             running = [job.number for job in one.jobs if job.state is LiveJobState.RUNNING]
@@ -143,16 +156,23 @@ class Admission:
             one.throttled_jobs.clear()
             self._to_admit.extend(job for job in one.jobs if job.state is LiveJobState.WAITING)
 
-    def _admit(self) -> tuple[SchedulingRequest, ...]:
+    def _admit(self, now: int) -> tuple[SchedulingRequest, ...]:
         submitted = []
+        while self._early and self._early[0][0] <= now:
+            self._to_admit.append(self._early_jobs.pop(heappop(self._early)[1]))
         while self._to_admit:
             job = self._to_admit.popleft()
             one = self._submissions.get(job.submission.first)
-            if one is None or one.pending_dependencies or job.is_pending_rerun:
+            if one is None or job.is_pending_rerun or job.number in self._early_jobs:
+                continue
+            if job.state is LiveJobState.WAITING and self._dependencies.is_blocked(job):
                 continue
             if job.state is not LiveJobState.WAITING or job.number in self._admitted:
                 if one.throttled_jobs and not one.is_full:
                     self._to_admit.append(one.throttled_jobs.popleft())
+            elif (begin := -(-(job.submission.request.begin_ms or 0) // 1000)) > now:
+                heappush(self._early, (begin, job.number))
+                self._early_jobs[job.number] = job
             elif one.is_full:
                 one.throttled_jobs.append(job)
             else:
@@ -165,8 +185,9 @@ class Admission:
         asked = job.submission.request
         walltime = asked.walltime_s + asked.grace + LAG_S
         return SchedulingRequest(
-            job.number, job.submission.submitted_ms // 1000, walltime, asked.nodes, self._machine.request(asked)
-        )
+            job.number, max(job.submission.submitted_ms, asked.begin_ms or 0) // 1000, walltime, asked.nodes,
+            self._machine.request(asked),
+        )  # fmt: skip
 
     def _running_jobs(self, running: Iterable[LiveJob], now: int) -> Iterable[RunningJob]:
         for job in running:

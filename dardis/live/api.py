@@ -20,7 +20,8 @@ from aiohttp import web
 from dardis import __version__
 from dardis.engine.clock import monotonic_s, unix_ms
 from dardis.live.connections import BODY_S, MOST_BODIES, ClientConnections
-from dardis.live.job_request import JobRequest, check_environment, check_text
+from dardis.live.job_option_texts import check_text
+from dardis.live.job_request import JobRequest, check_environment
 from dardis.live.journal import JournalError
 from dardis.live.keeper_mailbox import MOST_TEXT
 from dardis.live.live_jobs import JobUser, LiveJob, Submission

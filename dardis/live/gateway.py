@@ -11,7 +11,8 @@ from collections.abc import Set as AbstractSet
 from typing import Any, Final
 
 from dardis.live.admission import Admission, HostConnector
-from dardis.live.dependencies import Dependencies, OpenSubmission, Reruns
+from dardis.live.deadlines import Deadlines
+from dardis.live.dependencies import Dependencies, EndedJobs, OpenSubmission, Reruns
 from dardis.live.gateway_orders import EndRun, ForgetRun, GatewayOutput, Order, StartRun
 from dardis.live.host_liveness import HostLiveness
 from dardis.live.job_steps import JobStep, JobSteps
@@ -23,6 +24,7 @@ from dardis.live.orphaned_runs import OrphanedRuns, is_step, job_and_attempt, jo
 from dardis.model.addresses import JobId
 from dardis.model.errors import InputError
 from dardis.model.job import FOREVER
+from dardis.model.moments import utc_text
 from dardis.transport.base import HostDownError
 
 FORGOTTEN: Final = UNKNOWN + "its job supervisor lost its record"
@@ -34,9 +36,9 @@ class Gateway:
     def __init__(
         self, machine: LiveMachine, unfinished: Iterable[tuple[Submission, Mapping[int, str]]] = (),
         drained: Mapping[str, str] | None = None, reach: HostConnector | None = None,
-        leased: AbstractSet[str] = frozenset(),
+        leased: AbstractSet[str] = frozenset(), how: EndedJobs = lambda _: (),
     ) -> None:  # fmt: skip
-        """Restore journal state: unfinished submissions and drained nodes.
+        """Restore journal state: unfinished submissions and drained nodes. `how` finds finished jobs.
 
         `reach` connects to hosts; None: all local. Hosts in `leased` get leases for jobs that may rerun. All hosts are
         unreachable until their first report.
@@ -46,8 +48,10 @@ class Gateway:
         self._open: dict[int, OpenSubmission] = {}
         self._jobs: dict[JobId, LiveJob] = {}
         self._free = FreeResources(machine)
-        self._admission = Admission(machine, self._open, reach)
+        self._how = how
         self._dependencies = Dependencies(self._open, self._jobs)
+        self._deadlines = Deadlines()
+        self._admission = Admission(machine, self._open, self._dependencies, reach)
         self._strays = OrphanedRuns(machine)
         self.liveness = HostLiveness(machine.hosts)
         self._orders: list[Order] = []
@@ -109,9 +113,11 @@ class Gateway:
         if refusing := ", ".join(sorted(self.liveness.refusing)):
             return f"nothing starts: {refusing} was led by another service"
         one = self._open.get(job.submission.first)
-        is_behind = one is not None and one.is_full and not self._admission.has(job)
-        if is_behind:
-            return "waits for jobs of its array"
+        if one is not None and not self._admission.has(job):
+            if self._admission.is_early(job):
+                return f"begins at {utc_text((job.submission.request.begin_ms or 0) // 1000, seconds=True)} or later"
+            if one.is_full:
+                return "waits for jobs of its array"
         return "waits for nodes" + (": all are drained" if len(self.drained) == len(self.machine.names) else "")
 
     @property
@@ -123,18 +129,35 @@ class Gateway:
 
     # Events.
 
-    def submit(self, submission: Submission, how: Callable[[int], list[LiveJobState]]) -> None:
-        """Accept a submission. Raises InputError for an impossible request or dependency.
-
-        `how` returns end states of a finished job or array; []: unknown.
-        """
-        if refusal := self.machine.refusal(submission.request):
+    def submit(self, submission: Submission, now_ms: int) -> None:
+        """Accept a submission. Raises InputError for an impossible request, dependency or deadline."""
+        asked = submission.request
+        if refusal := self.machine.refusal(asked):
             raise InputError("submit", refusal, "no more than the machine has (dardis nodes)")
+        if (
+            asked.deadline_ms is not None
+            and max(now_ms, asked.begin_ms or 0) + asked.walltime_s * 1000 > asked.deadline_ms
+        ):
+            raise InputError(
+                "--deadline",
+                utc_text(asked.deadline_ms // 1000, seconds=True),
+                "a time that leaves the walltime to the job",
+            )
         one = OpenSubmission(submission, new_jobs(submission), unfinished_count=submission.count)
-        self._dependencies.add(one, how)
-        self._open[submission.first] = self._changed[submission.first] = one
+        self._open[submission.first] = one
         self._jobs.update((job.number, job) for job in one.jobs)
+        try:
+            in_vain = self._dependencies.add(one, self._how)
+        except InputError:
+            del self._open[submission.first]
+            for job in one.jobs:
+                del self._jobs[job.number]
+            raise
+        self._changed[submission.first] = one
+        self._deadlines.add(one.jobs)
         self._admission.add_startable(one.jobs)
+        for job in in_vain:
+            self._end(job, LiveJobState.CANCELLED, "its dependency failed", now_ms)
 
     def cancel(self, job: LiveJob, now_ms: int) -> None:
         """Cancel a job."""
@@ -162,6 +185,7 @@ class Gateway:
             if one.unfinished_count == 0:  # the journal records the end, or soon will
                 self._changed[job.submission.first] = one
             one.unfinished_count += 1
+            self._dependencies.on_reopen(job)
         elif job.state is not LiveJobState.HELD:
             return False
         self._requeue(job)
@@ -375,18 +399,23 @@ class Gateway:
 
     def _end(self, job: LiveJob, state: LiveJobState, why: str, now_ms: int) -> None:
         """End a job and jobs that depend in vain. A loop, because chains may be long."""
-        met = deque(self._end_one(job, state, why, now_ms))
-        while met:
-            number = met.popleft()
-            in_vain, free = self._dependencies.on_dependency_end(number)
+        self._end_one(job, state, why, now_ms)
+        ended = deque([job])
+        while ended:
+            job = ended.popleft()
+            in_vain, free = self._dependencies.on_change(job)
             self._admission.add_startable(free)
             for vain in in_vain:
-                first = self._open.get(number)
-                what = "job" if first is None or first.submission.indices is None else "array"
-                why = f"its dependency on {what} {number} failed"
-                met.extend(self._end_one(vain, LiveJobState.CANCELLED, why, now_ms))
+                self._end_one(vain, LiveJobState.CANCELLED, self._failed_dependency(vain, job), now_ms)
+                ended.append(vain)
 
-    def _end_one(self, job: LiveJob, state: LiveJobState, why: str, now_ms: int) -> list[int]:
+    def _failed_dependency(self, job: LiveJob, ended: LiveJob) -> str:
+        of_array = any(after.id == ended.submission.first for after in job.submission.request.after)
+        is_array = of_array and ended.submission.indices is not None
+        number = ended.submission.first if of_array else ended.number
+        return f"its dependency on {'array' if is_array else 'job'} {number} failed"
+
+    def _end_one(self, job: LiveJob, state: LiveJobState, why: str, now_ms: int) -> None:
         if job.state is LiveJobState.WAITING:
             self._admission.withdraw(job)
         job.ended_ms, job.hosts = now_ms, {}
@@ -395,7 +424,6 @@ class Gateway:
         one.unfinished_count -= 1
         if one.unfinished_count == 0:
             self._changed[job.submission.first] = one
-        return self._dependencies.ended_dependencies(job)
 
     def _release_resources(self, job: LiveJob) -> None:
         if self.steps.orphan_steps(job):
@@ -413,7 +441,8 @@ class Gateway:
 
     def wake(self) -> int:
         """Next decision without an event, Unix s (FOREVER: never)."""
-        return FOREVER if self.liveness.are_all_unreachable else self._admission.wake()
+        wake = FOREVER if self.liveness.are_all_unreachable else self._admission.wake()
+        return min(wake, self._deadlines.wake())
 
     def decide(self, now: int) -> None:
         """Pass events to the decider and order starts. `now` in Unix s.
@@ -432,6 +461,8 @@ class Gateway:
 
     def _decide(self, now: int) -> None:
         self._check_reruns(now * 1000)
+        for job in self._deadlines.take_missed(now * 1000):
+            self._end(job, LiveJobState.CANCELLED, "cannot end before its deadline", now * 1000)
         running = (
             job for job in self._jobs.values() if job.state is LiveJobState.RUNNING and job.number not in self._strange
         )
@@ -475,7 +506,12 @@ class Gateway:
         asked = job.submission.request
         job.attempt = self._strays.next_attempt(job)
         names = self.machine.names
-        job.shares = tuple(self._free.take(names[node], asked.cpus, asked.gpus) for node in nodes)
+        job.shares = tuple(
+            self._free.take_node(names[node])
+            if asked.exclusive
+            else self._free.take(names[node], asked.cpus, asked.gpus)
+            for node in nodes
+        )
         hosts = [host for share in job.shares if (host := self.machine.host(share.node)) is not None]
         job.host = hosts[0]
         job.hosts = {
@@ -484,6 +520,7 @@ class Gateway:
         }
         self._set_state(job, LiveJobState.RUNNING, "")
         self._orders.append(StartRun(job, job.host, job.run))
+        self._admission.add_startable(self._dependencies.on_change(job)[1])
 
     # ------------------------------------------------------------------------------------------------------------------
 
@@ -532,5 +569,6 @@ class Gateway:
             elif job.is_pending_rerun:
                 self._reruns.add(job)
         one.unfinished_count = sum(not job.state.is_over for job in one.jobs)
-        self._dependencies.restore(one)
+        self._dependencies.restore(one, self._how)
+        self._deadlines.add(one.jobs)
         self._admission.add_startable(job for job in one.jobs if job.state is LiveJobState.WAITING)

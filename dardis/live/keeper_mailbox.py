@@ -167,7 +167,7 @@ class Mailbox:
             if told is None:
                 keeper.close(NOT_CERTAIN)
                 return None
-            runs = [start_request(job, machine, folder, as_root=self._as_root) for job in some]
+            runs = [start_request(job, machine, folder, unix_ms(), as_root=self._as_root) for job in some]
             files = {file.path: file for job in some for file in files_of(job)}
             names += [job.run for job in some]
             self._create_task(self._send_intents(keeper, keeper.intend(runs, list(files.values()), told)))
@@ -204,7 +204,7 @@ class Mailbox:
         """Start a job step."""
         if (keeper := self._keeper) is not None:
             home, machine = self._home, self._gateway.machine
-            run = step_start_request(part.run, job, node, asked, machine, home.folder, as_root=self._as_root)
+            run = step_start_request(part.run, job, node, asked, machine, home.folder, unix_ms(), as_root=self._as_root)
             run["lease"] = job.hosts[home.name].leased
             self._create_task(self._send_step(keeper, part, run, step_files_of(part.run, job)))
 

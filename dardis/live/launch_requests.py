@@ -7,10 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from dardis.live.job_files import REMOTE_SHELL, SmallFile, host_file, launcher_file, script_file
+from dardis.live.job_option_texts import UNLIMITED_S
 from dardis.live.job_request import job_paths
 from dardis.live.job_steps import StepCommand, step_files, step_output_path
 from dardis.live.live_jobs import LiveJob, NodeShare
 from dardis.live.machine import LiveMachine
+from dardis.live.slurm_environment import PROGRAMS, slurm_environment
 
 BASE_PATH = "/usr/local/bin:/usr/bin:/bin"
 
@@ -30,24 +32,28 @@ def _host_files(job: LiveJob) -> list[SmallFile]:
     return [host_file(job), *([launcher_file(job)] if len(job.shares) > 1 else [])]
 
 
-def start_request(job: LiveJob, machine: LiveMachine, folder: Path, *, as_root: bool) -> dict[str, Any]:
-    """Start request for the first host of a job, with the folder of the host."""
+def start_request(job: LiveJob, machine: LiveMachine, folder: Path, now_ms: int, *, as_root: bool) -> dict[str, Any]:
+    """Start request for the first host of a job, with the folder of the host. `now_ms`: Unix ms."""
     submission, asked = job.submission, job.submission.request
     asker = submission.user
     script = [str(folder / script_file(submission.script, asker).path)] if submission.script else []
     array = None if job.index is None else submission.first
-    chdir, output, error = job_paths(asked, job.number, array, job.index, asker.name, submission.cwd)
+    chdir, output, error = job_paths(
+        asked, job.number, array, job.index, asker.name, submission.cwd, job.shares[0].node
+    )
     environment = {"PATH": BASE_PATH, **_for_mpi(job, folder), **submission.environment}
+    environment["PATH"] = f"{folder / PROGRAMS}:{environment['PATH']}"
     return {
         "run": job.run, "files": [file.path for file in files_of(job)], "argv": [*script, *asked.argv],
-        "env": environment | _job_environment(job, job.shares[0], folder), "chdir": chdir, "output": output,
-        "error": error,
-        "append": job.attempt > 1, "lease": job.leased, **_limits(job, job.shares[0], machine, as_root=as_root),
+        "env": environment | _job_environment(job, job.shares[0], folder, now_ms), "chdir": chdir, "output": output,
+        "error": error, "append": asked.append or job.attempt > 1, "lease": job.leased, "tmp": True,
+        "signal": _signal(job, None), **_limits(job, job.shares[0], machine, as_root=as_root),
     }  # fmt: skip
 
 
 def step_start_request(
-    run: str, job: LiveJob, node: str, asked: StepCommand, machine: LiveMachine, folder: Path, *, as_root: bool
+    run: str, job: LiveJob, node: str, asked: StepCommand, machine: LiveMachine, folder: Path, now_ms: int,
+    *, as_root: bool,
 ) -> dict[str, Any]:  # fmt: skip
     """Start request for a job step on `node`, with the folder of its host.
 
@@ -57,8 +63,10 @@ def step_start_request(
     output, error = (str(folder / step_output_path(run, stream)) for stream in ("out", "err"))
     return {
         "run": run, "files": [file.path for file in step_files_of(run, job)], "argv": list(asked.argv),
-        "env": {**asked.environment, **_job_environment(job, share, folder)}, "chdir": asked.cwd, "output": output,
-        "error": error, "append": True, **_limits(job, share, machine, as_root=as_root),
+        "env": {**asked.environment, **_job_environment(job, share, folder, now_ms)}, "chdir": asked.cwd,
+        "output": output, "error": error, "append": True, "tmp": machine.host(node) != job.host,
+        "signal": _signal(job, now_ms),
+        **_limits(job, share, machine, as_root=as_root),
     }  # fmt: skip
 
 
@@ -66,18 +74,29 @@ def _limits(job: LiveJob, share: NodeShare, machine: LiveMachine, *, as_root: bo
     asker, asked = job.submission.user, job.submission.request
     return {
         "cores": _bound_cores(share, machine),
-        "memory_bytes": None if asked.memory_mib is None else asked.memory_mib << 20,
-        "walltime_ms": asked.walltime_s * 1000, "grace_ms": asked.grace * 1000,
+        "memory_bytes": asked.memory_mib << 20 if asked.memory_mib else None,
+        "walltime_ms": None if asked.walltime_s == UNLIMITED_S else asked.walltime_s * 1000,
+        "grace_ms": asked.grace * 1000,
         "user": {"uid": asker.uid, "gid": asker.gid, "groups": list(asker.groups)} if as_root else None,
     }  # fmt: skip
+
+
+def _signal(job: LiveJob, now_ms: int | None) -> dict[str, Any] | None:
+    """Signal ahead of the walltime, to the first process of a job or (with `now_ms`) to all of a step."""
+    asked, warning = job.submission.request, job.submission.request.signal
+    if warning is None or asked.walltime_s == UNLIMITED_S or warning.batch == (now_ms is not None):
+        return None
+    elapsed_ms = 0 if now_ms is None or job.started_ms is None else now_ms - job.started_ms
+    after_ms = (asked.walltime_s - warning.before_s) * 1000 - elapsed_ms
+    return {"number": warning.number, "after_ms": max(after_ms, 0), "first_only": warning.batch}
 
 
 def _bound_cores(share: NodeShare, machine: LiveMachine) -> Iterable[int] | None:
     return share.cores if machine.cores else None
 
 
-def _job_environment(job: LiveJob, share: NodeShare, folder: Path) -> dict[str, str]:
-    environment = {
+def _job_environment(job: LiveJob, share: NodeShare, folder: Path, now_ms: int) -> dict[str, str]:
+    environment = slurm_environment(job, share, now_ms // 1000) | {
         "DARDIS_JOB_ID": str(job.number),
         "DARDIS_JOB_NAME": job.submission.request.name,
         "DARDIS_FOLDER": str(folder),
@@ -94,15 +113,19 @@ def _job_environment(job: LiveJob, share: NodeShare, folder: Path) -> dict[str, 
 
 
 def _for_mpi(job: LiveJob, folder: Path) -> Mapping[str, str]:
-    if len(job.shares) == 1:
-        return {}
+    if len(job.shares) == 1:  # without these, SLURM_* makes launchers use srun
+        return {
+            "PRTE_MCA_ras": "^slurm,pbs", "PRTE_MCA_plm": "^slurm", "OMPI_MCA_ras": "^slurm", "OMPI_MCA_plm": "^slurm",
+            "HYDRA_RMK": "user", "HYDRA_LAUNCHER": "fork",
+        }  # fmt: skip
     shell, hosts = str(folder / REMOTE_SHELL), str(folder / host_file(job).path)
     return {
         # Open MPI 5
         "PRTE_MCA_plm": "ssh", "PRTE_MCA_plm_ssh_agent": shell, "PRTE_MCA_prte_default_hostfile": hosts,
         "PRTE_MCA_ras": "^slurm,pbs",
         # Open MPI 4
-        "OMPI_MCA_plm_rsh_agent": shell, "OMPI_MCA_orte_default_hostfile": hosts,
+        "OMPI_MCA_ras": "^slurm", "OMPI_MCA_plm": "rsh", "OMPI_MCA_plm_rsh_agent": shell,
+        "OMPI_MCA_orte_default_hostfile": hosts,
         # MPICH
         "HYDRA_LAUNCHER": "ssh", "HYDRA_LAUNCHER_EXEC": shell, "HYDRA_RMK": "user",
         "HYDRA_HOST_FILE": str(folder / launcher_file(job).path),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Container, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Final
 
@@ -20,6 +20,8 @@ from dardis.model.resources import CORES, amount_in_words
 from dardis.runs.hosts import even_bounds
 
 MEMORY: Final = "memory"
+SLOTS: Final = "slots"
+"""Each job takes one of a node, and a job that shares its nodes with no other takes all."""
 GPU: Final = "gpu"
 
 
@@ -72,8 +74,20 @@ class LiveMachine:
 
     def request(self, asked: JobRequest) -> tuple[int, ...]:
         """Request per node, by kind."""
-        needs = {CORES: asked.cpus, MEMORY: asked.memory_mib or 0, GPU: asked.gpus}
+        slots = self.slots if asked.exclusive or asked.memory_mib == 0 else 1
+        needs = {CORES: asked.cpus, MEMORY: asked.memory_mib or 0, GPU: asked.gpus, SLOTS: slots}
         return tuple(needs.get(kind, 0) for kind in self.platform.kinds)
+
+    @cached_property
+    def slots(self) -> int:
+        """Slots of each node: no node can have more jobs."""
+        return self.platform.groups[0].resources.get(SLOTS, 1)
+
+    def settle(self, asked: JobRequest) -> JobRequest:
+        """The request on the least number of nodes that can hold it, else on the least number that it permits."""
+        most = min(asked.most_nodes or asked.nodes, self.platform.node_count)
+        settled = map(asked.on_nodes, range(asked.nodes, most + 1))
+        return next((one for one in settled if not self.refusal(one)), asked.on_nodes(asked.nodes))
 
     def refusal(self, asked: JobRequest) -> str:
         """Why the machine can never run a job; empty: possible."""
@@ -86,7 +100,7 @@ class LiveMachine:
         if could >= job.units:
             return ""
         parts = zip(platform.kinds, job.request, strict=True)
-        each = ", ".join(amount_in_words(kind, amount) for kind, amount in parts if amount)
+        each = ", ".join(amount_in_words(kind, amount) for kind, amount in parts if amount and kind != SLOTS)
         return f"asks for {job.units} node{'s' if job.units > 1 else ''} with {each}; the machine has {could} such"
 
 
@@ -101,7 +115,14 @@ def machine_of(hosts: Sequence[HostFacts]) -> LiveMachine:
     names = tuple(host.name for host in hosts)
     groups = tuple(NodeGroup(some[0].name, len(some), _host_capacity(some[0])) for some in alike)
     cores = tuple(host.cores for host in hosts)
-    return LiveMachine(Platform(names[FIRST_HOST], groups), names, cores, names, tuple(range(len(hosts) + 1)))
+    platform = _with_slots(Platform(names[FIRST_HOST], groups))
+    return LiveMachine(platform, names, cores, names, tuple(range(len(hosts) + 1)))
+
+
+def _with_slots(platform: Platform) -> Platform:
+    most = max(group.resources.get(CORES, 0) for group in platform.groups)
+    groups = tuple(replace(group, resources={**group.resources, SLOTS: most}) for group in platform.groups)
+    return replace(platform, groups=groups)
 
 
 def _host_capacity(host: HostFacts) -> dict[str, int]:
@@ -112,7 +133,7 @@ def _host_capacity(host: HostFacts) -> dict[str, int]:
 def machine_of_platform(platform: Platform, hosts: Sequence[str] = ("localhost",)) -> LiveMachine:
     """Machine that shares nodes between hosts; cores are only counted."""
     names = tuple(platform.node_name(node) for node in range(platform.node_count))
-    return LiveMachine(platform, names, (), tuple(hosts), even_bounds(platform.node_count, len(hosts)))
+    return LiveMachine(_with_slots(platform), names, (), tuple(hosts), even_bounds(platform.node_count, len(hosts)))
 
 
 class FreeResources:
@@ -134,6 +155,11 @@ class FreeResources:
         taken = NodeShare(node, _lowest(self._cores[node], cores), _lowest(self._gpus[node], gpus))
         self.reserve(taken)
         return taken
+
+    def take_node(self, node: str) -> NodeShare:
+        """Take all cores and GPUs of a node, which are free."""
+        cores, gpus = self._all[node]
+        return self.take(node, len(cores), len(gpus))
 
     def reserve(self, share: NodeShare) -> None:
         """Take a share, as far as present."""

@@ -9,7 +9,7 @@ from time import sleep
 from typing import Any, BinaryIO, Final
 
 from dardis.live.client import Client, is_over
-from dardis.live.job_request import fill_pattern
+from dardis.live.job_option_texts import fill_pattern
 from dardis.model.errors import DardisError
 
 _BLOCK: Final = 1 << 16
@@ -22,7 +22,9 @@ def output_path(job: Mapping[str, Any], *, error: bool) -> Path:
     """Path of the output or error file. Raises DardisError if hidden."""
     if not (said := job["error" if error else "output"]):
         raise DardisError(f"job {job['id']} belongs to {job['user']}: its output path is hidden")
-    pattern = fill_pattern(said, job["id"], job["array"], job["index"], job["name"], job["user"])
+    pattern = fill_pattern(
+        said, job["id"], job["array"], job["index"], job["name"], job["user"], (job["nodes"] or [""])[0]
+    )
     return Path(job.get("cwd") or "/", job["chdir"] or "", pattern)
 
 

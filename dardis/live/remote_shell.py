@@ -18,7 +18,7 @@ from types import FrameType
 from typing import Any, Final
 
 from dardis.live.client import Client, current_folder, service_folder
-from dardis.live.job_request import is_utf8
+from dardis.live.job_option_texts import is_utf8
 from dardis.live.random_keys import fresh_number
 from dardis.model.errors import DardisError, InputError
 

@@ -75,7 +75,7 @@ class Service:
     def _restored_gateway(self) -> Gateway:
         rows = [(Submission.from_row(row), become) for row, become in self.journal.unfinished()]
         leased = {home.name for home in self._homes if home.leased}
-        return Gateway(self.machine, rows, self.journal.drains(), self._reach, leased)
+        return Gateway(self.machine, rows, self.journal.drains(), self._reach, leased, self._ended_jobs)
 
     # ------------------------------------------------------------------------------------------------------------------
     # Requests.
@@ -95,8 +95,8 @@ class Service:
                 return range(found[0], found[0] + found[1])
         self.check_ready()
         may()
-        submission = replace(submission, first=self._next)
-        self.gateway.submit(submission, self._end_states)
+        submission = replace(submission, first=self._next, request=self.machine.settle(submission.request))
+        self.gateway.submit(submission, unix_ms())
         self._next += submission.count
         numbers = range(submission.first, self._next)
         if named is not None:
@@ -144,10 +144,9 @@ class Service:
         """Jobs of a submission, by its first job."""
         return self.gateway.array(first) or self._finished_jobs(first)
 
-    def _end_states(self, number: int) -> list[LiveJobState]:
+    def _ended_jobs(self, number: int) -> Sequence[LiveJob]:
         jobs = self._finished_jobs(number)
-        states = [job.state for job in jobs]
-        return states if jobs and jobs[0].number == number else [job.state for job in jobs if job.number == number]
+        return jobs if jobs and jobs[0].number == number else [job for job in jobs if job.number == number]
 
     def history(self, before: int, most: int, user: str | None, since_ms: int | None) -> tuple[list[LiveJob], int]:
         """Recent jobs below a number, newest first, and the lowest number searched.

@@ -11,7 +11,8 @@ from typing import Any, Final
 
 from aiohttp import web
 
-from dardis.live.job_request import check_environment, check_text
+from dardis.live.job_option_texts import check_text
+from dardis.live.job_request import check_environment
 from dardis.live.job_steps import STREAMS, JobStep, StepCommand, unknown_record
 from dardis.live.keeper_client import SupervisorError
 from dardis.live.keeper_mailbox import MOST_TEXT

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +34,8 @@ from dardis.config.toml_file import read_json
 from dardis.config.weather import read_weather
 from dardis.dispatch.cp.decision_problem import DecisionProblem
 from dardis.dispatch.cp.instance import read_instance
-from dardis.live.directives import read_directives, read_script, submit_request
+from dardis.live.directives import read_directives, read_script
+from dardis.live.submit_request import submit_request
 from dardis.metrics.comparison_tables import read_found
 from dardis.metrics.jobs_csv import read_jobs, write_jobs
 from dardis.metrics.power import power_terms
@@ -351,8 +353,8 @@ def _read_login(path: Path) -> object:
 
 
 def _read_script(path: Path) -> object:
-    directives = read_directives(read_script(path), path)
-    return submit_request(directives.merge_options({}), [], path.name, {})
+    directives = read_directives(read_script(path)[0], path)
+    return submit_request(directives.merge_options({}), [], path.name, {}, datetime(2026, 12, 1, tzinfo=UTC))
 
 
 def _read_deadlines(path: Path) -> object:

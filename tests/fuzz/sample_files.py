@@ -306,8 +306,8 @@ SCRIPT = """#!/bin/sh
 # what it does
 #DARDIS --time 1:30:00 --cpus 2 --array 0-9:3%2
 #DARDIS --after ok:1,any:2 --mem 4G --output "out/%x-%A_%3a" --export none
-#SBATCH -n 4 --mem-per-cpu=500M -J name --gres=gpu:1,craynetwork:2
-#SBATCH --dependency=afterok:3 --mail-type ALL
+#SBATCH -n 4 --mem-per-cpu=500M -J name --gres=gpu:a100:1 --begin 16:00
+#SBATCH --dependency=afterok:3 --mail-type ALL --signal=B:USR1@60 -N 1-2
 true
 """
 FOUND = json.dumps({

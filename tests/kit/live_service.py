@@ -11,7 +11,7 @@ from pathlib import Path
 from socketserver import ThreadingMixIn, UnixStreamServer
 from urllib.parse import parse_qs, urlsplit
 
-from dardis.live.job_request import read_array
+from dardis.live.job_option_texts import read_array
 
 STATES_OVER = {"completed", "failed", "timeout", "cancelled", "unknown"}
 ASKED = {

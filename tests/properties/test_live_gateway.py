@@ -7,7 +7,8 @@ import pytest
 
 from dardis.live.gateway import Gateway
 from dardis.live.gateway_orders import EndRun, ForgetRun, StartRun
-from dardis.live.job_request import Array, Dependency, JobRequest
+from dardis.live.job_option_texts import KINDS, Array, Dependency
+from dardis.live.job_request import JobRequest
 from dardis.live.journal import Journal, read_instants
 from dardis.live.keeper.log_records import NEVER_BEGUN
 from dardis.live.live_decisions import local_hosts, replay
@@ -183,7 +184,7 @@ class Site:
             self.names = {rng.choice([f"h{host}"] * 3 + [f"x{host}"]): self.keepers[host] for host in hosts}
             self.machine = self.machine_of(of)
         rows = [(Submission.from_row(row), become) for row, become in self.journal.unfinished()]
-        self.gateway = Gateway(self.machine, rows, self.journal.drains(), self.reach, set(self.machine.hosts))
+        self.gateway = Gateway(self.machine, rows, self.journal.drains(), self.reach, set(self.machine.hosts), self.how)
         self.next = self.journal.next_job()
         self.asking.clear()
         self.clients = [client for client in self.clients if not client.has_end]
@@ -240,6 +241,46 @@ class Site:
             if other.partition(".")[0] == run.partition(".")[0] and is_step(other):
                 assert other in self.given_up or job_run(other) in self.released, f"{other} goes on, and {run} begins"
         self.has_for_itself(run, shares)
+        self.may_begin(of, shares, int(run.partition(".")[0]))
+
+    def may_begin(self, of, shares, number):
+        """What a job asks for beside resources is so when it begins: its moment, its dependencies, its nodes alone."""
+        asked = of.request
+        late = (self.now_ms // 1000) * 1000
+        assert asked.begin_ms is None or asked.begin_ms <= late
+        assert asked.deadline_ms is None or late + asked.walltime_s * 1000 <= asked.deadline_ms
+        for other in self.gateway.jobs() if asked.singleton else ():
+            assert other.submission.request.name != asked.name or other.number >= number
+        if asked.exclusive or asked.memory_mib == 0:
+            nodes = {share.node for share in shares}
+            for job in self.gateway.jobs():
+                if job.number != number and job.state is LiveJobState.RUNNING and not job.why:
+                    assert nodes.isdisjoint(share.node for share in job.shares), "its nodes are its own"
+        if asked.exclusive:
+            holds = dict(zip(self.machine.names, self.machine.platform.capacity, strict=True))
+            assert all(len(share.cores) == holds[share.node][0] for share in shares if share.node in holds)
+        met = [self.is_met(after, of, number) for after in asked.after]
+        assert (any if asked.after_any else all)(met) or not met
+
+    def is_met(self, after, of, number):
+        one = self.gateway.job(after.id)
+        jobs = self.gateway.array(after.id) or ([one] if one else self.how(after.id))
+        if after.kind == "each":
+            mine = of.indices[number - of.first] if of.indices else None
+            jobs = [job for job in jobs if job.index == mine]
+        states = {job.state for job in jobs}
+        waits = {LiveJobState.WAITING, LiveJobState.HELD}
+        again = any(f"{job.number}." in run for job in jobs for run in self.released)  # it was over before
+        match after.kind:
+            case "start":
+                return again or states.isdisjoint(waits) or any(job.attempt for job in jobs)
+            case "any":
+                return again or states.isdisjoint({*waits, LiveJobState.RUNNING})
+            case "fail":
+                return again or (
+                    states.isdisjoint({*waits, LiveJobState.RUNNING}) and states != {LiveJobState.COMPLETED}
+                )
+        return again or states == {LiveJobState.COMPLETED}
 
     def part_begins(self, run, shares):
         """A part begins: it never has, and its job runs, as far as anybody knows."""
@@ -325,7 +366,7 @@ class Site:
         if found is None:
             return []
         jobs = self.ended(found[0])
-        return [job.state for job in jobs] if jobs[0].number == number else [jobs[number - jobs[0].number].state]
+        return jobs if jobs[0].number == number else [jobs[number - jobs[0].number]]
 
     def ended(self, row):
         jobs, become = new_jobs(Submission.from_row(row)), self.journal.job_states(row.first, row.count)
@@ -337,7 +378,7 @@ class Site:
     def submit(self, asked):
         submission = Submission(self.next, ME, asked, "", {}, "/", self.now_ms)
         try:
-            self.gateway.submit(submission, self.how)
+            self.gateway.submit(submission, self.now_ms)
         except InputError:
             return
         self.next += submission.count
@@ -386,14 +427,19 @@ def resources_of_share(share):
     return [("core", core) for core in share.cores] + [("gpu", gpu) for gpu in share.gpus]
 
 
-def some_job(rng, before):
-    after = ()
-    if before > 1 and rng.random() < 0.2:
-        after = (Dependency(rng.choice(["ok", "any", "fail"]), rng.randrange(1, before)),)
+def some_job(rng, before, now_ms):
+    after, after_any = (), rng.random() < 0.3
+    if before > 1 and rng.random() < 0.3:
+        kinds = [kind for kind in KINDS if kind != "each" or not after_any]
+        after = tuple(Dependency(rng.choice(kinds), rng.randrange(1, before)) for _ in range(rng.choice([1, 1, 2])))
     array = Array((range(rng.randint(1, 6)),), rng.choice([None, 1, 2])) if rng.random() < 0.2 else None
-    kinds = {"gpus": rng.randint(0, 2)} if rng.random() < 0.2 else {"memory_mib": rng.choice([None, 300])}
+    kinds = {"gpus": rng.randint(0, 2)} if rng.random() < 0.2 else {"memory_mib": rng.choice([None, 300, 0])}
+    walltime_s, begin_ms = rng.choice([1, 30, 500]), now_ms + rng.choice([0, 1500, 40_000])
+    if rng.random() < 0.2:
+        kinds |= {"begin_ms": begin_ms, "deadline_ms": begin_ms + walltime_s * 1000 + rng.choice([5000, 90_000])}
     return JobRequest(
-        argv=("true",), array=array, walltime_s=rng.choice([1, 30, 500]), cpus=rng.randint(1, 4), after=after,
+        argv=("true",), array=array, walltime_s=walltime_s, cpus=rng.randint(1, 4), after=after, after_any=after_any,
+        name=rng.choice("ab"), singleton=rng.random() < 0.1, exclusive=rng.random() < 0.1,
         nodes=rng.choice([1, 1, 2]), requeue=rng.random() < 0.3, hold=rng.random() < 0.05, **kinds,
     )  # fmt: skip
 
@@ -407,7 +453,7 @@ def asked(site, rng):
     gateway, open_jobs = site.gateway, site.gateway.jobs()
     match rng.randrange(8):
         case 0 | 1 | 2:
-            site.submit(some_job(rng, site.next))
+            site.submit(some_job(rng, site.next, site.now_ms))
         case 3 if open_jobs:
             job = rng.choice(open_jobs)
             rng.choice([lambda: gateway.cancel(job, site.now_ms), lambda: gateway.hold(job)])()

@@ -38,5 +38,6 @@ code and signal; without `end` the state is `unknown`.
 
 from typing import Final
 
-PROTOCOL: Final = 3
-"""Version of the protocol. Version 1 refused a request as a whole and had no number; version 2 had no job steps."""
+PROTOCOL: Final = 4
+"""Version of the protocol. Version 1 refused a request as a whole and had no number; version 2 had no job steps;
+version 3 had no signals and no temporary folders."""

@@ -48,6 +48,8 @@ class RunResources:
     lease: Lease | None
     unix_ms: int
     boot_ms: int
+    tmp: str | None
+    """Private folder for temporary files, to be made."""
 
 
 def exec_job(start: StartRequest, place: RunResources, setting: RunSettings) -> NoReturn:
@@ -110,6 +112,9 @@ def _set_up(start: StartRequest, place: RunResources, setting: RunSettings) -> N
         resource.setrlimit(resource.RLIMIT_NOFILE, setting.file_limits)
     if start.user is not None:
         _become_user(start.user)
+    if place.tmp is not None:
+        os.mkdir(place.tmp, 0o700)
+        start.env["TMPDIR"] = place.tmp
     os.chdir(start.chdir)
     os.dup2(os.open("/dev/null", os.O_RDONLY | os.O_CLOEXEC), 0)
     how = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOCTTY | os.O_CLOEXEC | (0 if start.append else os.O_TRUNC)

@@ -7,6 +7,7 @@ log, epoch, mark or intent entry wait for the disk, so a torn write damages only
     ["epoch", E]               highest accepted epoch
     ["mark", TEXT]             unique name of an incarnation
     ["intent", RUN, INTENT]    may start: boot, limits, cgroups
+    ["signalled", RUN]         has got its timed signal
     ["ending", RUN, ENDING]    told to end: reason, time of SIGKILL (ms of CLOCK_BOOTTIME)
     ["over", RUN, RECORD]      exit record
     ["forget", RUN]            recorded by the service, or will never start
@@ -42,6 +43,7 @@ class RunEntries:
     intent: Mapping[str, Any] | None = None
     ending: Mapping[str, Any] | None = None
     over: Mapping[str, Any] | None = None
+    signalled: bool = False
 
 
 @dataclass(slots=True)
@@ -65,6 +67,9 @@ class LogState:
                 del self.incarnations[:-MOST_INCARNATIONS]
             case ["intent", str(run), dict(intent)]:
                 self.runs.setdefault(run, RunEntries(intent=intent))  # a run starts only once
+            case ["signalled", str(run)]:
+                if (kept := self.runs.get(run)) is not None:
+                    kept.signalled = True
             case ["ending", str(run), dict(ending)]:
                 if (kept := self.runs.get(run)) is not None and kept.over is None:
                     kept.ending = ending
@@ -84,6 +89,8 @@ class LogState:
             for kind in ("intent", "ending", "over"):
                 if (said := getattr(kept, kind)) is not None:
                     yield [kind, run, said]
+            if kept.signalled and kept.over is None:
+                yield ["signalled", run]
 
 
 def waits_for_disk(entries: Iterable[Entry]) -> bool:

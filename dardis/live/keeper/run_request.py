@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from signal import NSIG
 from typing import Any, Final
 
 RUN_FORM: Final = re.compile(r"[0-9]{1,20}\.[0-9]{1,20}(\.[0-9]{1,20})?")
@@ -33,6 +34,16 @@ class User:
 
 
 @dataclass(frozen=True, slots=True)
+class TimedSignal:
+    """Signal to a run some time after its start."""
+
+    number: int
+    after_ms: int
+    first_only: bool
+    """Only to the first process."""
+
+
+@dataclass(frozen=True, slots=True)
 class StartRequest:
     """A run to start."""
 
@@ -53,6 +64,9 @@ class StartRequest:
     user: User | None
     """None: user of the supervisor."""
     lease: bool
+    signal: TimedSignal | None
+    tmp: bool
+    """The run gets a private folder for temporary files, as TMPDIR."""
 
 
 def run_name(name: object) -> str:
@@ -74,6 +88,7 @@ def read_start(said: object) -> StartRequest:
             raise InvalidStartError(run, f"its {key} is invalid")
         return value
 
+    signal = take("signal", lambda signal: signal is None or _is_signal(signal))
     user = take("user", lambda user: user is None or _is_user(user))
     return StartRequest(
         run=run,
@@ -89,6 +104,8 @@ def read_start(said: object) -> StartRequest:
         grace_ms=take("grace_ms", _is_count, default=0),
         user=None if user is None else User(user["uid"], user["gid"], tuple(user["groups"])),
         lease=take("lease", lambda value: isinstance(value, bool), default=False),
+        signal=None if signal is None else TimedSignal(**signal),
+        tmp=take("tmp", lambda value: isinstance(value, bool), default=False),
     )
 
 
@@ -133,6 +150,16 @@ def _is_path(value: object) -> bool:
 
 def _is_count(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1 << 63
+
+
+def _is_signal(value: object) -> bool:
+    return (
+        isinstance(value, dict)
+        and value.keys() == {"number", "after_ms", "first_only"}
+        and _is_count(value["number"]) and 0 < value["number"] < NSIG
+        and _is_count(value["after_ms"])
+        and isinstance(value["first_only"], bool)
+    )  # fmt: skip
 
 
 def _is_user(value: object) -> bool:

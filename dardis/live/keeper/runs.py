@@ -8,7 +8,7 @@ import resource
 import signal
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -27,7 +27,8 @@ from dardis.live.keeper.log_records import (
     StartRecord,
     recovered_state,
 )
-from dardis.live.keeper.run_request import StartRequest
+from dardis.live.keeper.run_folders import RunFolders
+from dardis.live.keeper.run_request import StartRequest, TimedSignal
 
 LOST: Final = UNKNOWN + "it started before, and its record is lost"
 UNSEEN: Final = UNKNOWN + "its job supervisor died before it ended"
@@ -61,6 +62,10 @@ class SupervisedRun:
     cgroup: str | None
     memory: str | None
     leased: bool
+    tmp: str | None = None
+    """Private folder for temporary files."""
+    signal: TimedSignal | None = None
+    """Signal that is still to be sent."""
     unix_ms: int | None = None
     boot_ms: int = 0
     pid: int | None = None
@@ -102,6 +107,7 @@ class SupervisedRuns:
         self._hold_ms = hold_ms
         self._folder, self._log, self._setting, self._groups, self._watch = folder, log, setting, own, watch
         self._forest = process_tree.ProcessTree(setting.supervisor)
+        self._tmp = RunFolders(setting)
         self._guards = watchdog.Watchdog(str(folder), setting.supervisor, setting.boot, watch)
         self._leased: dict[str, SupervisedRun] = {}
         self.live: dict[str, SupervisedRun] = {}
@@ -158,9 +164,11 @@ class SupervisedRuns:
         own, limited = self._groups, start.memory_bytes is not None
         cgroup = None if own.runs is None else f"{own.runs}/{start.run}"
         memory = f"{own.memory}/{start.run}" if limited and own.memory is not None else None
+        tmp = self._tmp.path(start.run, self._log.state.incarnations) if start.tmp else None
         return ["intent", start.run, {
             "boot": self._setting.boot, "walltime_ms": start.walltime_ms, "grace_ms": start.grace_ms, "cgroup": cgroup,
-            "memory": memory, "lease": start.lease,
+            "memory": memory, "lease": start.lease, "tmp": tmp,
+            "signal": None if start.signal is None else asdict(start.signal),
         }]  # fmt: skip
 
     def begin(self, starts: Sequence[StartRequest]) -> None:
@@ -206,7 +214,7 @@ class SupervisedRuns:
             limit = None
         assert run.unix_ms is not None
         lease = self._guards.lease if run.leased else None
-        place = RunResources(self._start_file(run.name), joins, limit, lease, run.unix_ms, run.boot_ms)
+        place = RunResources(self._start_file(run.name), joins, limit, lease, run.unix_ms, run.boot_ms, run.tmp)
         if self._clones and run.cgroup is not None and self._groups.runs_version == cgroups.V2:
             entered = [path for path in joins if path != run.cgroup]
             inside = replace(place, cgroup_paths=entered)
@@ -220,16 +228,21 @@ class SupervisedRuns:
         return os.fork() or exec_job(start, place, self._setting)
 
     def _limit(self, run: SupervisedRun) -> None:
+        dues = [] if run.signal is None else [run.signal.after_ms]
         if run.walltime_ms is not None:
-            self._schedule(run, run.boot_ms + run.walltime_ms + 1)
+            dues.append(run.walltime_ms)
+        if dues:
+            self._schedule(run, run.boot_ms + min(dues) + 1)
 
     def _run_of(self, name: str, kept: RunEntries) -> SupervisedRun:
         intent = kept.intent
         assert intent is not None
         leased = bool(intent.get("lease"))  # absent in logs of old supervisors
+        timed = None if kept.signalled else intent.get("signal")
         return SupervisedRun(
-            name, intent["walltime_ms"], intent["grace_ms"], intent["cgroup"], intent["memory"], leased
-        )
+            name, intent["walltime_ms"], intent["grace_ms"], intent["cgroup"], intent["memory"], leased,
+            intent.get("tmp"), None if timed is None else TimedSignal(**timed),
+        )  # fmt: skip
 
     # ------------------------------------------------------------------------------------------------------------------
     # Takeover after the death of a previous supervisor.
@@ -242,6 +255,7 @@ class SupervisedRuns:
         if self._leased:
             self._guards.start()
         self._guards.replace_older()
+        self._tmp.remove_others({run.tmp for run in self.live.values()})
         self.clean_up()
 
     def _adopt(self, name: str, kept: RunEntries) -> None:
@@ -297,6 +311,7 @@ class SupervisedRuns:
         with suppress(ChildProcessError):
             while (found := os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)) is not None:
                 run = self._by_pid.pop(found.si_pid, None)
+                self._tmp.removers.discard(found.si_pid)
                 if run is not None and run.cgroup is None:
                     with suppress(OSError):  # the process group ID stays reserved until the child is reaped
                         os.killpg(found.si_pid, signal.SIGKILL)
@@ -450,6 +465,8 @@ class SupervisedRuns:
                 look = True
             elif run.pidfd is not None and run.pidfd not in self._by_pidfd:
                 self._take_status(run)
+            elif run.why is None and run.signal is not None and run.boot_ms + run.signal.after_ms <= now:
+                self._send_timed_signal(run, run.signal)
             elif run.why is None:
                 late.append(run.name)
             else:
@@ -459,6 +476,16 @@ class SupervisedRuns:
             self.end(late, "walltime")
         if look:
             self.clean_up()
+
+    def _send_timed_signal(self, run: SupervisedRun, timed: TimedSignal) -> None:
+        run.signal = None
+        self.uncommitted.append(["signalled", run.name])
+        pids = self._first_child_pids(run) or ({run.pid} if run.pid is not None else set())
+        if not timed.first_only:
+            members = process_tree.members(run.root, self._survey()) if run.cgroup is None else ()
+            pids = pids.union(members if run.cgroup is None else cgroups.processes(run.cgroup))
+        process_tree.send_signal(pids, signal.Signals(timed.number))
+        self._limit(run)
 
     def _schedule(self, run: SupervisedRun, due: int) -> None:
         run.due = due
@@ -511,7 +538,8 @@ class SupervisedRuns:
     def _kill_left_processes(self) -> set[str]:
         leaving = {run.name: run for run in self._leaving.values() if run.cgroup is None}
         left: set[str] = set()
-        strays = [pid for pid in self._forest.children() if pid not in self._by_pid and pid != self._guards.pid]
+        own = {*self._by_pid, self._guards.pid, *self._tmp.removers}
+        strays = [pid for pid in self._forest.children() if pid not in own]
         doomed = [run for run in leaving.values() if run.adopted and run.pid is not None]
         for pid in strays:
             seen = self._forest.read_process(pid)
@@ -556,6 +584,8 @@ class SupervisedRuns:
         }  # fmt: skip
         if run.is_oom_killed:
             record["memory"] = True
+        if run.tmp is not None:
+            self._tmp.remove(run.tmp)
         self.uncommitted.append(["over", run.name, record])
 
     def on_commit(self, entries: Iterable[Entry]) -> list[Mapping[str, Any]]:

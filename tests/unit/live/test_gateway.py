@@ -4,8 +4,9 @@ import pytest
 
 from dardis.live.gateway import Gateway
 from dardis.live.gateway_orders import StartRun
-from dardis.live.job_request import Array, Dependency, JobRequest
-from dardis.live.live_jobs import JobUser, LiveJobState, Submission
+from dardis.live.job_option_texts import Array, Dependency
+from dardis.live.job_request import JobRequest
+from dardis.live.live_jobs import JobUser, LiveJob, LiveJobState, Submission
 from dardis.live.machine import machine_of_platform
 from dardis.model.errors import InputError
 from dardis.model.platform import NodeGroup, Platform
@@ -18,16 +19,16 @@ def machine(nodes=4, cores=4):
     return machine_of_platform(Platform("m", (NodeGroup("a", nodes, {"cores": cores, "memory": 1000}),)))
 
 
-def gateway_of(*given, runs=()):
+def gateway_of(*given, runs=(), how=lambda _: ()):
     """A gateway that has heard of all of its hosts."""
-    gateway = Gateway(*given)
+    gateway = Gateway(*given, how=how)
     for host in given[0].hosts:
         gateway.on_host_report([record(*run) for run in runs], 1_000_000, host, ["keeper", "mark"])
     return gateway
 
 
-def submit(gateway, first, *, at=1000, how=lambda _: [], **more):
-    gateway.submit(Submission(first, ME, JobRequest(argv=("true",), **more), "", {}, "/", at * 1000), how)
+def submit(gateway, first, *, at=1000, **more):
+    gateway.submit(Submission(first, ME, JobRequest(argv=("true",), **more), "", {}, "/", at * 1000), at * 1000)
 
 
 def record(run, state="over", **more):
@@ -51,12 +52,13 @@ def test_dependency_chain_is_cancelled_when_its_first_job_fails():
 
 
 def test_dependent_job_starts_while_the_end_of_its_dependency_is_being_written():
-    gateway = gateway_of(machine())
+    gateway = gateway_of(machine(), how=lambda _: [LiveJob(1, submission, LiveJobState.RUNNING)])
     submit(gateway, 1)
+    submission = gateway.job(1).submission
     step(gateway)
     gateway.on_run_record(record("1.1"), 2000, HERE)
     step(gateway)  # the journal still says that it runs
-    submit(gateway, 2, after=(Dependency("ok", 1),), how=lambda _: [LiveJobState.RUNNING])
+    submit(gateway, 2, after=(Dependency("ok", 1),))
     step(gateway)
     assert gateway.job(2).state is LiveJobState.RUNNING
     assert gateway.job(1) is None, "it is forgotten once the journal has it"

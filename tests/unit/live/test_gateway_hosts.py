@@ -44,7 +44,7 @@ class Site:
 
     def submit(self, first, **more):
         asked = JobRequest(argv=("true",), **({"cpus": 4} | more))
-        self.gateway.submit(Submission(first, ME, asked, "", {}, "/", NOW * 1000), lambda _: [])
+        self.gateway.submit(Submission(first, ME, asked, "", {}, "/", NOW * 1000), NOW * 1000)
 
     def step(self):
         self.now += 1
@@ -87,7 +87,9 @@ def site_with_a_job_on_b():
 
 def test_hosts_are_unreachable_until_their_first_message():
     asked = []
-    site = Site("a", "b", heard=(), reach=lambda silent: asked.append(silent) or local_hosts(PLATFORM, (0, 2, 4)))
+    site = Site(
+        "a", "b", heard=(), reach=lambda silent: asked.append(silent) or local_hosts(machine("a").platform, (0, 2, 4))
+    )
     site.submit(1)
     assert site.step() == []
     assert (asked, site.gateway.wake(), len(site.silent_nodes())) == ([], FOREVER, 4)
@@ -218,7 +220,7 @@ def test_unresponsive_hosts_are_skipped(down, asks):
 
     def reach(silent):
         asked.append(silent)
-        return Down(*down) if len(asked) == 1 else local_hosts(PLATFORM, (0, 1, 2, 4))
+        return Down(*down) if len(asked) == 1 else local_hosts(machine("a").platform, (0, 1, 2, 4))
 
     site = Site("a", "b", "c", reach=reach)
     site.submit(1)
@@ -235,7 +237,7 @@ def test_unresponsive_hosts_are_skipped(down, asks):
 
 def test_queries_to_unresponsive_hosts_end_and_no_job_is_lost():
     broken = Down(1)
-    hosts = local_hosts(PLATFORM, (0, 2, 4))
+    hosts = local_hosts(machine("a").platform, (0, 2, 4))
     site = Site("a", "b", reach=lambda _: broken)
     site.submit(1)
     for _ in range(2):
@@ -248,7 +250,7 @@ def test_queries_to_unresponsive_hosts_end_and_no_job_is_lost():
     broken.exchange = asked
     with pytest.raises(HostDownError):
         site.step()
-    broken = local_hosts(PLATFORM, (0, 2, 4))
+    broken = local_hosts(machine("a").platform, (0, 2, 4))
     assert site.step() == ["2.1"]
 
 

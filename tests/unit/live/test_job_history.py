@@ -10,7 +10,8 @@ from dardis.live import api
 from dardis.live.api import Api
 from dardis.live.client import Client
 from dardis.live.host_liveness import HostLiveness
-from dardis.live.job_request import Array, JobRequest
+from dardis.live.job_option_texts import Array
+from dardis.live.job_request import JobRequest
 from dardis.live.journal import Batch
 from dardis.live.live_jobs import JobUser, LiveJobState, Submission, new_jobs
 from dardis.live.service import Service

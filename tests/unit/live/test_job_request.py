@@ -5,22 +5,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kit.error_lines import line_of
 
-from dardis.live.job_request import (
+from dardis.live.job_option_texts import (
+    KINDS,
     MOST_ELEMENTS,
     MOST_SPANS,
     MOST_WALLTIME_S,
     Array,
     Dependency,
-    JobRequest,
     fill_pattern,
-    job_paths,
     read_after,
     read_array,
     read_export,
     read_memory,
     read_time,
+    read_walltime,
     time_text,
 )
+from dardis.live.job_request import JobRequest, job_paths
 from dardis.model.errors import InputError
 
 SPANS = st.builds(
@@ -30,7 +31,7 @@ SPANS = st.builds(
 ARRAYS = st.builds(Array, st.lists(SPANS, min_size=1, max_size=3).map(tuple), st.none() | st.integers(1, 99)).filter(
     lambda array: len(set(array.indices)) == len(array.indices)
 )
-AFTERS = st.builds(Dependency, st.sampled_from(["ok", "any", "fail"]), st.integers(1, 10**9))
+AFTERS = st.builds(Dependency, st.sampled_from(KINDS), st.integers(1, 10**9))
 
 
 @given(ARRAYS)
@@ -41,13 +42,14 @@ def test_array_round_trips(array):
 
 @given(st.integers(1, MOST_WALLTIME_S))
 def test_time_round_trips(seconds):
-    assert read_time(time_text(seconds), "--time") == seconds
+    assert read_walltime(time_text(seconds), "--time") == seconds
     assert read_time(f"{seconds}s", "--time") == seconds
 
 
 @given(st.lists(AFTERS, min_size=1, max_size=5))
 def test_dependencies_round_trip(afters):
-    assert read_after(",".join(map(str, afters)), "--after") == tuple(afters)
+    assert read_after(",".join(map(str, afters)), "--after") == (tuple(afters), False, False)
+    assert read_after("?".join(map(str, afters)), "--after").any_of == (len(afters) > 1)
 
 
 @pytest.mark.parametrize(
@@ -109,9 +111,11 @@ def test_single_index_is_an_array_and_array_size_is_limited():
             read_array(text, "--array")
 
 
-@pytest.mark.parametrize("text", ["", "1", "ok", "ok:", "ok:x", "ok:0", "good:1", "ok:1,", "ok:1?any:2", "ok:1.5"])
+@pytest.mark.parametrize(
+    "text", ["", "1", "ok", "ok:", "ok:x", "ok:0", "good:1", "ok:1,", "ok:1?any:2,fail:3", "ok:1?singleton", "ok:1.5"]
+)
 def test_invalid_dependency_is_refused(text):
-    with pytest.raises(InputError, match=r"^--after: .*; expected ok:ID, any:ID or fail:ID"):
+    with pytest.raises(InputError, match=r"^--after: .*; expected ok:ID, any:ID, fail:ID"):
         read_after(text, "--after")
 
 
@@ -136,14 +140,14 @@ def test_invalid_export_is_refused(text):
     ("pattern", "path"),
     [
         ("%j", "17"), ("%A_%a.out", "12_5.out"), ("%4a-%x-%u", "0005-n-me"), ("100%%", "100%"), ("%%j", "%j"),
-        ("plain", "plain"), ("%%%j%%", "%17%"),
+        ("plain", "plain"), ("%%%j%%", "%17%"), ("%N-%2n-%s-%b", "c2-00-batch-5"),
     ],
 )  # fmt: skip
 def test_output_patterns_are_expanded(pattern, path):
-    assert fill_pattern(pattern, 17, 12, 5, "n", "me") == path
+    assert fill_pattern(pattern, 17, 12, 5, "n", "me", "c2") == path
 
 
-@pytest.mark.parametrize("pattern", ["%", "%q", "a%", "%5", "\0", "%N"])
+@pytest.mark.parametrize("pattern", ["%", "%q", "a%", "%5", "\0"])
 def test_invalid_output_pattern_is_refused(pattern):
     with pytest.raises(InputError, match=r"^--(output|error): "):
         JobRequest(argv=("x",), output=pattern)
@@ -161,7 +165,7 @@ def test_invalid_output_pattern_is_refused(pattern):
     ],
 )
 def test_output_paths_are_resolved(more, expected):
-    assert job_paths(JobRequest(argv=("/bin/true",), **more), 3, None, None, "me", "/w") == expected
+    assert job_paths(JobRequest(argv=("/bin/true",), **more), 3, None, None, "me", "/w", "c2") == expected
 
 
 @pytest.mark.parametrize(
@@ -169,7 +173,7 @@ def test_output_paths_are_resolved(more, expected):
     [
         ({"name": "a/b"}, "--name: 'a/b'"), ({"name": "a\nb"}, "--name: "), ({"name": "x" * 201}, "--name: "),
         ({"walltime_s": 0}, "--time: 0; expected from 1 to"), ({"nodes": 0}, "--nodes: 0"), ({"cpus": 0}, "--cpus: 0"),
-        ({"gpus": -1}, "--gpus: -1; expected from 0"), ({"memory_mib": 0}, "--mem: 0"),
+        ({"gpus": -1}, "--gpus: -1; expected from 0"), ({"memory_mib": -1}, "--mem: -1"),
         ({"grace_s": -1}, "--grace: -1"),
         ({"argv": ("a", "b\0")}, "COMMAND: 'b\\x00'; expected a text without "), ({"argv": ("\udc80",)}, "COMMAND: "),
         ({"chdir": "\0"}, "--chdir: "), ({"export": ("A=B",)}, "--export: "), ({"export": "some"}, "--export: 'some'"),

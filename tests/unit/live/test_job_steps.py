@@ -33,7 +33,7 @@ class Site:
             self.hear(host)
         if not given:
             asked = JobRequest(argv=("true",), **{"nodes": 4, "cpus": 4, "requeue": True} | more)
-            self.gateway.submit(Submission(1, ME, asked, "", {}, "/", 1_000_000), lambda _: [])
+            self.gateway.submit(Submission(1, ME, asked, "", {}, "/", 1_000_000), 1_000_000)
             self.step()
             assert self.starts == ["1.1"]
 

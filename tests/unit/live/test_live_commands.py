@@ -4,15 +4,19 @@ import io
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
 import time
+from datetime import datetime
 
 import pytest
 from kit.live_service import job, served
 
 from dardis.cli.main import run
+from dardis.live.job_option_texts import Array, Dependency, LimitSignal
+from dardis.live.job_request import JobRequest
 from dardis.live.journal import Batch
 from dardis.live.live_decisions import Instant, InstantEvents, JobStart
 from dardis.live.machine import HostFacts, machine_of
@@ -55,11 +59,8 @@ def test_command_is_submitted(fake, capsys, tmp_path, monkeypatch):
     assert run(["submit", "--", "/bin/echo", "a b", "--time", "5"]) == 0
     assert capsys.readouterr() == ("12\n", "")
     body = asked(fake)
-    assert body["jobs"] == {
-        "argv": ["/bin/echo", "a b", "--time", "5"], "name": "echo", "array": None, "walltime_s": 3600, "nodes": 1,
-        "cpus": 1, "memory_mib": None, "gpus": 0, "after": [], "export": "all", "chdir": str(tmp_path),
-        "output": "dardis-%j.out", "error": "dardis-%j.out", "requeue": False, "hold": False, "grace_s": None,
-    }  # fmt: skip
+    expected = JobRequest(argv=("/bin/echo", "a b", "--time", "5"), name="echo", chdir=str(tmp_path))
+    assert JobRequest.from_dict(body["jobs"]) == expected
     assert (body["script"], body["cwd"]) == ("", str(tmp_path))
     assert body["environment"]["COLOUR"] == "red"
     assert len(body["key"]) == 32
@@ -68,17 +69,20 @@ def test_command_is_submitted(fake, capsys, tmp_path, monkeypatch):
 def test_every_submit_option_is_sent(fake, tmp_path):
     options = (
         "--array 0-99%8 --time 2h --cpus 4 --gpus 2 --mem 4G --nodes 3 --after ok:1,any:2 --export none "
-        f"--chdir {tmp_path} --output o%a --error e%a --name n --requeue --hold --grace 30 --key mine"
+        f"--chdir {tmp_path} --output o%a --error e%a --name n --requeue --hold --grace 30 --key mine --exclusive "
+        "--begin 2026-12-24T16:00 --deadline 2026-12-25 --open-mode append --signal B:USR1@300 --comment c -p long"
     )
     assert run(["submit", *options.split(), "--", "true"]) == 0
     assert asked(fake)["key"] == "mine"
-    assert asked(fake)["environment"] == {}
-    assert asked(fake)["jobs"] == {
-        "argv": ["true"], "name": "n", "array": "0-99%8", "walltime_s": 7200,
-        "nodes": 3, "cpus": 4, "memory_mib": 4096, "gpus": 2,
-        "after": [{"kind": "ok", "id": 1}, {"kind": "any", "id": 2}], "export": "none", "chdir": str(tmp_path),
-        "output": "o%a", "error": "e%a", "requeue": True, "hold": True, "grace_s": 30,
-    }  # fmt: skip
+    assert asked(fake)["environment"] == {"SLURM_SUBMIT_HOST": socket.gethostname()}
+    assert JobRequest.from_dict(asked(fake)["jobs"]) == JobRequest(
+        argv=("true",), name="n", array=Array((range(100),), 8), walltime_s=7200, nodes=3, cpus=4, memory_mib=4096,
+        gpus=2, after=(Dependency("ok", 1), Dependency("any", 2)), export="none", chdir=str(tmp_path), output="o%a",
+        error="e%a", requeue=True, hold=True, grace_s=30, exclusive=True, append=True, comment="c", partition="long",
+        begin_ms=round(datetime.fromisoformat("2026-12-24T16:00").timestamp() * 1000),
+        deadline_ms=round(datetime.fromisoformat("2026-12-25").timestamp() * 1000),
+        signal=LimitSignal(10, 300, batch=True),
+    )  # fmt: skip
 
 
 def test_submissions_have_distinct_keys_and_equal_keys_are_one_job(fake, capsys):

@@ -6,7 +6,8 @@ from dataclasses import replace
 import pytest
 
 from dardis.live.job_files import old_files, put_files, remove_files
-from dardis.live.job_request import Array, JobRequest
+from dardis.live.job_option_texts import Array
+from dardis.live.job_request import JobRequest
 from dardis.live.journal import Batch, Journal, JournalError, read_instants
 from dardis.live.launch_requests import files_of
 from dardis.live.live_decisions import Instant, InstantEvents, replay

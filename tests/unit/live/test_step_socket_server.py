@@ -29,9 +29,7 @@ class Service:
         self.gateway = Gateway(self.machine)
         for host in "ab":
             self.gateway.on_host_report([], 1, host, [host])
-        self.gateway.submit(
-            Submission(1, JobUser(0, 0, "me"), JobRequest(argv=("x",), nodes=2), "", {}, "/", 0), lambda _: []
-        )
+        self.gateway.submit(Submission(1, JobUser(0, 0, "me"), JobRequest(argv=("x",), nodes=2), "", {}, "/", 0), 1000)
         self.gateway.decide(1)
         self.job = self.gateway.job(1)
         self.gateway.steps.mark_started(self.gateway.start_step(self.job, "1.1.7", "b", None))

@@ -5,7 +5,8 @@ import asyncio
 import pytest
 
 from dardis.live import user_limits as limits_module
-from dardis.live.job_request import Array, JobRequest
+from dardis.live.job_option_texts import Array
+from dardis.live.job_request import JobRequest
 from dardis.live.journal import JournalError
 from dardis.live.live_jobs import JobUser, LiveJobState, Submission, new_jobs
 from dardis.live.machine import machine_of_platform

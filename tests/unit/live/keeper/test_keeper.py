@@ -232,6 +232,42 @@ def test_runs_are_adopted_and_their_walltime_holds(keeper, tmp_path):
     assert first["state"] == "over" or first["why"].startswith("unknown: ")
 
 
+def test_timed_signal_reaches_a_run_once_also_after_keeper_death(keeper, tmp_path):
+    asker = keeper.connect()
+    asker.hello()
+    child = f"trap 'echo child >> {tmp_path}/got' USR1; echo >> {tmp_path}/ready; while :; do sleep 0.05; done"
+    script = f"sh -c \"$0\" & trap 'echo $DARDIS_RUN >> {tmp_path}/got' USR1; while [ ! -e end ]; do sleep 0.05; done"
+
+    def timed(after_ms, first_only):
+        return {"number": signal.SIGUSR1, "after_ms": after_ms, "first_only": first_only}
+
+    asker.start([start("1.1", tmp_path, "sh", "-c", script, child, signal=timed(900, first_only=False))])
+    asker.start([start("2.1", tmp_path, "sh", "-c", script, child, signal=timed(900, first_only=True))])
+    asker.start([start("3.1", tmp_path, "sh", "-c", script, child, signal=timed(3000, first_only=True))])
+    until(lambda: len(lines(tmp_path / "got")) == 3)
+    keeper.kill()
+    keeper.begin()
+    keeper.connect().hello(epoch=2)
+    until(lambda: len(lines(tmp_path / "got")) == 4)
+    assert sorted(line.partition("@")[0] for line in lines(tmp_path / "got")) == ["1.1", "2.1", "3.1", "child"]
+
+
+def test_temporary_folder_of_a_run_is_private_and_removed_also_after_keeper_death(keeper, tmp_path):
+    asker = keeper.connect()
+    asker.hello()
+    script = "echo $TMPDIR; stat -c %a:%u $TMPDIR; mkdir $TMPDIR/a; touch $TMPDIR/a/b; "
+    script += "while [ ! -e end ]; do sleep 0.05; done"
+    asker.start([start(run, tmp_path, "sh", "-c", script, tmp=True) for run in ("1.1", "1.2")])
+    asker.start([start("1.3", tmp_path, "sh", "-c", "echo $TMPDIR; touch end", tmp=True)])
+    asker.over("1.3")
+    folders = [Path(lines(tmp_path / f"1.{run}.out")[0]) for run in (1, 2, 3)]
+    assert lines(tmp_path / "1.1.out")[1] == f"700:{os.getuid()}"
+    keeper.kill()
+    keeper.begin()
+    keeper.connect().hello(epoch=2)
+    until(lambda: not any(folder.exists() for folder in folders))
+
+
 def asker_pid(asker, run, keeper):
     """The process of a run, by what it has begun with."""
     return json.loads((keeper.folder / "runs" / run).read_text())["pid"]

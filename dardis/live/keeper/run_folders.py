@@ -1,0 +1,52 @@
+"""Private folders of runs for temporary files. A child process removes each, as its owner."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Collection, Sequence
+from glob import escape, glob
+from hashlib import sha256
+from shutil import rmtree
+
+from dardis.live.keeper.child import RunSettings
+from dardis.live.keeper.kernel import close_files
+
+
+class RunFolders:
+    """Temporary folders of the runs of a supervisor."""
+
+    def __init__(self, setting: RunSettings) -> None:
+        self._prefix = f"{tempfile.gettempdir()}/dardis-{setting.supervisor}-"
+        self.removers: set[int] = set()
+        """Processes that remove folders."""
+
+    def path(self, run: str, incarnations: Sequence[str]) -> str:
+        """Path of the folder of a run. Other users cannot guess it, as incarnations have random names."""
+        return f"{self._prefix}{run}-{sha256(''.join(incarnations[-1:]).encode()).hexdigest()[:16]}"
+
+    def remove_others(self, kept: Collection[str | None]) -> None:
+        """Remove the folders of runs that an earlier supervisor has left."""
+        for path in glob(f"{escape(self._prefix)}*"):
+            if path not in kept:
+                self.remove(path)
+
+    def remove(self, path: str) -> None:
+        """Remove a folder in the background, if it is there."""
+        try:
+            owner = os.lstat(path)
+            pid = os.fork()
+        except OSError:
+            return
+        if pid:
+            self.removers.add(pid)
+            return
+        try:
+            close_files()
+            if os.geteuid() == 0:  # links in the folder then lead no further than their owner may go
+                os.setgroups(())
+                os.setresgid(owner.st_gid, owner.st_gid, owner.st_gid)
+                os.setresuid(owner.st_uid, owner.st_uid, owner.st_uid)
+            rmtree(path, ignore_errors=True)
+        finally:
+            os._exit(0)

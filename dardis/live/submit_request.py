@@ -1,0 +1,188 @@
+"""The job request and the environment that options make."""
+
+from __future__ import annotations
+
+import os
+import pwd
+import subprocess
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from pathlib import Path, PurePath
+from socket import gethostname
+from typing import Any, Final, NamedTuple
+
+from dardis.live import job_option_texts as texts
+from dardis.live.client import current_folder
+from dardis.live.job_request import JobRequest
+from dardis.live.slurm_times import read_moment
+from dardis.live.slurm_translation import YES, OptionText
+from dardis.model.errors import InputError
+from dardis.model.numbers import whole_number
+
+LOGIN_S: Final = 10
+"""Longest wait for the login shell, s."""
+_OWN: Final = frozenset({"DARDIS_JOB_ID", "DARDIS_ARRAY_INDEX", "DARDIS_ARRAY_JOB_ID", "DARDIS_HOSTFILE", "DARDIS_RUN"})
+"""Variables of the current job, not passed to submissions."""
+_SETTINGS: Final = frozenset({"SLURM_CONF"})
+
+
+class SubmitRequest(NamedTuple):
+    """A job request, its environment, and warnings."""
+
+    job: JobRequest
+    environment: dict[str, str]
+    warnings: list[str]
+
+
+def submit_request(
+    said: Mapping[str, OptionText], argv: Sequence[str], name: str, environment: Mapping[str, str], now: datetime
+) -> SubmitRequest:
+    """Job request for options; `name` is a default, `chdir` becomes absolute. `now` is local time.
+
+    Raises InputError.
+    """
+    export, values = texts.read_export(*said.get("export", OptionText(texts.ALL, "--export")))
+    handed_on, warnings = _environment(export, values, environment)
+    if is_set(said, "get-user-env"):
+        handed_on = {**login_environment(), **handed_on}
+    handed_on.setdefault("SLURM_SUBMIT_HOST", gethostname())
+    for option in ("output", "error"):
+        if option in said:
+            texts.check_pattern(said[option].place, said[option].text)
+    time, grace, signal, after = said.get("time"), said.get("grace"), said.get("signal"), said.get("after")
+    nodes, most_nodes = texts.read_nodes(*said["nodes"]) if "nodes" in said else (1, None)
+    conditions = texts.read_after(*after) if after else texts.After(())
+    begin_ms, deadline_ms = (_moment_ms(said[one], now) if one in said else None for one in ("begin", "deadline"))
+    array, chdir = said.get("array"), said.get("chdir")
+    job = JobRequest(
+        argv=tuple(argv),
+        name=said["name"].text if "name" in said else name,
+        array=texts.read_array(*array) if array else None,
+        walltime_s=texts.read_walltime(*time) if time else texts.DEFAULT_WALLTIME_S,
+        **_resources(said, nodes, most_nodes),
+        exclusive=is_set(said, "exclusive"),
+        begin_ms=begin_ms,
+        deadline_ms=deadline_ms,
+        after=conditions.jobs,
+        after_any=conditions.any_of,
+        singleton=conditions.singleton,
+        export=export,
+        chdir=_folder(chdir) if chdir else current_folder(),
+        output=said["output"].text if "output" in said else "",
+        error=said["error"].text if "error" in said else "",
+        append=_is_append(said["open-mode"]) if "open-mode" in said else False,
+        requeue=is_set(said, "requeue"),
+        hold=is_set(said, "hold"),
+        grace_s=_grace(grace) if grace else None,
+        signal=texts.read_signal(*signal) if signal else None,
+        partition=said["partition"].text if "partition" in said else "",
+        comment=said["comment"].text if "comment" in said else "",
+    )
+    return SubmitRequest(job if job.most_nodes is not None else job.on_nodes(job.nodes), handed_on, warnings)
+
+
+def is_set(said: Mapping[str, OptionText], flag: str) -> bool:
+    """Whether a flag is set."""
+    return flag in said and said[flag].text == YES
+
+
+def integer_value(said: OptionText, least: int, most: int) -> int:
+    """Integer value of an option. Raises InputError."""
+    try:
+        return whole_number(said.text, least, most)
+    except ValueError:
+        raise InputError(said.place, repr(said.text), f"a whole number from {least} to {most}") from None
+
+
+def _resources(said: Mapping[str, OptionText], nodes: int, most_nodes: int | None) -> dict[str, Any]:
+    """Fields of the request with nodes, cores, memory, GPUs and tasks."""
+
+    def number(option: str, least: int, most: int) -> int | None:
+        return integer_value(said[option], least, most) if option in said else None
+
+    def memory(option: str, least: int = 1) -> int | None:
+        return texts.read_memory(*said[option], least) if option in said else None
+
+    tasks = number("ntasks", 1, texts.MOST_CPUS)
+    per_node = number("ntasks-per-node", 1, texts.MOST_CPUS)
+    per_task = number("cpus-per-task", 1, texts.MOST_CPUS)
+    if "nodes" not in said and tasks is not None and "cpus" not in said:  # as many nodes as the tasks need
+        nodes, most_nodes = (1, tasks) if per_node is None else (-(-tasks // per_node), None)
+    gpus, in_total = number("gpus", 0, texts.MOST_GPUS), number("gpus-in-total", 0, texts.MOST_GPUS)
+    if (of_task := number("gpus-per-task", 0, texts.MOST_GPUS)) is not None:
+        gpus, in_total = (of_task * (per_node or 1), None) if tasks is None else (None, of_task * tasks)
+    cpus = number("cpus", 1, texts.MOST_CPUS) or per_task or 1
+    if (of_gpu := number("cpus-per-gpu", 1, texts.MOST_CPUS)) is not None:
+        cpus = max(cpus, of_gpu * (gpus or -(-(in_total or 0) // nodes)))
+    mib = memory("mem", 0)
+    if (of_gpu_mib := memory("mem-per-gpu")) is not None:
+        mib = of_gpu_mib * max(gpus or -(-(in_total or 0) // nodes), 1)
+    return {
+        "nodes": nodes, "most_nodes": most_nodes, "cpus": max(cpus, number("mincpus", 1, texts.MOST_CPUS) or 1),
+        "memory_mib": mib, "gpus": gpus or 0, "tasks": tasks, "tasks_per_node": per_node, "cpus_per_task": per_task,
+        "memory_per_cpu_mib": memory("mem-per-cpu") if mib is None else None, "gpus_in_total": in_total,
+    }  # fmt: skip
+
+
+def _moment_ms(said: OptionText, now: datetime) -> int:
+    return read_moment(*said, now) * 1000
+
+
+def _is_append(said: OptionText) -> bool:
+    if said.text not in ("append", "truncate"):
+        raise InputError(said.place, repr(said.text), "append or truncate")
+    return said.text == "append"
+
+
+def _grace(said: OptionText) -> int:
+    return int(said.text) if said.text.isdecimal() and len(said.text) < 10 else texts.read_time(*said)
+
+
+def _folder(said: OptionText) -> str:
+    folder = Path(os.path.normpath(current_folder() / PurePath(said.text)))
+    if "\0" in said.text or not folder.is_dir():
+        raise InputError(said.place, f"{said.text!r} is no folder", "an existing folder")
+    return str(folder)
+
+
+def _environment(
+    export: Sequence[str] | str, given: Mapping[str, str], present: Mapping[str, str]
+) -> tuple[dict[str, str], list[str]]:
+    names = list(present) if export == texts.ALL else [] if export == texts.NONE else list(export)
+    folder = present.get("DARDIS_FOLDER") if "DARDIS_RUN" in present else None
+    within = f"{folder}/" if folder else "\0"
+    found: dict[str, str] = {}
+    warnings = []
+    for name in names:
+        # Variables of the current job, also its files for MPI.
+        own = name in _OWN or present.get(name, "").startswith(within)
+        own |= name.startswith(("SLURM_", "SLURMD_")) and name not in _SETTINGS
+        if name in given or (own and export == texts.ALL):
+            continue
+        if name not in present:
+            warnings.append(f"--export: {name} is not set here, so the job will not have it")
+        elif not texts.is_utf8(name + present[name]):
+            warnings.append(f"--export: {name!a} is no UTF-8, so the job will not have it")
+        else:
+            found[name] = present[name]
+    for name, value in given.items():
+        if not texts.is_utf8(value):
+            raise InputError("--export", ascii(f"{name}={value}"), "UTF-8")
+        found[name] = value
+    return found, warnings
+
+
+def login_environment() -> dict[str, str]:
+    """Environment of a login shell of the current user, as sbatch --get-user-env reads it. Raises InputError."""
+    entry = pwd.getpwuid(os.getuid())
+    base = {"HOME": entry.pw_dir, "USER": entry.pw_name, "LOGNAME": entry.pw_name, "SHELL": entry.pw_shell or "/bin/sh"}
+    try:
+        done = subprocess.run(
+            [base["SHELL"], "-l", "-c", "env -0"], env=base, cwd=entry.pw_dir, stdin=subprocess.DEVNULL,
+            capture_output=True, timeout=LOGIN_S, check=True,
+        )  # fmt: skip
+    except (OSError, subprocess.SubprocessError) as error:
+        raise InputError("--get-user-env", f"the login shell failed ({error})", "a shell that ends at once") from None
+    lines = done.stdout.decode(errors="surrogateescape").split("\0")
+    found = dict(line.split("=", 1) for line in lines if "=" in line and texts.is_utf8(line))
+    return base | {name: value for name, value in found.items() if name not in {"SHLVL", "_", "PWD", "OLDPWD"}}
