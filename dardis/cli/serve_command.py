@@ -41,6 +41,13 @@ def serve(
             help="With --users: most unfinished jobs per user, except for root (10000).",
         ),
     ] = None,
+    max_time: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TIME",
+            help="Longest walltime of a job, and that of jobs without a limit; none: no limit (default).",
+        ),
+    ] = None,
     keep: Annotated[
         int | None,
         typer.Option(
@@ -87,6 +94,7 @@ def serve(
     """
     from dardis.live.client import service_folder
     from dardis.live.etcd import journal_address
+    from dardis.live.job_option_texts import UNLIMITED_S, read_time
     from dardis.live.serve import ServiceSettings, serve_locally
     from dardis.live.user_limits import DEFAULT_JOBS
     from dardis.model.errors import InputError
@@ -110,8 +118,9 @@ def serve(
         typer.echo(f"dardis serves {service.folder}: {nodes}{hosts}; {jobs}", err=True)
 
     limit = user_jobs or DEFAULT_JOBS
+    longest_s = UNLIMITED_S if max_time in (None, "none") else read_time(max_time, "--max-time")
     asked = ServiceSettings(
-        service_folder(folder), platform, etcd, users, limit, keep, epoch or 1, keepers_apart, address, begun
+        service_folder(folder), platform, etcd, users, limit, longest_s, keep, epoch or 1, keepers_apart, address, begun
     )
     if launched_by_mpi():
         from dardis.comparison.end_with_parent import end_with

@@ -36,15 +36,15 @@ class BeforeCommand(WordsCommand):
         return left
 
     def _take_sbatch_options(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401 (as above)
-        from dardis.live.sbatch_options import is_sbatch_option, take_option
+        from dardis.live.sbatch_options import SBATCH
 
         flags = {option: getattr(one, "is_flag", False) for one in self.params for option in one.opts}
         left, kept = [*reversed(args)], list[str]()
         found = ctx.meta[_SBATCH] = []
         while left and left[-1].startswith("-") and left[-1] not in {"-", "--"}:
             name, equals, _ = left[-1].partition("=")
-            if name not in flags and is_sbatch_option(left[-1]):
-                found.append(take_option(left, "submit"))
+            if name not in flags and SBATCH.has(left[-1]):
+                found.append(SBATCH.take(left, "submit"))
                 continue
             kept.append(left.pop())
             if left and not equals and not flags.get(name, True):
@@ -110,6 +110,11 @@ def submit(
         str | None,
         typer.Option(metavar="[B:]SIG[@S]", help="Signal S seconds ahead of the end, to job steps; B: to the script."),
     ] = None,
+    stdin: Annotated[str | None, typer.Option(metavar="FILE", help="Input of the job (default: none).")] = None,
+    nice: Annotated[
+        str | None,
+        typer.Option(metavar="N", help="Let jobs of lower niceness go first; below 0 only for the operator."),
+    ] = None,
     comment: Annotated[str | None, typer.Option(metavar="TEXT", help="Text that dardis show prints.")] = None,
     grace: Annotated[str | None, typer.Option(metavar="S", help="Seconds from SIGTERM to SIGKILL [10].")] = None,
     requeue: Annotated[bool, typer.Option("--requeue", help="Run the job again if its end is unknown.")] = False,
@@ -128,11 +133,10 @@ def submit(
     options of sbatch work here, too (-n, -c, -t, --ntasks …), with the meaning of sbatch.
     """
     from dardis.engine.clock import local_now
-    from dardis.live.client import current_folder
     from dardis.live.directives import STDIN, YES, Directives, read_directives, read_script
     from dardis.live.random_keys import fresh_key
     from dardis.live.slurm_translation import OptionText, translate_options
-    from dardis.live.submit_request import is_set, submit_request
+    from dardis.live.submit_request import body_of, is_set, submit_request
     from dardis.model.errors import InputError
 
     if not words or not words[0]:
@@ -145,6 +149,7 @@ def submit(
         "name": name, "grace": grace, "requeue": YES if requeue else None, "hold": YES if hold else None,
         "wait": YES if wait else None, "exclusive": YES if exclusive else None, "begin": begin, "deadline": deadline,
         "open-mode": open_mode, "signal": signal, "comment": comment,
+        "stdin": stdin, "nice": nice,
     }  # fmt: skip
     given, warnings = translate_options(context.meta[_SBATCH], "")
     given |= {option: OptionText(text, f"--{option}") for option, text in texts.items() if text is not None}
@@ -159,10 +164,7 @@ def submit(
     asked = submit_request(said, argv, file or "job", os.environ, local_now())
     for line in (*warnings, *directives.warnings, *asked.warnings):
         warn(line)
-    answer = service.submit({
-        "key": key or fresh_key(), "jobs": asked.job.as_dict(), "script": script, "environment": asked.environment,
-        "cwd": current_folder(),
-    })  # fmt: skip
+    answer = service.submit(body_of(asked, script, key or fresh_key()))
     ids = answer["ids"]
     for line in answer["warnings"]:
         warn(line)

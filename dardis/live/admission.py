@@ -20,7 +20,7 @@ from dardis.live.live_decisions import (
     local_hosts,
 )
 from dardis.live.live_jobs import LiveJob, LiveJobState
-from dardis.live.machine import LiveMachine
+from dardis.live.machine import LiveMachine, queue_of
 from dardis.model.addresses import HostId, JobId
 from dardis.model.job import FOREVER
 from dardis.transport.base import Hosts
@@ -186,7 +186,7 @@ class Admission:
         walltime = asked.walltime_s + asked.grace + LAG_S
         return SchedulingRequest(
             job.number, max(job.submission.submitted_ms, asked.begin_ms or 0) // 1000, walltime, asked.nodes,
-            self._machine.request(asked),
+            self._machine.request(asked), queue_of(asked.priority),
         )  # fmt: skip
 
     def _running_jobs(self, running: Iterable[LiveJob], now: int) -> Iterable[RunningJob]:

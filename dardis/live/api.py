@@ -29,6 +29,7 @@ from dardis.live.remote_socket_server import ForwardedConnections
 from dardis.live.service import Service
 from dardis.live.socket_server import PeerUser
 from dardis.live.step_socket_server import StepApi
+from dardis.live.task_socket_server import TaskApi
 from dardis.live.user_limits import UserLimits
 from dardis.model.errors import DardisError, InputError
 
@@ -61,6 +62,7 @@ class Api:
 
     def app(self) -> web.Application:
         """Application with all routes."""
+        steps = StepApi(self._service, self._owned_job, self._callers.read_body)
         app = web.Application(middlewares=[self._handle_errors])
         app.add_routes(
             [
@@ -74,7 +76,8 @@ class Api:
                 web.post("/nodes/{name}/lost", self._give_up),
                 web.get("/status", self._status),
                 web.post("/stop", self._stop),
-                *StepApi(self._service, self._owned_job, self._callers.read_body).routes(),
+                *steps.routes(),
+                *TaskApi(self._service, steps, self._owned_job, self._callers.read_body).routes(),
             ]
         )
         return app
@@ -148,6 +151,10 @@ class Api:
         # Another machine may know the users, so this runs in a thread.
         asker = await asyncio.get_running_loop().run_in_executor(None, _job_user, *who)
         submission = _submission(await self._callers.read_body(request), asker)
+        if submission.request.priority > 0 and asker.uid != self._me:
+            raise InputError(
+                "--priority", str(submission.request.priority), "0 or less, as for all users but the operator"
+            )
         may = (lambda: None) if asker.uid == self._me else (lambda: self._limits.add(submission))
         numbers = await self._service.submit(submission, may)
         return web.json_response({"ids": list(numbers), "warnings": []})

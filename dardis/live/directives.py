@@ -11,13 +11,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from dardis.live.sbatch_options import read_words, split_words
+from dardis.live.option_table import split_words
+from dardis.live.sbatch_options import SBATCH
 from dardis.live.slurm_translation import OptionText, translate_options
 from dardis.model.errors import InputError
 
 VALUES: Final = (
     "array", "time", "cpus", "gpus", "mem", "nodes", "after", "export", "chdir", "output", "error", "name", "grace",
-    "begin", "deadline", "signal", "open-mode", "comment",
+    "begin", "deadline", "signal", "open-mode", "comment", "priority", "nice", "tmp", "stdin",
 )  # fmt: skip
 FLAGS: Final = ("requeue", "hold", "wait", "exclusive")
 """Options without a value."""
@@ -85,7 +86,7 @@ def read_directives(text: str, path: Path) -> Directives:
         place = f"{path}:{number}"
         if line.startswith("#SBATCH"):
             words = split_words(line.removeprefix("#SBATCH"), place)
-            options, warnings = translate_options(read_words(words, place), place)
+            options, warnings = translate_options(SBATCH.read(words, place), place)
             found.slurm |= options
             found.warnings += warnings
         elif line.split(maxsplit=1)[:1] == ["#DARDIS"]:

@@ -117,13 +117,14 @@ class RankInfo:
         facts = self.facts
         return [
             self.version, self.boot, self.folder, self.key, facts.name, list(facts.cores), facts.memory_mib, facts.gpus,
+            facts.tmp_mib,
         ]  # fmt: skip
 
     @classmethod
     def from_list(cls, told: Sequence[Any]) -> RankInfo:
         """Convert from JSON values."""
-        version, boot, folder, key, name, cores, memory_mib, gpus = told
-        return cls(version, boot, HostFacts(name, tuple(cores), memory_mib, gpus), folder, key)
+        version, boot, folder, key, name, cores, memory_mib, gpus, tmp_mib = told
+        return cls(version, boot, HostFacts(name, tuple(cores), memory_mib, gpus, tmp_mib), folder, key)
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,8 @@ from shlex import quote
 from typing import Any, Final
 
 from dardis.live.live_jobs import JobUser, LiveJob
+from dardis.live.slurm_environment import PROGRAMS
+from dardis.live.slurm_programs.__main__ import PROGRAMS as NAMES
 
 REMOTE_SHELL: Final = "remote-shell"
 _WITHIN_REACH = 0o711
@@ -69,6 +71,21 @@ def remote_shell() -> SmallFile:
     # Isolated from the environment of the job.
     text = f'#!/bin/sh\nexec {quote(sys.executable)} -I -c {quote(program)} "$@"\n'
     return SmallFile(REMOTE_SHELL, text, 0o755)
+
+
+def slurm_programs() -> list[SmallFile]:
+    """Slurm's programs for jobs, which ask this service."""
+    place = str(Path(__file__).resolve().parents[2])
+    program = (
+        f"import sys; sys.path.insert(0, {place!r}); "
+        "from dardis.live.slurm_programs.__main__ import main; sys.exit(main(sys.argv[1:]))"
+    )
+    return [
+        SmallFile(
+            f"{PROGRAMS}/{name}", f'#!/bin/sh\nexec {quote(sys.executable)} -I -c {quote(program)} {name} "$@"\n', 0o755
+        )
+        for name in NAMES
+    ]
 
 
 def _name(text: str) -> str:

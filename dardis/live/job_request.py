@@ -19,6 +19,7 @@ from dardis.live.job_option_texts import (
     MOST_GPUS,
     MOST_MEMORY_MIB,
     MOST_NODES,
+    MOST_PRIORITY,
     MOST_SIGNAL_S,
     MOST_WALLTIME_S,
     NONE,
@@ -83,6 +84,12 @@ class JobRequest:
     """Path pattern; empty: default."""
     error: str = ""
     """Path pattern; empty: equal to output."""
+    priority: int = 0
+    """Jobs with a higher priority go first. Only the user of the service may ask for more than 0."""
+    tmp_mib: int = 0
+    """Least temporary disk space of each node."""
+    stdin: str | None = None
+    """Path of the input; None: no input."""
     append: bool = False
     """Keep the content of existing output files."""
     requeue: bool = False
@@ -114,6 +121,8 @@ class JobRequest:
             ("--cpus-per-task", self.cpus_per_task, 1, MOST_CPUS),
             ("--gpus", self.gpus_in_total, 0, MOST_GPUS),
             ("--grace", self.grace_s, 0, MOST_WALLTIME_S),
+            ("--priority", self.priority, -MOST_PRIORITY, MOST_PRIORITY),
+            ("--tmp", self.tmp_mib, 0, MOST_MEMORY_MIB),
             ("--begin", self.begin_ms, 0, LARGEST_ID),
             ("--deadline", self.deadline_ms, 0, LARGEST_ID),
             ("--signal", None if self.signal is None else self.signal.number, 1, NSIG - 1),
@@ -139,6 +148,7 @@ class JobRequest:
             if len(text) > 1000 or not text.isprintable():
                 raise InputError(option, repr(text), "at most 1,000 printable characters")
         check_text("--chdir", self.chdir or "")
+        check_text("--stdin", self.stdin or "")
         check_pattern("--output", self.output)
         check_pattern("--error", self.error)
         if not isinstance(self.export, str):
@@ -200,9 +210,9 @@ _KIND_WORDS: Final = {
 _KINDS_OF: Final[dict[str, tuple[type, ...]]] = {
     **dict.fromkeys(("argv", "after"), (list,)),
     **dict.fromkeys(("name", "output", "error", "partition", "comment"), (str,)),
-    **dict.fromkeys(("walltime_s", "nodes", "cpus", "gpus"), (int,)),
+    **dict.fromkeys(("walltime_s", "nodes", "cpus", "gpus", "priority", "tmp_mib"), (int,)),
     **dict.fromkeys(("after_any", "singleton", "exclusive", "append", "requeue", "hold"), (bool,)),
-    **dict.fromkeys(("array", "chdir"), (str, type(None))),
+    **dict.fromkeys(("array", "chdir", "stdin"), (str, type(None))),
     **dict.fromkeys((
         "most_nodes", "memory_mib", "tasks", "tasks_per_node", "cpus_per_task", "memory_per_cpu_mib", "gpus_in_total",
         "begin_ms", "deadline_ms", "grace_s",

@@ -11,7 +11,7 @@ import stat
 from base64 import b64encode
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
@@ -34,6 +34,12 @@ class StepCommand:
     argv: Sequence[str]
     environment: Mapping[str, str]
     cwd: str
+    stdin: str | None = None
+    """Path of the input; None: no input."""
+    variables: Mapping[str, str] = field(default_factory=dict)
+    """Variables that replace those of the job."""
+    cores: Sequence[int] = ()
+    """Cores of the job on the node; empty: all."""
 
 
 @dataclass(slots=True, eq=False)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from shlex import quote
+from typing import Any, Final
 
 from dardis.live.job_files import REMOTE_SHELL, SmallFile, host_file, launcher_file, script_file
 from dardis.live.job_option_texts import UNLIMITED_S
@@ -13,7 +16,9 @@ from dardis.live.job_steps import StepCommand, step_files, step_output_path
 from dardis.live.live_jobs import LiveJob, NodeShare
 from dardis.live.machine import LiveMachine
 from dardis.live.slurm_environment import PROGRAMS, slurm_environment
+from dardis.live.slurm_programs.__main__ import PROGRAMS as NAMES
 
+_LOGIN_BASH: Final = re.compile(r"#!\s*\S*\bbash\s+(?:\S+\s+)*?(?:-[a-z]*l[a-z]*|--login)\b")
 BASE_PATH = "/usr/local/bin:/usr/bin:/bin"
 
 
@@ -43,10 +48,14 @@ def start_request(job: LiveJob, machine: LiveMachine, folder: Path, now_ms: int,
     )
     environment = {"PATH": BASE_PATH, **_for_mpi(job, folder), **submission.environment}
     environment["PATH"] = f"{folder / PROGRAMS}:{environment['PATH']}"
+    if _LOGIN_BASH.match(submission.script):  # whose profile may replace PATH
+        functions = {f"BASH_FUNC_{name}%%": f'() {{ {quote(str(folder / PROGRAMS / name))} "$@"\n}}' for name in NAMES}
+        environment |= functions
     return {
         "run": job.run, "files": [file.path for file in files_of(job)], "argv": [*script, *asked.argv],
-        "env": environment | _job_environment(job, job.shares[0], folder, now_ms), "chdir": chdir, "output": output,
-        "error": error, "append": asked.append or job.attempt > 1, "lease": job.leased, "tmp": True,
+        "env": environment | _job_environment(job, job.shares[0], folder, now_ms), "chdir": chdir,
+        "input": None if asked.stdin is None else str(Path(chdir, asked.stdin)), "output": output, "error": error,
+        "append": asked.append or job.attempt > 1, "lease": job.leased, "tmp": True,
         "signal": _signal(job, None), **_limits(job, job.shares[0], machine, as_root=as_root),
     }  # fmt: skip
 
@@ -63,10 +72,11 @@ def step_start_request(
     output, error = (str(folder / step_output_path(run, stream)) for stream in ("out", "err"))
     return {
         "run": run, "files": [file.path for file in step_files_of(run, job)], "argv": list(asked.argv),
-        "env": {**asked.environment, **_job_environment(job, share, folder, now_ms)}, "chdir": asked.cwd,
-        "output": output, "error": error, "append": True, "tmp": machine.host(node) != job.host,
+        "env": {**asked.environment, **_job_environment(job, share, folder, now_ms), **asked.variables},
+        "chdir": asked.cwd,
+        "input": asked.stdin, "output": output, "error": error, "append": True, "tmp": machine.host(node) != job.host,
         "signal": _signal(job, now_ms),
-        **_limits(job, share, machine, as_root=as_root),
+        **_limits(job, replace(share, cores=tuple(asked.cores) or share.cores), machine, as_root=as_root),
     }  # fmt: skip
 
 

@@ -46,6 +46,7 @@ class SchedulingRequest:
     walltime: int
     nodes: int
     request: tuple[int, ...]
+    queue: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +85,7 @@ class InstantEvents:
         if self.closed is not None:
             told["closed"] = self.closed
         if self.runs:
-            told["runs"] = [[*_request_row(run.request), run.nodes, run.remaining_s] for run in self.runs]
+            told["runs"] = [[*_request_row(run.request)[:5], run.nodes, run.remaining_s] for run in self.runs]
         if self.submitted:
             told["submitted"] = [_request_row(asks) for asks in self.submitted]
         return told
@@ -102,12 +103,13 @@ class InstantEvents:
 
 
 def _request_row(asks: SchedulingRequest) -> list[Any]:
-    return [asks.job, asks.submit, asks.walltime, asks.nodes, asks.request]
+    row = [asks.job, asks.submit, asks.walltime, asks.nodes, asks.request]
+    return [*row, asks.queue] if asks.queue else row
 
 
 def _request_from_row(row: Iterable[Any]) -> SchedulingRequest:
-    number, submit, walltime, nodes, request = row
-    return SchedulingRequest(JobId(number), submit, walltime, nodes, tuple(request))
+    number, submit, walltime, nodes, request, *queue = row
+    return SchedulingRequest(JobId(number), submit, walltime, nodes, tuple(request), *queue)
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,7 +261,8 @@ class LiveDecider:
     def _job(self, asks: SchedulingRequest) -> Job:
         """Job submitted by now, even if clocks differ."""
         submit = min(asks.submit, self._last)
-        return Job(asks.job, submit, submit, None, asks.walltime, asks.nodes, asks.request, self._platform.all_groups)
+        groups = self._platform.all_groups
+        return Job(asks.job, submit, submit, None, asks.walltime, asks.nodes, asks.request, groups, asks.queue)
 
     def execute(self, who: Address, deed: ExecutorAction, now: int) -> None:  # noqa: ARG002 (interface)
         """Record a start or refusal."""

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Final
 
+from dardis.live.job_option_texts import MOST_PRIORITY
 from dardis.live.job_request import JobRequest
 from dardis.live.live_jobs import LiveJob, LiveJobState, NodeShare
 from dardis.model.addresses import FIRST_HOST, JobId
@@ -16,6 +17,7 @@ from dardis.model.capacity import could_hold
 from dardis.model.errors import InputError
 from dardis.model.job import Job
 from dardis.model.platform import NodeGroup, Platform
+from dardis.model.queues import Queue
 from dardis.model.resources import CORES, amount_in_words
 from dardis.runs.hosts import even_bounds
 
@@ -33,6 +35,8 @@ class HostFacts:
     cores: tuple[int, ...]
     memory_mib: int
     gpus: int
+    tmp_mib: int = 0
+    """Size of the file system of temporary files."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +53,8 @@ class LiveMachine:
     """Raises InputError for duplicate names."""
     bounds: tuple[int, ...] = ()
     """Host h has the nodes [bounds[h], bounds[h+1])."""
+    tmp_mib: int = 0
+    """Least size of the file systems of temporary files."""
 
     def __post_init__(self) -> None:
         if twice := sorted(name for name, count in Counter(self.hosts).items() if count > 1):
@@ -92,6 +98,10 @@ class LiveMachine:
     def refusal(self, asked: JobRequest) -> str:
         """Why the machine can never run a job; empty: possible."""
         platform = self.platform
+        if asked.tmp_mib > self.tmp_mib:
+            return (
+                f"asks for {asked.tmp_mib} MiB of temporary disk space; the machine has {self.tmp_mib} MiB on each node"
+            )
         for kind, need in ((GPU, asked.gpus), (MEMORY, asked.memory_mib or 0)):
             if need and kind not in platform.kinds:
                 return f"asks for {kind}, of which no node has any"
@@ -115,14 +125,28 @@ def machine_of(hosts: Sequence[HostFacts]) -> LiveMachine:
     names = tuple(host.name for host in hosts)
     groups = tuple(NodeGroup(some[0].name, len(some), _host_capacity(some[0])) for some in alike)
     cores = tuple(host.cores for host in hosts)
-    platform = _with_slots(Platform(names[FIRST_HOST], groups))
-    return LiveMachine(platform, names, cores, names, tuple(range(len(hosts) + 1)))
+    platform, tmp_mib = _for_jobs(Platform(names[FIRST_HOST], groups)), min(host.tmp_mib for host in hosts)
+    return LiveMachine(platform, names, cores, names, tuple(range(len(hosts) + 1)), tmp_mib)
 
 
-def _with_slots(platform: Platform) -> Platform:
+def queue_of(priority: int) -> str:
+    """Queue of jobs with a priority: priorities of equal sign and number of binary digits go together."""
+    level = -priority.bit_length() if priority < 0 else priority.bit_length()
+    return f"priority {level:+}" if level else ""
+
+
+_QUEUES: Final = tuple(
+    Queue(queue_of(sign * (1 << (digits - 1))), priority=sign * digits)
+    for sign in (-1, 1)
+    for digits in range(1, MOST_PRIORITY.bit_length() + 1)
+)
+
+
+def _for_jobs(platform: Platform) -> Platform:
+    """The platform with slots for jobs that share no nodes, and with a queue for each level of priority."""
     most = max(group.resources.get(CORES, 0) for group in platform.groups)
     groups = tuple(replace(group, resources={**group.resources, SLOTS: most}) for group in platform.groups)
-    return replace(platform, groups=groups)
+    return replace(platform, groups=groups, queues=_QUEUES)
 
 
 def _host_capacity(host: HostFacts) -> dict[str, int]:
@@ -130,10 +154,11 @@ def _host_capacity(host: HostFacts) -> dict[str, int]:
     return holds | {GPU: host.gpus} if host.gpus else holds
 
 
-def machine_of_platform(platform: Platform, hosts: Sequence[str] = ("localhost",)) -> LiveMachine:
-    """Machine that shares nodes between hosts; cores are only counted."""
+def machine_of_platform(platform: Platform, hosts: Sequence[str] = ("localhost",), tmp_mib: int = 0) -> LiveMachine:
+    """Machine that shares nodes between hosts; cores are only counted. `tmp_mib`: as in `LiveMachine`."""
     names = tuple(platform.node_name(node) for node in range(platform.node_count))
-    return LiveMachine(_with_slots(platform), names, (), tuple(hosts), even_bounds(platform.node_count, len(hosts)))
+    bounds = even_bounds(platform.node_count, len(hosts))
+    return LiveMachine(_for_jobs(platform), names, (), tuple(hosts), bounds, tmp_mib)
 
 
 class FreeResources:

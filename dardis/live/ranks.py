@@ -100,7 +100,9 @@ def _service(
     if asked.platform is None:
         machine = machine_of(facts)
     else:
-        machine = machine_of_platform(load_platform(asked.platform), [host.name for host in facts])
+        machine = machine_of_platform(
+            load_platform(asked.platform), [host.name for host in facts], min(host.tmp_mib for host in facts)
+        )
         if len(machine.names) < len(facts):
             found = f"has {len(machine.names)} nodes for {len(facts)} hosts"
             raise InputError(asked.platform, found, "at least one for each")
@@ -121,7 +123,9 @@ def _service(
     async def serve() -> int:
         talks.listen()
         reach = host_connector(machine, switchboard)
-        service = Service(folder, machine, homes, journal, reach, users=asked.users)
+        service = Service(
+            folder, machine, homes, journal, reach, users=asked.users, max_time_s=asked.max_time_s
+        )  # fmt: skip
         await serve_until_stopped(service, asked, talks.forwarded_connections)
         return AGENTS_LEFT if await talks.stop_agents(far, LEAVE_S) else 0
 

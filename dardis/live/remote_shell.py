@@ -26,11 +26,11 @@ FAILED: Final = 255
 """Exit status of a failure, as for ssh."""
 _RUN: Final = re.compile(r"(\d+)\.(\d+)(?:\.\d+)?@.*", re.ASCII | re.DOTALL)
 _SIGNALS: Final = (signal.SIGHUP, signal.SIGINT, signal.SIGTERM)
-_PAUSE_S: Final = (0.05, 2.0)
+PAUSE_S: Final = (0.05, 2.0)
 """First and longest pause before a retry, s."""
 
 
-class _Signalled(BaseException):
+class SignalledError(BaseException):
     """A signal asks this process to exit."""
 
     def __init__(self, number: int) -> None:
@@ -43,7 +43,7 @@ def run_on(service: Client, node: str, argv: Sequence[str]) -> int:
 
     A fatal signal also ends the command.
     """
-    job, attempt = _job(os.environ)
+    job, attempt = current_run(os.environ)
     number = fresh_number()
     environment = {name: value for name, value in os.environ.items() if is_utf8(name + value)}
     asked = {
@@ -51,9 +51,9 @@ def run_on(service: Client, node: str, argv: Sequence[str]) -> int:
         "environment": environment, "out": 0, "err": 0,
     }  # fmt: skip
     try:
-        with _raise_signals():
+        with raise_signals():
             end = _follow(service, f"/jobs/{job}/parts", asked)
-    except _Signalled as told:
+    except SignalledError as told:
         return 128 + told.number
     finally:
         with suppress(DardisError):  # else the service notices the missing client, or the end of the job
@@ -73,10 +73,10 @@ class NotRunError(DardisError):
 def _follow(service: Client, path: str, asked: dict[str, Any]) -> Mapping[str, Any]:
     """Copy the output of a command; return the exit record. Retries without a service."""
     streams = {"out": sys.stdout.buffer, "err": sys.stderr.buffer}
-    pause_s = _PAUSE_S[0]
+    pause_s = PAUSE_S[0]
     while True:
-        for told in _lines(service, path, asked):
-            pause_s = _PAUSE_S[0]
+        for told in answer_lines(service, path, asked):
+            pause_s = PAUSE_S[0]
             if "end" in told:
                 end: Mapping[str, Any] = told["end"]
                 return end
@@ -87,10 +87,11 @@ def _follow(service: Client, path: str, asked: dict[str, Any]) -> Mapping[str, A
                 streams[name].flush()
                 asked[name] += len(data)
         sleep(pause_s)
-        pause_s = min(2 * pause_s, _PAUSE_S[1])
+        pause_s = min(2 * pause_s, PAUSE_S[1])
 
 
-def _lines(service: Client, path: str, asked: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+def answer_lines(service: Client, path: str, asked: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield the lines of a streamed answer. Raises InputError, and NotRunError for other refusals."""
     try:
         yield from service.lines(path, asked)
     except InputError:
@@ -100,17 +101,18 @@ def _lines(service: Client, path: str, asked: Mapping[str, Any]) -> Iterator[dic
 
 
 @contextmanager
-def _raise_signals() -> Iterator[None]:
+def raise_signals() -> Iterator[None]:
+    """Raise SignalledError for the first fatal signal."""
 
     def tell(number: int, _: FrameType | None) -> None:
         for one in _SIGNALS:
             signal.signal(one, signal.SIG_IGN)
-        raise _Signalled(number)
+        raise SignalledError(number)
 
     before = {one: signal.signal(one, tell) for one in _SIGNALS if signal.getsignal(one) is not signal.SIG_IGN}
     try:
         yield
-    except _Signalled:
+    except SignalledError:
         raise
     except BaseException:
         _restore(before)
@@ -124,7 +126,8 @@ def _restore(handlers: Mapping[signal.Signals, Any]) -> None:
         signal.signal(one, handler)
 
 
-def _job(environment: Mapping[str, str]) -> tuple[int, int]:
+def current_run(environment: Mapping[str, str]) -> tuple[int, int]:
+    """Number and attempt of the job of this process. Raises InputError outside jobs."""
     if (found := _RUN.fullmatch(environment.get("DARDIS_RUN", ""))) is None:
         raise InputError("DARDIS_RUN", "is not set", "a process of a job")
     return int(found[1]), int(found[2])

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shutil
 import signal
 import socket
 import stat
+import tempfile
 from collections.abc import Callable
 from contextlib import closing, suppress
 from dataclasses import dataclass
@@ -20,7 +22,7 @@ from dardis.live.client import socket_path
 from dardis.live.etcd import EtcdAddress
 from dardis.live.etcd_journal import EtcdJournal, open_journal
 from dardis.live.host_liveness import further_host_folder
-from dardis.live.job_files import put_files, remote_shell
+from dardis.live.job_files import put_files, remote_shell, slurm_programs
 from dardis.live.keeper.runs import raise_open_files_limit
 from dardis.live.keeper_client import SUPERVISOR_FOLDER, LocalSupervisorClient
 from dardis.live.keeper_mailbox import SupervisedHost
@@ -45,6 +47,8 @@ class ServiceSettings:
     """Returns the journal address; None: the folder."""
     users: bool
     user_jobs: int
+    max_time_s: int
+    """Longest walltime of a job, and the walltime of jobs without a limit."""
     keep_days: int | None
     """Time to keep finished jobs; None: for ever."""
     epoch: int
@@ -75,7 +79,7 @@ def prepare_folder(folder: Path, *, users: bool) -> Path:
     if not os.access(folder, os.W_OK | os.X_OK):
         raise InputError(folder, "can't be written", "a folder that you may write")
     socket_path(folder / SUPERVISOR_FOLDER)  # the longer path
-    for path, why in put_files(folder, [remote_shell()]).items():
+    for path, why in put_files(folder, [remote_shell(), *slurm_programs()]).items():
         raise InputError(folder / path, f"can't be written ({why})", "a folder with free space")
     return folder
 
@@ -100,7 +104,8 @@ def local_host_facts() -> HostFacts:
     """This host: usable processors, memory and NVIDIA GPUs."""
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") >> 20
     gpus = sum(1 for _ in Path("/dev").glob("nvidia[0-9]*"))
-    return HostFacts(socket.gethostname(), tuple(sorted(os.sched_getaffinity(0))), memory, gpus)
+    tmp_mib = shutil.disk_usage(tempfile.gettempdir()).total >> 20
+    return HostFacts(socket.gethostname(), tuple(sorted(os.sched_getaffinity(0))), memory, gpus, tmp_mib)
 
 
 def local_supervised_host(folder: Path, name: str, asked: ServiceSettings) -> SupervisedHost:
@@ -118,7 +123,7 @@ def serve_locally(asked: ServiceSettings) -> None:
     machine = (
         machine_of([host])
         if asked.platform is None
-        else machine_of_platform(load_platform(asked.platform), [host.name])
+        else machine_of_platform(load_platform(asked.platform), [host.name], host.tmp_mib)
     )
     folder = prepare_folder(asked.folder, users=asked.users)
     if asked.platform is None:
@@ -132,7 +137,7 @@ def serve_locally(asked: ServiceSettings) -> None:
             closing(open_journal(folder, asked.etcd and asked.etcd(), asked.epoch)) as journal,
         ):
             homes = [local_supervised_host(folder, host.name, asked)]
-            service = Service(folder, machine, homes, journal, users=asked.users)
+            service = Service(folder, machine, homes, journal, users=asked.users, max_time_s=asked.max_time_s)
             asyncio.run(serve_until_stopped(service, asked))
     finally:
         os.umask(before)

@@ -21,12 +21,15 @@ from dardis.live.admission import HostConnector
 from dardis.live.client import STARTING
 from dardis.live.gateway import Gateway
 from dardis.live.gateway_orders import EndRun, ForgetRun, GatewayOutput, Order, StartRun
+from dardis.live.job_option_texts import UNLIMITED_S, time_text
+from dardis.live.job_request import JobRequest
 from dardis.live.job_steps import JobStep
 from dardis.live.journal import Journal, JournalError
 from dardis.live.keeper_client import SupervisorClient
 from dardis.live.keeper_mailbox import LOOK_S, IntendedRuns, Mailbox, SupervisedHost, leases_end_s
 from dardis.live.live_jobs import LiveJob, LiveJobState, Submission, job_of, jobs_of
 from dardis.live.machine import LiveMachine
+from dardis.model.errors import InputError
 
 _T = TypeVar("_T")
 
@@ -43,13 +46,14 @@ class Service:
     def __init__(
         self, folder: Path, machine: LiveMachine, homes: Sequence[SupervisedHost], journal: Journal,
         reach: HostConnector | None = None,
-        *, users: bool = False,
+        *, users: bool = False, max_time_s: int = UNLIMITED_S,
     ) -> None:  # fmt: skip
         """Restore journal state.
 
         `homes`: hosts in order. `reach` connects to node managers; None: local. `users`: jobs run as their users.
         """
         self.folder, self.machine, self.journal, self.users = folder, machine, journal, users
+        self.max_time_s = max_time_s
         self._homes, self._reach = homes, reach
         self.gateway = self._restored_gateway()
         self.trouble = STARTING
@@ -95,7 +99,8 @@ class Service:
                 return range(found[0], found[0] + found[1])
         self.check_ready()
         may()
-        submission = replace(submission, first=self._next, request=self.machine.settle(submission.request))
+        request = self.machine.settle(self._with_walltime(submission.request))
+        submission = replace(submission, first=self._next, request=request)
         self.gateway.submit(submission, unix_ms())
         self._next += submission.count
         numbers = range(submission.first, self._next)
@@ -103,6 +108,15 @@ class Service:
             self._keys[named] = numbers
         await self.wait_until_written()
         return numbers
+
+    def _with_walltime(self, asked: JobRequest) -> JobRequest:
+        if asked.walltime_s == UNLIMITED_S:
+            return replace(asked, walltime_s=self.max_time_s)
+        if asked.walltime_s > self.max_time_s:
+            raise InputError(
+                "--time", time_text(asked.walltime_s), f"at most {time_text(self.max_time_s)} in this service"
+            )
+        return asked
 
     async def wait_until_written(self) -> None:
         """Wait until all requests are in the journal. Raises JournalError."""

@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final, NamedTuple
 
-from dardis.live.sbatch_options import FLAG, IGNORED, OPTIONAL, OPTIONS, USED, GivenOption
+from dardis.live.job_option_texts import MOST_GPUS
+from dardis.live.option_table import FLAG, OPTIONAL, GivenOption
+from dardis.live.sbatch_options import SBATCH
 from dardis.model.errors import InputError
+from dardis.model.numbers import whole_number
 
 
 class OptionText(NamedTuple):
@@ -20,12 +23,13 @@ YES, NO = "yes", "no"
 _NAMES: Final = {
     "job-name": "name", "dependency": "after", "no-requeue": "requeue", "gpus": "gpus-in-total",
     "gpus-per-node": "gpus", "gres": "gpus", "tasks-per-node": "ntasks-per-node",
-    "tasks": "ntasks", "workdir": "chdir",
+    "tasks": "ntasks", "workdir": "chdir", "input": "stdin",
 }  # fmt: skip
 """Names of options whose name as job option differs."""
 _KINDS: Final = {
     "after": "start", "afterok": "ok", "afterany": "any", "afternotok": "fail", "aftercorr": "each",
 }  # fmt: skip
+USUAL_NICE: Final = "100"
 _DEPENDENCIES: Final = "after, afterok, afterany, afternotok or aftercorr with :ID, or singleton"
 
 
@@ -37,12 +41,10 @@ def translate_options(options: Iterable[GivenOption], place: str) -> tuple[dict[
     found: dict[str, OptionText] = {}
     warnings: list[str] = []
     for name, written, value in options:
-        option, at = OPTIONS[name], f"{place}: {written}" if place else written
-        if option.support == IGNORED:
+        at = f"{place}: {written}" if place else written
+        if not SBATCH.supported(GivenOption(name, written, value), at):
             warnings.append(f"{at}{f' {value}' if value else ''} is ignored")
             continue
-        if option.support != USED:
-            raise InputError(at, repr(value) if value else "is not supported", option.support)
         said, kind = _translate(name, OptionText(value, at))
         if kind:
             warnings.append(f"{at} {value}: {kind} is ignored, the job may get any GPU")
@@ -56,16 +58,19 @@ def _translate(name: str, said: OptionText) -> tuple[OptionText, str]:
     """Value as job option, and the stated type of GPU, which is ignored."""
     if name == "exclusive" and said.text:
         raise InputError(said.place, repr(said.text), "--exclusive without a value: nodes for this job alone")
-    if OPTIONS[name].takes in (FLAG, OPTIONAL):
+    if name == "nice":
+        return said._replace(text=said.text or USUAL_NICE), ""
+    if SBATCH.options[name].takes in (FLAG, OPTIONAL):
         return said._replace(text=NO if name == "no-requeue" else YES), ""
     if name == "dependency":
         return said._replace(text=_after(said)), ""
-    if name in {"output", "error"} and said.text.lower() == "none":
+    if name in {"output", "error", "input"} and said.text.lower() == "none":
         return said._replace(text="/dev/null"), ""
     if name == "export" and said.text.upper() == "NIL":
         return said._replace(text="none"), ""
     if name in {"gres", "gpus", "gpus-per-node", "gpus-per-task"}:
-        return _gpus(said, of_resources=name == "gres")
+        count, kind = gpu_count(said.text, said.place, of_resources=name == "gres")
+        return said._replace(text=str(count)), kind
     return said, ""
 
 
@@ -83,15 +88,18 @@ def _condition(part: str, said: OptionText) -> str:
     return ":".join([_KINDS[kind], *(one.partition("_")[0] for one in ids.split(":"))])
 
 
-def _gpus(said: OptionText, *, of_resources: bool) -> tuple[OptionText, str]:
-    """Number of GPUs, and their type. `of_resources`: text of --gres."""
-    text = said.text
+def gpu_count(text: str, place: str, *, of_resources: bool) -> tuple[int, str]:
+    """Number of GPUs, and their type. `of_resources`: text of --gres. Raises InputError."""
+    number = text
     if of_resources:
-        head, _, text = text.partition(":")
-        if head != "gpu" or "," in text:
-            raise InputError(said.place, repr(said.text), "gpu[:TYPE][:COUNT], the only resource that is counted here")
-        text = text or "1"
-    kind, _, number = text.rpartition(":")
+        head, _, number = text.partition(":")
+        if head != "gpu" or "," in number:
+            raise InputError(place, repr(text), "gpu[:TYPE][:COUNT], the only resource that is counted here")
+        number = number or "1"
+    kind, _, number = number.rpartition(":")
     if not kind and not number.isdecimal():
         kind, number = number, "1"
-    return said._replace(text=number), kind
+    try:
+        return whole_number(number, 0, MOST_GPUS), kind
+    except ValueError:
+        raise InputError(place, repr(text), f"[TYPE:]COUNT up to {MOST_GPUS}") from None

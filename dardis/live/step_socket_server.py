@@ -49,37 +49,33 @@ class StepApi:
 
     async def _follow(self, request: web.Request) -> web.StreamResponse:
         number, told = self._owned(request).number, await self._body(request)
-        run = f"{number}.{_integer_field(told, 'attempt')}.{_integer_field(told, 'number')}"
-        offsets = {stream: _integer_field(told, stream) for stream in STREAMS}
-        part = self._requested_step(run, told)
+        run = f"{number}.{integer_field(told, 'attempt')}.{integer_field(told, 'number')}"
+        offsets = {stream: integer_field(told, stream) for stream in STREAMS}
+        part = self.requested_step(run, told["node"], read_command(told), told.get("mark"))
         del told  # may be long
         response = web.StreamResponse()
         await response.prepare(request)
         if part is None:
-            await _write_line(
+            await write_line(
                 response,
-                _end_of(unknown_record(run, "unknown: its record was lost, or its host was declared lost")),
+                end_of(unknown_record(run, "unknown: its record was lost, or its host was declared lost")),
             )
             return response
         part.clients += 1
         try:
             with suppress(SupervisorError, ConnectionError):  # the client retries
-                await _write_line(response, {"mark": part.incarnation})
-                await self._stream_output(response, part, offsets)
+                await write_line(response, {"mark": part.incarnation})
+                await self.stream_output(response, part, offsets, {})
         finally:
             part.clients -= 1
         return response
 
-    def _requested_step(self, run: str, told: Mapping[str, Any]) -> JobStep | None:
+    def requested_step(self, run: str, node: str, asked: StepCommand, mark: str | None) -> JobStep | None:
         """Requested step; None: unknown end."""
         gateway = self._service.gateway
-        job = gateway.job_of_run(run.rpartition(".")[0])
-        if job is None:
-            number, attempt, _ = run.split(".")
-            raise web.HTTPConflict(text=f"job {number} does not run, or not in attempt {attempt}")
-        if (node := told["node"]) not in (nodes := [share.node for share in job.shares]):
+        job = self.running_job(run.rpartition(".")[0])
+        if node not in (nodes := [share.node for share in job.shares]):
             raise InputError("NODE", repr(node), f"a node of the job: {', '.join(nodes)}")
-        asked = _read_command(told)
         part, host = gateway.steps.get(run), self._service.machine.host(node)
         if part is not None and part.is_lost:
             return part
@@ -92,12 +88,21 @@ class StepApi:
             return part
         if job.cancelled:
             raise web.HTTPConflict(text=f"job {job.number} is being cancelled")
-        mark = told.get("mark")
         if (part := gateway.start_step(job, run, host, mark)) is not None:
             post.start_step(part, job, node, asked)
         return part
 
-    async def _stream_output(self, response: web.StreamResponse, part: JobStep, offsets: dict[str, int]) -> None:
+    def running_job(self, run: str) -> LiveJob:
+        """Job of a run. Raises HTTPConflict if it does not run."""
+        if (job := self._service.gateway.job_of_run(run)) is None:
+            number, attempt = run.split(".")
+            raise web.HTTPConflict(text=f"job {number} does not run, or not in attempt {attempt}")
+        return job
+
+    async def stream_output(
+        self, response: web.StreamResponse, part: JobStep, offsets: dict[str, int], tag: Mapping[str, Any]
+    ) -> None:  # fmt: skip
+        """Write output and exit record, each line with the entries of `tag`."""
         with self._service.subscribe_step(part.run) as news:
             while self._service.gateway.steps.get(part.run) is part:
                 news.clear()
@@ -106,9 +111,9 @@ class StepApi:
                 for stream, piece in pieces.items():
                     offsets[stream] += len(b64decode(piece))
                 if pieces or record is None:
-                    await _write_line(response, pieces)
+                    await write_line(response, {**tag, **pieces})
                 else:
-                    await _write_line(response, _end_of(record))
+                    await write_line(response, {**tag, **end_of(record)})
                     return
 
     async def _more(
@@ -130,22 +135,26 @@ class StepApi:
             hearing.cancel()
 
 
-async def _write_line(response: web.StreamResponse, told: Mapping[str, Any]) -> None:
+async def write_line(response: web.StreamResponse, told: Mapping[str, Any]) -> None:
+    """Write an answer of a stream."""
     await response.write(json.dumps(told).encode() + b"\n")
 
 
-def _end_of(record: Mapping[str, Any]) -> dict[str, Any]:
+def end_of(record: Mapping[str, Any]) -> dict[str, Any]:
+    """Last answer of a stream, with the exit record."""
     return {"end": {name: record[name] for name in ("state", "code", "signal", "why")}}
 
 
-def _integer_field(told: Mapping[str, Any], name: str) -> int:
+def integer_field(told: Mapping[str, Any], name: str) -> int:
+    """Integer field of a request; 0 for streams. Raises InputError."""
     value = told.get(name, 0 if name in STREAMS else None)
     if type(value) is not int or not 0 <= value < MOST_NUMBER:
         raise InputError(name, repr(value), "a whole number")
     return value
 
 
-def _read_command(told: Mapping[str, Any]) -> StepCommand:
+def read_command(told: Mapping[str, Any]) -> StepCommand:
+    """Command of a request. Raises InputError."""
     argv, environment, cwd = told.get("argv"), told.get("environment", {}), told.get("cwd")
     if not isinstance(argv, list) or not argv:
         raise InputError("argv", "there is no command", "the words of a command")
@@ -155,4 +164,6 @@ def _read_command(told: Mapping[str, Any]) -> StepCommand:
     size = sum(len(text.encode()) for text in [*argv, *environment, *environment.values()])
     if size > MOST_TEXT:
         raise InputError("exec", f"words and environment of {size} bytes", f"at most {MOST_TEXT}")
-    return StepCommand(argv, environment, str(cwd))
+    if (stdin := told.get("stdin")) is not None:
+        check_text("stdin", stdin)
+    return StepCommand(argv, environment, str(cwd), stdin)

@@ -70,15 +70,26 @@ def submit_request(
         chdir=_folder(chdir) if chdir else current_folder(),
         output=said["output"].text if "output" in said else "",
         error=said["error"].text if "error" in said else "",
+        priority=_priority(said),
+        tmp_mib=texts.read_memory(*said["tmp"], 0) if "tmp" in said else 0,
+        stdin=_input(said["stdin"], chdir) if "stdin" in said else None,
         append=_is_append(said["open-mode"]) if "open-mode" in said else False,
         requeue=is_set(said, "requeue"),
-        hold=is_set(said, "hold"),
+        hold=is_set(said, "hold") or ("priority" in said and said["priority"].text == "0"),
         grace_s=_grace(grace) if grace else None,
         signal=texts.read_signal(*signal) if signal else None,
         partition=said["partition"].text if "partition" in said else "",
         comment=said["comment"].text if "comment" in said else "",
     )
     return SubmitRequest(job if job.most_nodes is not None else job.on_nodes(job.nodes), handed_on, warnings)
+
+
+def body_of(asked: SubmitRequest, script: str, key: str) -> dict[str, Any]:
+    """Request to the service for a submission."""
+    return {
+        "key": key, "jobs": asked.job.as_dict(), "script": script, "environment": asked.environment,
+        "cwd": current_folder(),
+    }  # fmt: skip
 
 
 def is_set(said: Mapping[str, OptionText], flag: str) -> bool:
@@ -122,6 +133,22 @@ def _resources(said: Mapping[str, OptionText], nodes: int, most_nodes: int | Non
         "memory_mib": mib, "gpus": gpus or 0, "tasks": tasks, "tasks_per_node": per_node, "cpus_per_task": per_task,
         "memory_per_cpu_mib": memory("mem-per-cpu") if mib is None else None, "gpus_in_total": in_total,
     }  # fmt: skip
+
+
+def _priority(said: Mapping[str, OptionText]) -> int:
+    """Priority less niceness."""
+    stated = said.get("priority")
+    top = stated is not None and stated.text.upper() == "TOP"
+    most = texts.MOST_PRIORITY
+    priority = most if top else 0 if stated is None else integer_value(stated, 0, most)
+    return priority - (integer_value(said["nice"], -most, most) if "nice" in said else 0)
+
+
+def _input(said: OptionText, chdir: OptionText | None) -> str:
+    path = Path(_folder(chdir) if chdir else current_folder(), said.text)
+    if "\0" in said.text or not path.exists() or path.is_dir():
+        raise InputError(said.place, repr(said.text), "an existing file")
+    return str(path)
 
 
 def _moment_ms(said: OptionText, now: datetime) -> int:

@@ -116,7 +116,7 @@ def _set_up(start: StartRequest, place: RunResources, setting: RunSettings) -> N
         os.mkdir(place.tmp, 0o700)
         start.env["TMPDIR"] = place.tmp
     os.chdir(start.chdir)
-    os.dup2(os.open("/dev/null", os.O_RDONLY | os.O_CLOEXEC), 0)
+    os.dup2(os.open(start.input or "/dev/null", os.O_RDONLY | os.O_CLOEXEC), 0)
     how = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOCTTY | os.O_CLOEXEC | (0 if start.append else os.O_TRUNC)
     os.dup2(os.open(start.output, how, _OUTPUT_MODE), 1)
     os.dup2(1 if start.error == start.output else os.open(start.error, how, _OUTPUT_MODE), 2)

@@ -55,6 +55,8 @@ class StartRequest:
     output: str
     error: str
     """Absolute path, opened as the user. Equal paths share a file."""
+    input: str | None
+    """None: no input."""
     append: bool
     cores: list[int] | None
     """None: any."""
@@ -97,6 +99,7 @@ def read_start(said: object) -> StartRequest:
         chdir=take("chdir", _is_path),
         output=take("output", _is_path),
         error=take("error", _is_path),
+        input=take("input", lambda path: path is None or _is_path(path)),
         append=take("append", lambda value: isinstance(value, bool), default=False),
         cores=take("cores", lambda cores: cores is None or (_all(cores, list, _is_count) and bool(cores))),
         memory_bytes=take("memory_bytes", lambda size: size is None or _is_count(size)),

@@ -46,7 +46,7 @@ class Service:
 @pytest.fixture
 def within(monkeypatch):
     monkeypatch.setenv("DARDIS_RUN", "5.2.99@abc")
-    monkeypatch.setattr(remote, "_PAUSE_S", (0.0, 0.0))
+    monkeypatch.setattr(remote, "PAUSE_S", (0.0, 0.0))
 
 
 def piece(text):

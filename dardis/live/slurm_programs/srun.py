@@ -1,0 +1,329 @@
+"""`srun` within a job: tasks with cores of their own, their output and exit codes. Source: Slurm's manual page of srun.
+
+The tasks outlive a restart of the service. Each byte of output is written once.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import stat
+import sys
+import tempfile
+from base64 import b64decode
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack, suppress
+from pathlib import Path
+from time import sleep
+from typing import Any, Final
+
+from dardis.engine.clock import monotonic_s
+from dardis.live.client import Client, current_folder
+from dardis.live.job_option_texts import ALL, is_utf8, read_export, read_walltime
+from dardis.live.option_table import FLAG, IGNORED, OPTIONAL, USED, VALUE, GivenOption, OptionTable, options_of
+from dardis.live.random_keys import fresh_number
+from dardis.live.remote_shell import PAUSE_S, NotRunError, SignalledError, answer_lines, current_run, raise_signals
+from dardis.live.slurm_programs.srun_mpi import mpi_library, mpirun_command
+from dardis.live.slurm_programs.srun_output import TaskOutput
+from dardis.live.slurm_translation import gpu_count
+from dardis.live.step_allocation import TaskRequest
+from dardis.model.errors import DardisError, InputError
+from dardis.model.hostlist import names_of
+from dardis.model.numbers import whole_number
+
+TIMED_OUT: Final = 124
+_LARGEST: Final = 1 << 20
+_NOT_OF_MPI: Final = (
+    "label",
+    "output",
+    "error",
+    "input",
+    "nodelist",
+    "exclude",
+    "nodes",
+    "time",
+    "chdir",
+    "overcommit",
+)
+SRUN: Final = OptionTable("srun", {
+    **options_of(VALUE, USED, """
+        chdir/D cpus-per-task/c error/e exclude/x export gpus/G gpus-per-node gpus-per-task gres input/i job-name/J
+        jobid mpi nodelist/w nodes/N ntasks/n ntasks-per-node open-mode output/o time/t"""),
+    **options_of(OPTIONAL, USED, "exclusive kill-on-bad-exit/K"),
+    **options_of(FLAG, USED, "exact label/l multi-prog overcommit/O overlap unbuffered/u"),
+    **options_of(VALUE, IGNORED, """
+        account/A acctg-freq comment cores-per-socket core-spec/S cpu-bind cpu-freq distribution/m extra-node-info/B
+        gpu-bind gpu-freq gres-flags hint mail-type mail-user mem mem-bind mem-per-cpu mem-per-gpu network
+        ntasks-per-core ntasks-per-socket partition/p profile qos/q sockets-per-node threads-per-core tres-bind
+        wckey"""),
+    **options_of(OPTIONAL, IGNORED, "propagate"),
+    **options_of(FLAG, IGNORED, "contiguous disable-status/X no-kill/k quiet/Q spread-job use-min-nodes verbose/v"),
+    **options_of(FLAG, "terminals are not supported", "pty"),
+    **options_of(OPTIONAL, "files are not copied to nodes: use a common file system", "bcast"),
+    **options_of(VALUE, "jobs have one kind of component", "het-group"),
+    **options_of(VALUE, "use --nodelist", "relative/r"),
+    **options_of(VALUE, "use --kill-on-bad-exit", "wait/W"),
+    **options_of(VALUE, "nodes have no features here", "constraint/C"),
+    **options_of(FLAG, "submit the job with sbatch", "test-only"),
+})  # fmt: skip
+
+
+def main(words: Sequence[str]) -> int:
+    """Run tasks; return the highest exit code. Raises InputError and DardisError."""
+    options, command = SRUN.split(words, "srun")
+    said: dict[str, GivenOption] = {}
+    for option in options:
+        if SRUN.supported(option, option.written):
+            said[option.name] = option
+        else:
+            sys.stderr.write(f"srun: warning: {option.written} {option.value}".rstrip() + " is ignored\n")
+    job, attempt = current_run(os.environ)
+    if "jobid" in said and said["jobid"].value != str(job):
+        raise InputError("--jobid", said["jobid"].value, f"{job}, the job of this process")
+    if not command:
+        raise InputError("srun", "no command", "a command, or a file with --multi-prog")
+    asked = task_request(said, os.environ)
+    _run_mpi_program(said, asked, command)
+    step = _Step(said, asked, command, job)
+    limit = said.get("time")
+    ends_s = monotonic_s() + read_walltime(limit.value, limit.written) if limit else None
+    return step.run(f"/jobs/{job}/steps", attempt, fresh_number() & ~(2 * _LARGEST - 1), ends_s)
+
+
+def _run_mpi_program(said: Mapping[str, GivenOption], asked: TaskRequest, command: Sequence[str]) -> None:
+    """Become the `mpirun` of an MPI program, unless the command is another one. Raises InputError."""
+    kind = said["mpi"].value if "mpi" in said else ""
+    if asked.tasks == 1 or kind == "none" or "multi-prog" in said:
+        return
+    library = mpi_library(command) or (Path(kind) if kind else None)
+    if library is None:
+        return
+    if other := [said[name].written for name in _NOT_OF_MPI if name in said]:
+        raise InputError("srun", f"{other[0]} with an MPI program", "no such option, or mpirun in its place")
+    line = mpirun_command(library, command, asked.tasks, asked.cpus)
+    sys.stderr.write(f"srun: note: an MPI program is started with {shlex.join(line[: -len(command)])}\n")
+    sys.stderr.flush()
+    os.execv(line[0], line)  # noqa: S606 (words, not a shell)
+
+
+def task_request(said: Mapping[str, GivenOption], environment: Mapping[str, str]) -> TaskRequest:
+    """Tasks that options and variables ask for. Raises InputError."""
+
+    def number(option: str, variable: str = "") -> int | None:
+        text, place = (
+            (said[option].value, said[option].written) if option in said else (environment.get(variable), variable)
+        )
+        try:
+            return whole_number(text, 0, _LARGEST) if text else None
+        except ValueError:
+            raise InputError(place, repr(text), f"a whole number from 0 to {_LARGEST}") from None
+
+    of_job = number("", "SLURM_NNODES") or 1
+    nodelist, exclude = (tuple(names_of(said[one].value)) if one in said else () for one in ("nodelist", "exclude"))
+    nodes = number("nodes") or (len(nodelist) or None)
+    per_node = number("ntasks-per-node")
+    tasks = number("ntasks")
+    if tasks is None and per_node is not None:
+        tasks = per_node * (nodes or of_job)
+    if tasks is None:
+        tasks = max(number("", "SLURM_NTASKS") or of_job, nodes or 1) if not nodelist else nodes or 1
+    gpus: dict[str, int] = {}
+    for option in ("gres", "gpus", "gpus-per-node", "gpus-per-task"):
+        if option in said:
+            count, _ = gpu_count(said[option].value, said[option].written, of_resources=option == "gres")
+            if option == "gpus":
+                count = -(-count // (nodes or min(of_job, tasks)))
+            gpus["gpus_per_task" if option == "gpus-per-task" else "gpus_per_node"] = count
+    cpus = number("cpus-per-task", "SLURM_CPUS_PER_TASK")
+    return TaskRequest(
+        tasks=tasks, cpus=0 if "overcommit" in said else 1 if cpus is None else cpus,
+        nodes=None if nodes is None else min(nodes, tasks), tasks_per_node=per_node, nodelist=nodelist, exclude=exclude,
+        overlap="overlap" in said, **gpus,
+    )  # fmt: skip
+
+
+class _Step:
+    """Tasks of one command."""
+
+    def __init__(self, said: Mapping[str, GivenOption], asked: TaskRequest, command: Sequence[str], job: int) -> None:
+        self._said, self._asked, self._job = said, asked, job
+        chdir = said.get("chdir")
+        self._cwd = str(Path(current_folder(), chdir.value)) if chdir else current_folder()
+        if "multi-prog" in said:
+            self._commands = read_programs(Path(command[0]), asked.tasks)
+        else:
+            self._commands = [list(command)]
+        killing = said.get("kill-on-bad-exit")
+        text = os.environ.get("SLURM_KILL_BAD_EXIT", "0") if killing is None else killing.value or "1"
+        if text not in {"0", "1"}:
+            raise InputError("--kill-on-bad-exit", repr(text), "0 or 1")
+        self._kills = text == "1"
+        self._ends: dict[int, Mapping[str, Any]] = {}
+
+    def run(self, path: str, attempt: int, first: int, ends_s: float | None) -> int:
+        """Run all tasks until `ends_s` (monotonic s); return the highest exit code."""
+        service = Client(Path(os.environ["DARDIS_FOLDER"]))
+        try:
+            with ExitStack() as stack, raise_signals():
+                body = {
+                    "attempt": attempt, "number": first, "request": _as_json(self._asked), "commands": self._commands,
+                    "cwd": self._cwd, "environment": _exported(self._said),
+                    "seen": [{} for _ in range(self._asked.tasks)],
+                    "stdin": self._input(stack),
+                }  # fmt: skip
+                output = TaskOutput(self._said, self._asked.tasks, self._job, stack)
+                over = self._follow(service, path, body, output, ends_s)
+        except SignalledError as told:
+            return 128 + told.number
+        finally:
+            with suppress(DardisError):  # else the service notices the missing client, or the end of the job
+                service.delete(f"{path}/{attempt}.{first}")
+        if not over:
+            sys.stderr.write("srun: error: the time limit of the step was reached\n")
+            return TIMED_OUT
+        return max((_exit_code(end) for end in self._ends.values()), default=0)
+
+    def _input(self, stack: ExitStack) -> str | None:
+        """Path of the standard input of all tasks; None: no input."""
+        if "input" in self._said:
+            text, place = self._said["input"].value, self._said["input"].written
+            if text in {"none", "/dev/null"}:
+                return None
+            path = Path(current_folder(), text)
+            if not path.is_file():
+                raise InputError(place, repr(text), "an existing file, or none")
+            return str(path)
+        return own_input(stack)
+
+    def _follow(
+        self, service: Client, path: str, body: dict[str, Any], output: TaskOutput, ends_s: float | None
+    ) -> bool:
+        """Copy the output of all tasks. Return False at the time limit. Retries without a service."""
+        pause_s = PAUSE_S[0]
+        while True:
+            for told in answer_lines(service, path, body):
+                pause_s = PAUSE_S[0]
+                self._take(told, body, output)
+                if len(self._ends) == self._asked.tasks or (self._kills and any(map(_exit_code, self._ends.values()))):
+                    return True
+                if ends_s is not None and monotonic_s() >= ends_s:
+                    return False
+            sleep(pause_s)
+            pause_s = min(2 * pause_s, PAUSE_S[1])
+
+    def _take(self, told: Mapping[str, Any], body: dict[str, Any], output: TaskOutput) -> None:
+        if "places" in told:
+            body["places"], body["step"] = told["places"], told["step"]
+            output.begin([place[0] for place in told["places"]], told["step"])
+            return
+        if "rank" not in told:
+            if "refused" in told:
+                raise NotRunError.of_message(told["refused"])
+            return
+        rank, seen = told["rank"], body["seen"][told["rank"]]
+        seen["mark"] = told.get("mark", seen.get("mark"))
+        for name in ("out", "err"):
+            if name in told:
+                data = b64decode(told[name])
+                output.write(rank, name, data)
+                seen[name] = seen.get(name, 0) + len(data)
+        if "end" in told or "refused" in told:
+            end = told.get("end") or {"code": None, "signal": None, "why": told["refused"]}
+            seen["over"], self._ends[rank] = True, end
+            output.end(rank)
+            if _exit_code(end):
+                what = f"task {rank}: {_end_text(end)}"
+                sys.stderr.write(f"srun: error: {body['places'][rank][0]}: {what}\n")
+                sys.stderr.flush()
+
+
+def _exit_code(end: Mapping[str, Any]) -> int:
+    if end["code"] is not None:
+        return int(end["code"])
+    return NotRunError.exit_status if end["signal"] is None else 128 + int(end["signal"])
+
+
+def _end_text(end: Mapping[str, Any]) -> str:
+    if end["code"] is not None:
+        return f"Exited with exit code {end['code']}"
+    return str(end["why"]) if end["signal"] is None else f"Killed by signal {end['signal']}"
+
+
+def _as_json(asked: TaskRequest) -> dict[str, Any]:
+    return {name: getattr(asked, name) for name in TaskRequest.__dataclass_fields__}
+
+
+def _exported(said: Mapping[str, GivenOption]) -> dict[str, str]:
+    option = said.get("export")
+    text = os.environ.get("SLURM_EXPORT_ENV", ALL) if option is None else option.value
+    names, values = read_export(
+        "none" if text.upper() == "NIL" else text, "--export" if option is None else option.written
+    )
+    present = {name: value for name, value in os.environ.items() if is_utf8(name + value)}
+    if not isinstance(names, str):
+        present = {
+            name: value for name, value in present.items() if name in {*names, "PATH"} or name.startswith("SLURM_")
+        }
+    elif names != ALL:
+        present = {name: value for name, value in present.items() if name == "PATH" or name.startswith("SLURM_")}
+    return present | values
+
+
+def own_input(stack: ExitStack) -> str | None:
+    """Path of a file with the standard input of this process; None: a terminal or nothing.
+
+    What is left of a pipe is copied to a temporary file, which `stack` removes.
+    """
+    try:
+        kind = os.fstat(0).st_mode
+    except OSError:
+        return None
+    if stat.S_ISREG(kind) and os.lseek(0, 0, os.SEEK_CUR) == 0:
+        path = Path("/proc/self/fd/0").readlink()
+        if path.is_file():
+            return str(path)
+    if not (stat.S_ISREG(kind) or stat.S_ISFIFO(kind) or stat.S_ISSOCK(kind)):
+        return None
+    copy = stack.enter_context(tempfile.NamedTemporaryFile(prefix="srun-input-"))  # noqa: SIM115 (`stack` closes it)
+    while data := os.read(0, 1 << 16):
+        copy.write(data)
+    copy.flush()
+    return copy.name if copy.tell() else None
+
+
+def read_programs(path: Path, tasks: int) -> list[list[str]]:
+    """Commands by rank in a file of --multi-prog. Raises InputError for a bad line, or ranks without a command."""
+    found: dict[int, list[str]] = {}
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(path, f"cannot be read ({getattr(error, 'strerror', None) or error})", "a text file") from None
+    for number, line in enumerate(lines, 1):
+        words = line.split()
+        if not words or words[0].startswith("#"):
+            continue
+        ranks = _ranks(words[0], tasks, found, f"{path}:{number}")
+        if len(words) < 2:
+            raise InputError(f"{path}:{number}", "no program", "RANKS PROGRAM [ARGUMENTS]")
+        for offset, rank in enumerate(ranks):
+            found[rank] = [word.replace("%t", str(rank)).replace("%o", str(offset)) for word in words[1:]]
+    if missing := [rank for rank in range(tasks) if rank not in found]:
+        raise InputError(path, f"no line for task {missing[0]}", f"a line for each task from 0 to {tasks - 1}")
+    return [found[rank] for rank in range(tasks)]
+
+
+def _ranks(text: str, tasks: int, found: Mapping[int, object], place: str) -> list[int]:
+    if text == "*":
+        return [rank for rank in range(tasks) if rank not in found]
+    ranks: list[int] = []
+    for part in text.split(","):
+        first, dash, last = part.partition("-")
+        try:
+            low = whole_number(first, 0, _LARGEST)
+            high = whole_number(last, low, _LARGEST) if dash else low
+        except ValueError:
+            raise InputError(place, repr(text), "ranks such as 0,2-5, or *") from None
+        ranks += range(low, high + 1)
+    if ranks and max(ranks) >= tasks:
+        raise InputError(place, f"task {max(ranks)}", f"ranks below {tasks}, the number of tasks")
+    return ranks

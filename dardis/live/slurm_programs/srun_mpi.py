@@ -1,0 +1,66 @@
+"""MPI programs of `srun`: they are recognised, and started by the `mpirun` of their MPI library.
+
+Without this each task would be an MPI program of its own with one rank, and nobody would notice.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from dardis.model.errors import InputError
+
+_LIBRARY: Final = re.compile(r"\blibmpi(?:ch|fort|cxx|_\w+)?\.so\S* => (\S+)")
+_PYTHON: Final = re.compile(rb"\bmpi4py\b")
+_ELF: Final = b"\x7fELF"
+_MOST_BYTES: Final = 1 << 20
+
+
+def mpi_library(command: Sequence[str]) -> Path | None:
+    """MPI library that a command uses; a path without folder if only its use is known; None: no MPI program."""
+    found = shutil.which(command[0])
+    if found is None:
+        return None
+    with Path(found).open("rb") as file:
+        head = file.read(_MOST_BYTES)
+    if not head.startswith(_ELF):
+        return Path("mpi4py") if _PYTHON.search(head) else None
+    said = subprocess.run(["ldd", found], capture_output=True, text=True, check=False)  # noqa: S607 (of the system)
+    if (library := _LIBRARY.search(said.stdout)) is not None:
+        return Path(library[1])
+    if Path(found).name.startswith("python") and _is_python_of_mpi(command[1:]):
+        return Path("mpi4py")
+    return None
+
+
+def _is_python_of_mpi(words: Sequence[str]) -> bool:
+    """Whether a Python program uses mpi4py: its text or the text of its script says so."""
+    if "mpi4py" in words or any(
+        _PYTHON.search(word.encode(errors="replace")) for word in words if word.startswith("mpi4py.")
+    ):
+        return True
+    for place, word in enumerate(words):
+        if word == "-c":
+            return place + 1 < len(words) and _PYTHON.search(words[place + 1].encode(errors="replace")) is not None
+        if not word.startswith("-"):
+            path = Path(word)
+            return path.is_file() and _PYTHON.search(path.read_bytes()[:_MOST_BYTES]) is not None
+    return False
+
+
+def mpirun_command(library: Path, command: Sequence[str], tasks: int, cpus: int) -> list[str]:
+    """Command that starts an MPI program with the `mpirun` of its library, else of PATH. Raises InputError for none."""
+    near = library.parent.parent / "bin" / "mpirun" if library.is_absolute() else None
+    mpirun = str(near) if near is not None and os.access(near, os.X_OK) else shutil.which("mpirun")
+    if mpirun is None:
+        raise InputError("srun", f"{command[0]} is an MPI program, and there is no mpirun on PATH", "mpirun on PATH")
+    said = subprocess.run([mpirun, "--version"], capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
+    binding = (
+        ["--map-by", f"slot:PE={cpus}"] if cpus > 1 and re.search("open mpi|prte", said.stdout, re.IGNORECASE) else []
+    )
+    return [mpirun, "-n", str(tasks), *binding, *command]
