@@ -294,7 +294,7 @@ class Api:
         return web.json_response({
             "version": __version__, "folder": str(service.folder), "epoch": service.journal.epoch, "pid": os.getpid(),
             "trouble": service.trouble, "silent": service.unreachable_hosts, "queued": service.gateway.queued,
-            "running": service.gateway.running,
+            "running": service.gateway.running, "max_time_s": service.max_time_s,
         })  # fmt: skip
 
     async def _stop(self, request: web.Request) -> web.Response:

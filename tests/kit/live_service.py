@@ -11,14 +11,11 @@ from pathlib import Path
 from socketserver import ThreadingMixIn, UnixStreamServer
 from urllib.parse import parse_qs, urlsplit
 
-from dardis.live.job_option_texts import read_array
+from dardis.live.job_option_texts import UNLIMITED_S, read_array
+from dardis.live.job_request import JobRequest
 
 STATES_OVER = {"completed", "failed", "timeout", "cancelled", "unknown"}
-ASKED = {
-    "argv": ["/bin/true"], "name": "true", "walltime_s": 3600, "cpus": 1, "memory_mib": None, "gpus": 0, "after": [],
-    "export": "all", "chdir": None, "output": "dardis-%j.out", "error": "dardis-%j.out", "requeue": False,
-    "hold": False, "grace_s": None,
-}  # fmt: skip
+ASKED = JobRequest(argv=("/bin/true",)).as_dict()
 
 
 def job(number, state="waiting", **more):
@@ -74,6 +71,8 @@ class FakeService:
             return 200, told | ({"next": None} if over != [False] else {})
         if (method, path) == ("GET", "/nodes"):
             return 200, {"nodes": list(self.nodes.values())}
+        if (method, path) == ("GET", "/status"):
+            return 200, {"max_time_s": UNLIMITED_S}
         if (method, path) == ("POST", "/stop"):
             return 200, {"running": 1}
         if match := re.fullmatch(r"/jobs/(\d+)(?:/(\w+))?", path):

@@ -10,7 +10,8 @@ from typing import Final
 from dardis import __version__
 from dardis.model.errors import INTERRUPTED, DardisError, InputError
 
-PROGRAMS: Final = ("sbatch", "srun", "squeue", "scancel", "sacct", "scontrol")
+PROGRAMS: Final = ("sbatch", "srun", "squeue", "scancel", "sacct", "scontrol", "sinfo", "sacctmgr", "sshare")
+_MODULES: Final = {"sacctmgr": "accounts", "sshare": "accounts"}
 SLURM: Final = "25.05.0"
 """Version of Slurm whose manual the programs follow."""
 
@@ -24,7 +25,7 @@ def main(words: Sequence[str]) -> int:
     if left[:1] in (["--version"], ["-V"]):
         sys.stdout.write(f"slurm {SLURM} (DARDIS {__version__})\n")
         return 0
-    module = import_module(f"dardis.live.slurm_programs.{name}")
+    module = import_module(f"dardis.live.slurm_programs.{_MODULES.get(name, name)}")
     if left[:1] == ["--help"]:
         sys.stdout.write(f"{module.__doc__}\n")
         return 0

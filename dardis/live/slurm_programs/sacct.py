@@ -184,7 +184,7 @@ def selected(said: Mapping[str, str], now_ms: int, now: datetime) -> list[Job]:
         job for _, job in sorted(jobs.items())
         if (not named or any(one.matches(job) for one in named))
         and (states is None or of.state_of(job) in states)
-        and (job["ended_ms"] is None or job["ended_ms"] >= since_ms) and job["submitted_ms"] <= max(until_ms, since_ms)
+        and (job["ended_ms"] is None or job["ended_ms"] >= since_ms) and job["submitted_ms"] <= until_ms
         and (not names or job["name"] in names)
         and (not users or job["user"] in users)
         and (not partitions or of.partition_of(job) in partitions)

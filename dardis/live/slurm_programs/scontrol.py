@@ -5,14 +5,19 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from typing import Final
 
 from dardis.engine.clock import unix_ms
 from dardis.live.client import Client, service_folder
-from dardis.live.slurm_programs.slurm_jobs import Job, read_name, show_lines
+from dardis.live.job_option_texts import DEFAULT_WALLTIME_S, MOST_ELEMENTS
+from dardis.live.slurm_environment import CLUSTER, PARTITION
+from dardis.live.slurm_programs.__main__ import SLURM
+from dardis.live.slurm_programs.sinfo import state_of
+from dardis.live.slurm_programs.slurm_jobs import RECENT_MS, Job, limit_text, long_span, read_name, show_lines
 from dardis.model.errors import InputError
 from dardis.model.hostlist import hostlist, hostlist_in_order, names_of
 
-_COMMANDS = "show hostnames, show hostlist, show hostlistsorted, show job, hold, release or ping"
+_COMMANDS: Final = "show hostnames, hostlist, job, node, partition or config, hold, release or ping"
 
 
 def main(words: Sequence[str]) -> int:
@@ -33,6 +38,12 @@ def main(words: Sequence[str]) -> int:
             for text in given:
                 for job in _matching(service, text):
                     service.change_job(job["id"], do)
+        case ["show", "config"]:
+            sys.stdout.write("".join(f"{name:<23} = {value}\n" for name, value in _config().items()))
+        case ["show", "partition" | "partitions", *_]:
+            sys.stdout.write(_partition())
+        case ["show", "node" | "nodes", *given] if len(given) < 2:
+            _show_nodes(_names(given[0]) if given else [])
         case ["ping"]:
             Client(service_folder(None)).get("/status")
             sys.stdout.write("Slurmctld(primary) is UP\n")
@@ -64,3 +75,37 @@ def _show_jobs(given: Sequence[str], *, one_line: bool) -> None:
         )
     if not jobs:
         sys.stdout.write("No jobs in the system\n")
+
+
+def _config() -> dict[str, object]:
+    return {
+        "ClusterName": CLUSTER, "MaxArraySize": MOST_ELEMENTS + 1, "MaxJobCount": 1_000_000,
+        "MinJobAge": f"{RECENT_MS // 1000} sec", "SLURM_VERSION": SLURM,
+    }  # fmt: skip
+
+
+def _partition() -> str:
+    service = Client(service_folder(None))
+    nodes = service.get("/nodes")["nodes"]
+    limit = limit_text({"walltime_s": service.get("/status")["max_time_s"]}, long_span)
+    cores = sum(node["cores"] for node in nodes)
+    return (
+        f"PartitionName={PARTITION}\n   AllowGroups=ALL AllowAccounts=ALL AllowQos=ALL\n   Default=YES State=UP\n"
+        f"   MaxNodes=UNLIMITED MaxTime={limit} MinNodes=1 DefaultTime={long_span(DEFAULT_WALLTIME_S)}\n"
+        f"   Nodes={hostlist(node['name'] for node in nodes)}\n   TotalCPUs={cores} TotalNodes={len(nodes)}\n"
+        "   DefMemPerNode=UNLIMITED MaxMemPerNode=UNLIMITED\n\n"
+    )
+
+
+def _show_nodes(names: Sequence[str]) -> None:
+    nodes = Client(service_folder(None)).get("/nodes")["nodes"]
+    if unknown := [name for name in names if all(name != node["name"] for node in nodes)]:
+        raise InputError("scontrol", f"there is no node {unknown[0]}", hostlist(node["name"] for node in nodes))
+    for node in nodes:
+        if not names or node["name"] in names:
+            gres = f"gpu:{node['gpus']}" if node["gpus"] else "(null)"
+            sys.stdout.write(
+                f"NodeName={node['name']} CPUAlloc={node['used_cores']} CPUTot={node['cores']}\n"
+                f"   NodeHostName={node['host']} RealMemory={node['memory_mib']} Gres={gres}\n"
+                f"   State={state_of(node).upper()} Partitions={PARTITION}\n   Reason={node['why'] or 'none'}\n\n"
+            )

@@ -29,6 +29,8 @@ _ID: Final = re.compile(
     rf"(\d{{1,16}})(?:_(?:(\d{{1,10}})|\[({_SPAN}(?:,{_SPAN})*)(?:%\d+)?\]|\*))?(?:\.(?:batch|extern|\d+))?", re.ASCII
 )
 NONE: Final = "N/A"
+RECENT_MS: Final = 300_000
+"""Ended jobs are listed with their states so long (Slurm: MinJobAge), ms."""
 
 
 class JobName(NamedTuple):

@@ -16,10 +16,9 @@ from dardis.live.job_option_texts import UNLIMITED_S
 from dardis.live.option_table import FLAG, IGNORED, OPTIONAL, USED, VALUE, OptionTable, options_of
 from dardis.live.slurm_programs import slurm_jobs as of
 from dardis.live.slurm_programs.slurm_jobs import NONE, Job
+from dardis.live.slurm_programs.slurm_table import Column, line_of, read_format
 from dardis.model.errors import InputError
 
-RECENT_MS: Final = 300_000
-"""Jobs that ended at most so long ago are listed with their states (Slurm: MinJobAge), ms."""
 PROGRAM: Final = OptionTable("squeue", {
     **options_of(VALUE, USED, "Format/O format/o jobs/j name/n partition/p sort/S states/t user/u users"),
     **options_of(OPTIONAL, USED, "jobs/j"),
@@ -34,7 +33,6 @@ PROGRAM: Final = OptionTable("squeue", {
 USUAL: Final = "%.18i %.9P %.8j %.8u %.2t %.10M %.6D %R"
 LONG: Final = "%.18i %.9P %.8j %.8u %.8T %.10M %.9l %.6D %R"
 START: Final = "%.18i %.9P %.8j %.8u %.2t %.19S %.6D %20Y %R"
-_FIELD: Final = re.compile(r"%(\.?)(\d*)([A-Za-z%])")
 
 
 class Row(NamedTuple):
@@ -104,15 +102,6 @@ LONG_FIELDS: Final = {
 }  # fmt: skip
 
 
-class Column(NamedTuple):
-    """A column: text ahead of it, field, width (0: as wide as its text), and whether it is aligned right."""
-
-    before: str
-    field: str
-    width: int
-    right: bool
-
-
 def main(words: Sequence[str]) -> int:
     """List jobs. Raises InputError and DardisError."""
     said: dict[str, str] = {}
@@ -126,7 +115,7 @@ def main(words: Sequence[str]) -> int:
         raise InputError("squeue", repr(left[0]), "options such as --me")
     usual = LONG if "long" in said else START if "start" in said else os.environ.get("SQUEUE_FORMAT", USUAL)
     columns = (
-        read_long_format(said["Format"]) if "Format" in said else read_format(said.get("format", usual))
+        read_long_format(said["Format"]) if "Format" in said else read_format(said.get("format", usual), FIELDS)
     )  # fmt: skip
     now_ms = unix_ms()
     jobs = sorted(selected(said, now_ms), key=lambda job: (job["state"] == "running", job["id"]))
@@ -151,7 +140,7 @@ def selected(said: Mapping[str, str], now_ms: int) -> list[Job]:
     jobs: list[Job] = service.get("/jobs", state="open")["jobs"]
     if states is not None and states - {"PENDING", "RUNNING"}:
         known = {job["id"] for job in jobs}
-        ended = service.history(state="over", since_ms=now_ms - RECENT_MS)
+        ended = service.history(state="over", since_ms=now_ms - of.RECENT_MS)
         jobs += [job for job in ended if job["id"] not in known]
     return [
         job for job in jobs
@@ -185,21 +174,6 @@ def sort_rows(rows: Sequence[tuple[Job, str]], order: str, now_ms: int) -> list[
     return found
 
 
-def read_format(text: str) -> list[Column]:
-    """Columns of --format: `%.18i %j`. Raises InputError."""
-    columns, at = [], 0
-    for found in _FIELD.finditer(text):
-        if found[3] == "%":
-            continue
-        if found[3] not in FIELDS:
-            raise InputError("--format", repr(found[0]), f"%[[.]SIZE] and one of {' '.join(FIELDS)}")
-        columns.append(Column(text[at : found.start()], found[3], int(found[2] or 0), bool(found[1])))
-        at = found.end()
-    if "%" in text[at:] or any("%" in column.before for column in columns) or not columns:
-        raise InputError("--format", repr(text), "fields such as %.18i or %j")
-    return [*columns, Column(text[at:], "", 0, right=False)]
-
-
 def read_long_format(text: str) -> list[Column]:
     """Columns of --Format: `JobID:10,State`. Raises InputError."""
     columns = []
@@ -210,15 +184,3 @@ def read_long_format(text: str) -> list[Column]:
             raise InputError("--Format", repr(part), f"TYPE[:[.]SIZE] with one of {', '.join(LONG_FIELDS)}")
         columns.append(Column("", LONG_FIELDS[name.lower()], int(size or 20), right))
     return columns
-
-
-def line_of(columns: Sequence[Column], text_of: Callable[[str], str]) -> str:
-    """A line of a table. Texts wider than their column are cut."""
-    parts = []
-    for column in columns:
-        text = text_of(column.field) if column.field else ""
-        if column.width:
-            text = text[: column.width]
-            text = text.rjust(column.width) if column.right else text.ljust(column.width)
-        parts.append(column.before + text)
-    return "".join(parts)

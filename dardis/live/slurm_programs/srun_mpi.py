@@ -39,14 +39,10 @@ def mpi_library(command: Sequence[str]) -> Path | None:
 
 
 def _is_python_of_mpi(words: Sequence[str]) -> bool:
-    """Whether a Python program uses mpi4py: its text or the text of its script says so."""
-    if "mpi4py" in words or any(
-        _PYTHON.search(word.encode(errors="replace")) for word in words if word.startswith("mpi4py.")
-    ):
-        return True
+    """Whether a Python program uses mpi4py: its text, its module or its script says so."""
     for place, word in enumerate(words):
-        if word == "-c":
-            return place + 1 < len(words) and _PYTHON.search(words[place + 1].encode(errors="replace")) is not None
+        if word in {"-c", "-m"}:
+            return _PYTHON.search(" ".join(words[place + 1 : place + 2]).encode(errors="replace")) is not None
         if not word.startswith("-"):
             path = Path(word)
             return path.is_file() and _PYTHON.search(path.read_bytes()[:_MOST_BYTES]) is not None

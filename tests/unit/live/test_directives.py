@@ -155,7 +155,7 @@ def test_more_precedent_option_replaces_other_ways_to_state_the_amount(given, sc
         ("#SBATCH -n x", "s.sh:2: -n: 'x'"),
         ("#SBATCH --mem=-1", "s.sh:2: --mem: '-1'"),
         ("#SBATCH -d expand:1", "s.sh:2: -d: 'expand:1'; expected after, afterok"),
-        ("#SBATCH --gpus=a100:x", "s.sh:2: --gpus: 'x'"),
+        ("#SBATCH --gpus=a100:x", "s.sh:2: --gpus: 'a100:x'"),
         ("#SBATCH --gres=lustre:1", "s.sh:2: --gres: 'lustre:1'; expected gpu"),
         ("#SBATCH --colour red", "s.sh:2: unknown option --colour; expected an option of sbatch"),
         ("#SBATCH --mem-p=1", "s.sh:2: unknown option --mem-p; expected one of --mem-per-cpu, --mem-per-gpu"),
