@@ -161,12 +161,10 @@ def run(arguments: list[str]) -> int:
 
 
 def _completion_words() -> list[str]:
-    """Return the words after `dardis` in shell completion."""
     return os.environ.get("_TYPER_COMPLETE_ARGS", os.environ.get("COMP_WORDS", "")).split()[1:]
 
 
 def _print_error(line: str, status: int) -> int:
-    """Print an error on the first rank only; return the status."""
     from dardis.transport.launcher import is_first_rank
 
     if not is_first_rank():

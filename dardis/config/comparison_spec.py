@@ -36,14 +36,12 @@ def _checked_name(value: str) -> str:
 
 
 def _settings(value: object) -> object:
-    """Check `settings = { order = "sjbf", backfill_depth = 5 }`."""
     if not isinstance(value, dict) or not all(type(setting) in {str, int} for setting in value.values()):
         raise ValueError(f'{value!r}; expected a table of texts and whole numbers such as {{ order = "sjbf" }}')
     return tuple(f"{key}={setting}" for key, setting in value.items())
 
 
 def _grid(value: object) -> object:
-    """Check `grid = { backfill_depth = [1, 10, "unlimited"] }`."""
     lists = isinstance(value, dict) and all(isinstance(values, list) for values in value.values())
     values = [one for values in value.values() for one in values] if isinstance(value, dict) and lists else [None]
     if not isinstance(value, dict) or not all(type(one) in {str, int} for one in values):

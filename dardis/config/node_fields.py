@@ -94,6 +94,5 @@ def _stem(names: Sequence[str]) -> str:
 
 
 def _own_prefix(names: Sequence[str]) -> str:
-    """Prefix of nodes numbered from 0, or ""."""
     prefix = names[0].removesuffix("0")
     return prefix if all(name == f"{prefix}{number}" for number, name in enumerate(names)) else ""

@@ -248,7 +248,6 @@ def _check_nodes(place: str, nodes: Sequence[int], platform: Platform) -> None:
 
 
 def _check_names(place: str, groups: tuple[NodeGroup, ...]) -> None:
-    """Refuse ambiguous prefixes: `n` + `10` and `n1` + `0`."""
     if (clash := clash_of([group.prefix for group in groups])) is not None:
         index, other = clash
         found = f"{groups[index].prefix!r} gives the same node names as {other!r}"

@@ -53,7 +53,6 @@ def idle_of_devices(path: Path) -> list[dict[str, float]]:
 
 
 def _check_only_power_changed(path: Path, out: Path, before: Platform, written: Path) -> None:
-    """Raise InputError if more than power differs."""
     elsewhere = InputError(out, f"cannot find the files that {path} names", f"a file in {path.absolute().parent}")
     try:
         after = load_platform(written)

@@ -171,7 +171,6 @@ class _Values:
         return value
 
     def _moment(self, line: int, text: str) -> int:
-        """Parse Unix s, ms or ISO 8601, without decimals."""
         found = self._moments.get(text)
         if found is None:
             try:

@@ -24,7 +24,6 @@ WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 
 
 def _second_of_day(value: object) -> int:
-    """Read `"08:00"`; 24:00 is the end of the day."""
     if isinstance(value, str) and re.fullmatch(r"[0-9]{2}:[0-9]{2}", value):
         second = int(value[:2]) * 3600 + int(value[3:]) * 60
         if second <= 86_400 and int(value[3:]) < 60:

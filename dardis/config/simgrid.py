@@ -85,7 +85,6 @@ def _flop_per_s(speed: str) -> float | None:
 
 
 def _parsed(path: Path, text: str) -> ET.Element:
-    """Root element. Entities are refused: they could expand without end."""
     if _ENTITY.search(text):
         raise InputError(path, "declares entities", "XML without <!ENTITY …>")
     try:
@@ -100,7 +99,6 @@ def _parsed(path: Path, text: str) -> ET.Element:
 
 
 def _hosts(path: Path, root: ET.Element) -> tuple[list[SimgridHost], list[str]]:
-    """Usable hosts in order, and names of others."""
     hosts: list[SimgridHost] = []
     apart: list[str] = []
     for element in root.iter():
@@ -151,7 +149,6 @@ def _is_without_jobs(element: ET.Element, names: list[str]) -> bool:
 
 
 def _by_number(name: str) -> list[tuple[int, int]]:
-    """Sort key as in Batsim: by character, numbers by value."""
     return [(48, int(piece)) if piece[0].isdigit() else (ord(piece), 0) for piece in _PIECE.findall(name)]
 
 

@@ -67,7 +67,6 @@ def checked_content(path: Path, content: dict[str, Any], model: type[TableT]) ->
 
 
 def _check_values(path: Path, key: str, value: object, depth: int = 0) -> None:
-    """Refuse numbers above 64 bits, which `tomllib` accepts."""
     if isinstance(value, dict | list):
         if depth > _DEEPEST:
             raise RecursionError
@@ -139,7 +138,6 @@ def _keys(table: type) -> dict[str, tuple[str, object]]:
 
 
 def _table_within(annotation: object) -> type | None:
-    """Find the table in `dict[str, Nodes]` or `Power | None`."""
     if isinstance(annotation, type) and (issubclass(annotation, Table) or is_dataclass(annotation)):
         return annotation
     return next(filter(None, map(_table_within, get_args(annotation))), None)

@@ -73,7 +73,6 @@ def read_weather(path: Path, read: Read = Path.read_bytes) -> Weather:
 
 
 def _open_meteo_form(offset_s: int) -> SeriesFormat:
-    """Format with local times at one offset, or Unix seconds."""
     value = r"temperature_2m( \(°c\))?"
     return SeriesFormat(_OPEN_METEO, "time", value, lambda _: unix_or(fixed_clock(offset_s)), check=celsius)
 

@@ -166,7 +166,6 @@ class CentralDispatcher:
         return slot
 
     def _level_of(self, job: Job) -> int:
-        """Priority of the queue, before any order."""
         return 0 if self._pass.weighs_levels else self._platform.level_of(job.queue)
 
     def _could_hold(self, job: Job) -> int:
@@ -290,7 +289,6 @@ class CentralDispatcher:
         return [*[self._record_start(slot, now) for slot in started], *told]
 
     def _raise_spans(self, now: int) -> list[int]:
-        """Raise the spans of jobs past the expected end."""
         slots = []
         while self._expected_ends and self._expected_ends[0][0] <= now:
             number = heappop(self._expected_ends)[1]

@@ -63,7 +63,6 @@ def _wfp3(who: WaitingJobs) -> Floats:
 
 
 def _unicef(who: WaitingJobs) -> Floats:
-    """Order `unicef`, of the same paper."""
     return -(who.wait / (np.log2(np.maximum(who.cores, 2)) * who.expected))
 
 
@@ -137,7 +136,6 @@ def _area(job: Job, platform: Platform) -> int:
 
 
 def _watts(job: Job, platform: Platform) -> float:
-    """Stated power, or power of cores on eligible nodes."""
     if POWER in platform.kinds and (stated := job.amounts[platform.kinds.index(POWER)]):
         return float(stated)
     groups = [platform.groups[place] for place in platform.sets.groups(job.groups).tolist()] or platform.groups
@@ -146,7 +144,6 @@ def _watts(job: Job, platform: Platform) -> float:
 
 
 def _profit_per_cost(job: Job, platform: Platform) -> float:
-    """Income over energy, at a constant price."""
     income = _cores(job, platform) * platform.income_per_core_h
     watts = _watts(job, platform)
     return income / watts if watts else float(FOREVER)

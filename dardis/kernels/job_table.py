@@ -145,7 +145,6 @@ class JobTable:
         return rows[first]
 
     def _pack(self, more: int) -> None:
-        """Make space for `more` nodes."""
         old, table = self.queue, self.queue.table
         sizes = {slot: int(table[slot, HELD]) if table[slot, GONE] else most for slot, most in self._room.items()}
         total = max(len(old.hold_node), 2 * (sum(sizes.values()) + more))

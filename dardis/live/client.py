@@ -162,7 +162,6 @@ class Client:
         self, method: str, path: str, body: Mapping[str, Any] | None, patience_s: float, *, again: bool = True,
         away_s: float | None = None,
     ) -> dict[str, Any]:  # fmt: skip
-        """`away_s`: longest absence of a known service."""
         begun, died = away_s is not None and self._was_there, False
         last: float | None = None
         while True:

@@ -89,7 +89,7 @@ class Dependencies:
     def add(self, one: OpenSubmission, how: EndedJobs) -> list[LiveJob]:
         """Add the conditions of a new submission that the caller knows. Return its jobs that can never start.
 
-        Raises InputError for an unknown job, or if no job of the submission can ever start; then nothing is added.
+        Raises InputError, and adds nothing, for an unknown job or if no job can ever start.
         """
         asked = one.submission.request
         found = {after: self._jobs_of(after.id) or how(after.id) for after in asked.after}
@@ -174,7 +174,6 @@ class Dependencies:
         return heap[0] != job.number
 
     def _is_met(self, after: Dependency, jobs: Sequence[LiveJob]) -> bool | None:
-        """Whether a condition is met; None: not yet known."""
         one = self._submissions.get(jobs[0].submission.first) if jobs else None
         whole = one is not None and len(jobs) > 1
         if after.kind == "start":
@@ -187,7 +186,6 @@ class Dependencies:
         return None if unfinished else is_satisfied(after.kind, [job.state for job in jobs])
 
     def _jobs_of(self, number: int) -> Sequence[LiveJob]:
-        """Open job or jobs of an open array; []: not open."""
         job = self._jobs.get(JobId(number))
         if job is None:
             return []
@@ -235,7 +233,6 @@ class Dependencies:
         return in_vain
 
     def _take_met(self, one: OpenSubmission, number: int, jobs: Sequence[LiveJob]) -> bool:
-        """Remove met conditions. Return whether the submission can still start."""
         any_of = one.submission.request.after_any
         for after in [after for after in one.pending_dependencies if after.id == number]:
             met = self._is_met(after, jobs)

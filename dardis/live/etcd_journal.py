@@ -1,14 +1,6 @@
 r"""Journal in etcd, for hosts with unsafe disks: writes go to etcd, reads use a local copy.
 
-Keys below `dardis/NAME/`:
-
-    service           version and name of the journal
-    epoch             epoch and key of the leader; each write requires an unchanged value
-    leader            leader, until its lease ends
-    log/N             record N, a batch: "P\n" and the last piece of the text
-    part/N/I          piece I of P earlier pieces, if a request cannot hold the text
-    base              "N P": records up to N are in P pieces of rows, not in the log
-    rows/N/I          piece I of the rows: a batch a line
+README.md lists the keys.
 """
 
 from __future__ import annotations
@@ -280,7 +272,6 @@ class EtcdJournal(Journal):
         return is_new
 
     def _read_pieces(self, kind: str, number: int, count: int) -> Iterator[bytes]:
-        """Yield `count` pieces; ignore remains of failed writes."""
         begin, seen = self._key(kind, number), 0
         for found in islice(self._etcd.read(begin + b"/", begin + b"0", page=PIECES), count):
             seen += found.key == self._key(kind, number, seen)

@@ -11,13 +11,13 @@ from collections.abc import Set as AbstractSet
 from typing import Any, Final
 
 from dardis.live.admission import Admission, HostConnector
-from dardis.live.deadlines import Deadlines
 from dardis.live.dependencies import Dependencies, EndedJobs, OpenSubmission, Reruns
 from dardis.live.gateway_orders import EndRun, ForgetRun, GatewayOutput, Order, StartRun
 from dardis.live.host_liveness import HostLiveness
 from dardis.live.job_steps import JobStep, JobSteps
 from dardis.live.journal import Batch
 from dardis.live.keeper.log_records import LEASE, NEVER_BEGUN, UNKNOWN
+from dardis.live.latest_starts import Deadlines
 from dardis.live.live_jobs import HostIncarnation, LiveJob, LiveJobState, Submission, jobs_of, new_jobs
 from dardis.live.machine import FreeResources, LiveMachine, jobs_on_removed_nodes, nodes_as_json
 from dardis.live.orphaned_runs import OrphanedRuns, is_step, job_and_attempt, job_run
@@ -549,7 +549,6 @@ class Gateway:
         return taken
 
     def _is_sendable(self, order: Order) -> bool:
-        """Whether to send an order. Unreachable hosts report first."""
         stale = isinstance(order, StartRun) and self.job_of_run(order.run) is None
         return self.liveness.is_reachable(order.host) and not stale
 

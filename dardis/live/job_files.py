@@ -106,7 +106,6 @@ def put_files(folder: Path, files: Iterable[SmallFile]) -> dict[str, str]:
 
 
 def _has_content(path: Path, data: bytes) -> bool:
-    """Whether a file has this content. Never blocks."""
     try:
         file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except (FileNotFoundError, BlockingIOError):

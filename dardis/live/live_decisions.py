@@ -259,7 +259,6 @@ class LiveDecider:
             self._lockstep.run_turn(turn.dialogue, now)
 
     def _job(self, asks: SchedulingRequest) -> Job:
-        """Job submitted by now, even if clocks differ."""
         submit = min(asks.submit, self._last)
         groups = self._platform.all_groups
         return Job(asks.job, submit, submit, None, asks.walltime, asks.nodes, asks.request, groups, asks.queue)

@@ -67,7 +67,7 @@ class OptionTable:
     def take(self, left: list[str], place: str) -> GivenOption:
         """Take an option from the end of reversed words as getopt_long does: `--name value`, `-n4`, unique prefixes.
 
-        Raises InputError for an unknown option, a missing or unwanted value, and a word that is no option.
+        Raises InputError.
         """
         word = left.pop()
         if word.startswith("--") and len(word) > 2:

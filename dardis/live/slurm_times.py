@@ -21,7 +21,7 @@ _NAMED: Final = {"midnight": time(0), "elevenses": time(11), "noon": time(12), "
 def read_moment(text: str, place: str, now: datetime) -> int:
     """Unix s of a moment. `now` has the time zone that counts (None: local). A time of day alone is the next such time.
 
-    Raises InputError for another notation, and for a date without a year that is not in the calendar.
+    Raises InputError.
     """
     said = text.strip().lower()
     if (found := _NOW.fullmatch(said)) is not None:

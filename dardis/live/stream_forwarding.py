@@ -125,7 +125,6 @@ class _End:
 
 
 def _is_closed(here: socket.socket) -> bool:
-    """Whether the peer is closed in both directions."""
     look = select.poll()
     look.register(here, 0)
     return any(event & select.POLLHUP for _, event in look.poll(0))

@@ -136,7 +136,6 @@ def _resources(said: Mapping[str, OptionText], nodes: int, most_nodes: int | Non
 
 
 def _priority(said: Mapping[str, OptionText]) -> int:
-    """Priority less niceness."""
     stated = said.get("priority")
     top = stated is not None and stated.text.upper() == "TOP"
     most = texts.MOST_PRIORITY

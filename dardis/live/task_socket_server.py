@@ -12,6 +12,7 @@ from typing import Any, Final
 from aiohttp import web
 
 from dardis.engine.clock import monotonic_s, unix_ms
+from dardis.live.job_option_texts import check_text
 from dardis.live.job_steps import STREAMS, StepCommand, unknown_record
 from dardis.live.keeper_client import SupervisorError
 from dardis.live.live_jobs import LiveJob
@@ -85,12 +86,23 @@ class TaskApi:
             allocation.clients += 1
             try:
                 places = [[place.node, place.cores, place.gpus] for place in allocation.places]
-                await write_line(response, {"step": allocation.step, "places": places})
+                near = self._near(run, allocation)
+                await write_line(response, {"step": allocation.step, "places": places, "near": near})
+                if (pipes := told.get("stdin_pipes")) is not None:
+                    check_text("stdin_pipes", pipes)
+                    commands = [
+                        replace(commands[rank % len(commands)], stdin=f"{pipes}{rank}" if rank in near else None)
+                        for rank in range(asked.tasks)
+                    ]
                 await self._stream_tasks(response, run, allocation, asked.cpus, commands, told.get("seen") or [])
             finally:
                 allocation.clients -= 1
                 self._wake(run)
         return response
+
+    def _near(self, run: str, allocation: _Allocation) -> list[int]:
+        machine, job = self._service.machine, self._steps.running_job(run)
+        return [rank for rank, place in enumerate(allocation.places) if machine.host(place.node) == job.host]
 
     def _known(self, run: str, first: int, asked: TaskRequest, told: Mapping[str, Any]) -> _Allocation | None:
         """Allocation of an earlier request, perhaps to an earlier service; None: a first request."""
@@ -196,7 +208,6 @@ class TaskApi:
 
 
 def _names(run: str, allocation: _Allocation) -> list[str]:
-    """Names of the job steps of all tasks."""
     return [f"{run}.{allocation.first + rank}" for rank in range(len(allocation.places))]
 
 

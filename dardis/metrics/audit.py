@@ -100,7 +100,6 @@ class Audit:
         return map(self._with_own_node, merge_violations([*rules, *asked, others]))
 
     def _with_own_node(self, violation: Violation) -> Violation:
-        """Replace stand-in nodes by the machine's nodes."""
         node, own = violation.node, self._laid_out.node
         return replace(violation, node=int(own[node])) if node is not None and 0 <= node < len(own) else violation
 

@@ -74,7 +74,6 @@ def _request_of_platform(s: Schedule, platform: Platform) -> list[Ints]:
 
 
 def _sweep(platform: Platform, columns: Ints, block: NDArray[np.void]) -> list[Iterator[KeyedViolation]]:
-    """First overload per node, for each kind."""
     number, start, finish, *request = columns
     count = len(block)
     time = np.concatenate([finish[block["job"]], start[block["job"]]])

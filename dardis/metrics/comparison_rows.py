@@ -338,7 +338,6 @@ def mean_of(values: Sequence[float], weeks: int = 0) -> Interval:
 
 
 def _squared(draws: int, weeks: int) -> float:
-    """Squared half interval over variance."""
     from scipy.special import stdtrit
 
     degrees, share = draws - 1.0, 1 / draws

@@ -55,7 +55,6 @@ def core_sets(schedule: Schedule, platform: Platform) -> list[str]:
 
 
 def _gathered(owner: Ints, count: int, spans: list[list[Span]]) -> list[list[Span]]:
-    """Joined spans per owner."""
     of_owners: list[list[Span]] = [[] for _ in range(count)]
     for one, found in zip(owner.tolist(), spans, strict=True):
         of_owners[one] += found
@@ -91,7 +90,6 @@ def _share(
 
 
 def _lowest(free: int, count: int, begin: int) -> tuple[int, list[Span]]:
-    """The `count` lowest free cores: bits, and spans from `begin`."""
     mask = 0
     spans = []
     while count:

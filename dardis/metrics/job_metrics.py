@@ -87,7 +87,6 @@ def job_metrics(schedule: Schedule, counted: Ints) -> dict[str, Number]:
 
 
 def _mean_of_users(values: Floats, users: Sequence[str]) -> float | None:
-    """Mean over users of job means; None without users."""
     numbers: dict[str, int] = {}
     number = np.array([numbers.setdefault(user, len(numbers)) for user in users], dtype=np.int64)
     if not any(numbers):
@@ -136,7 +135,6 @@ def group_metrics(schedule: Schedule, platform: Platform, taken: Footprints, cou
 
 
 def _weighted(times: Ints, windows: Ints) -> float | None:
-    """Exact sum of `times / windows`; None for no jobs."""
     return math.fsum((times / windows).tolist()) if len(times) else None
 
 

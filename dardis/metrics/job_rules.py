@@ -96,7 +96,6 @@ class JobRules:
                 yield _placement_violations(s, job, met[job] & closed, text, np.maximum(s.start, since)[job])
 
     def _may_be_cut(self, s: Schedule, job: Ints) -> Bools:
-        """Jobs that end when one of their nodes fails."""
         found = np.zeros(len(s.number), dtype=np.bool_)
         for window, nodes in self._closed:
             if not window.foreseen:
@@ -104,7 +103,6 @@ class JobRules:
         return found
 
     def _keys(self, node: Integers, place: Integers) -> Ints:
-        """Sortable key of (node, moment index)."""
         return node.astype(np.int64) * (len(self._moments) + 1) + place
 
     def _on_nodes_down(self, s: Schedule, job: Ints) -> Iterator[KeyedViolation]:

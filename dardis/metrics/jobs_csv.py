@@ -185,8 +185,6 @@ class _Column(NamedTuple):
 
 
 def _whole(least: int, most: int, expected: str) -> _Column:
-    """Column of whole numbers; pandas may write `12.0`."""
-
     def parse(text: str) -> int:
         return whole_number(text.removesuffix(".0"), least, most)
 
@@ -265,7 +263,6 @@ def _parse(path: Path, name: str, column: _Column, texts: list[tuple[int, str]])
 
 
 def _parse_integers(column: _Column, texts: list[str]) -> list[int] | None:
-    """Parse whole numbers in bulk; None if cells need single checks."""
     if column.integer_range is None:
         return None
     filled = texts if column.empty is None else [text for text in texts if text]

@@ -60,7 +60,6 @@ _ASK, _ANSWER = _Hop(1, 1, 0), _Hop(0, 0, 1)
 
 
 def _gather_ns(children: Sequence[float], down: _Hop, up: _Hop, work: float) -> float:
-    """Time to ask children, work and collect answers."""
     now, ready = 0.0, []
     for child in children:
         ready.append(now + down.flight + down.receive + child + up.flight)
@@ -95,7 +94,6 @@ def _of_tree(hosts: int, arity: int, down: _Hop, up: _Hop, work: float) -> float
 
 
 def _down_tree(hosts: int, arity: int, chosen: int, down: _Hop) -> float:
-    """Upper bound of the time until `chosen` hosts have a message."""
     path = _of_tree(hosts, arity, replace(down, send=0.0), _NOTHING, 0.0)
     return min(path + (chosen - 1) * down.send, _of_tree(hosts, arity, down, _NOTHING, 0.0))
 

@@ -145,7 +145,6 @@ def _make_and_lock(out: Path, lock: ExitStack) -> None:
 
 @contextmanager
 def _delay_interrupts() -> Iterator[None]:
-    """Delay interrupts until after the block, where files could be left."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield

@@ -126,7 +126,6 @@ class NodePool:
         return []
 
     def _rebuild_layout(self, closures: say.Closures, now: int) -> None:
-        """Rebuild with new closures, and keep all claims."""
         rows = zip(closures.node.tolist(), closures.span.tolist(), closures.less.tolist(), strict=True)
         windows = tuple(
             Maintenance((node,), start, end, tuple(less) if min(less) >= 0 else None)
@@ -246,7 +245,6 @@ class NodePool:
         return []
 
     def _publish(self, now: int) -> Effect:
-        """Publish changed nodes; all if messages may be lost."""
         self._heads = {number: head for number, head in self._heads.items() if head[-1] >= now}
         heads = [self._heads[number] for number in sorted(self._heads)]
         standing = np.array(heads, dtype=np.int64).reshape(-1, say.HEAD_COLUMNS)
@@ -303,7 +301,6 @@ class NodePool:
         return [self._launch(job, claim)]
 
     def _is_sound(self, confirm: say.Confirm) -> bool:
-        """Whether a claim takes units of distinct nodes of this pool."""
         nodes, units, request, first = confirm.nodes, confirm.units, confirm.request, self.state.first
         return bool(
             0 < len(nodes) == len(units) and len(request) == self.state.capacity.shape[1] and confirm.walltime > 0

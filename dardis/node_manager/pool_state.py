@@ -281,7 +281,6 @@ class PoolState(NodeProfiles):
         changes: Changes,
         openings: FreeCapacityIndex,
     ) -> int:  # fmt: skip
-        """Run the kernel with enough space."""
         rules = OfferRules(binds=False, kind=FIRST, grain=1, seed=seed)
         choice = NodeSelection(how.choice, how.distinct, 1, seed)
         offset = np.empty(len(found.start) + 1, dtype=np.int64)

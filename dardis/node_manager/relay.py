@@ -94,7 +94,6 @@ class RelayingHost:
         return [*effects, self._up(relay, self._for_all(relay, said))]
 
     def _replaced_hosts(self, relay: say.Relay, parts: Sequence[tuple[HostId, int]]) -> list[HostId]:
-        """Dead hosts with replaced places; they may be back."""
         if not len(relay.dead_hosts):
             return []
         gone = [host for host in relay.dead_hosts.tolist() if self._host < host < relay.last]

@@ -254,7 +254,6 @@ def _complete_account(
 
 
 def _limits(quarters: Ints, drawn_kw: Floats, tariff: Tariff) -> tuple[float, float]:
-    """Penalties, and energy (kWh) above hard limits."""
     penalty, over = 0.0, 0.0
     spans = [(limit.start, limit.end, limit.most_kw, limit.penalty_per_kwh) for limit in tariff.limits]
     if tariff.contracted_kw is not None:

@@ -95,7 +95,6 @@ def fit_figures(samples: Samples, before: Floats, least: Floats) -> Fit:
 
 
 def _unidentifiable(samples: Samples) -> dict[int, str]:
-    """Unidentifiable figures and reasons."""
     root = np.sqrt(samples.weight)
     basis: list[Floats] = []
     left = {}
@@ -119,7 +118,6 @@ def _unidentifiable(samples: Samples) -> dict[int, str]:
 def _least_plausible(
     samples: Samples, figures: Floats, least: Floats, spread: Floats, kept: list[int]
 ) -> tuple[int, str] | None:
-    """Least plausible figure and reason, or None."""
     usual = np.sqrt(np.average(samples.busy**2, axis=0, weights=samples.weight))
     low = [index for index in kept if figures[index] < least[index]]
     if low:
@@ -166,7 +164,6 @@ def _fit_robustly(
 
 
 def _solve_step(samples: Samples, figures: Floats, kept: list[int], trust: Floats) -> float:
-    """Weighted least squares step; return the relative change."""
     weight = samples.weight * trust
     fixed = [index for index in range(len(figures)) if index not in kept]
     wanted = samples.watts - samples.busy[:, fixed] @ figures[fixed]
@@ -181,7 +178,6 @@ def _solve_step(samples: Samples, figures: Floats, kept: list[int], trust: Float
 
 
 def _leave_out_days(samples: Samples, figures: Floats, kept: list[int], scale: float) -> Iterator[tuple[Floats, Bools]]:
-    """Fits without each block of days, and left-out rows."""
     days = np.unique(samples.day)
     parts = min(len(days), MOST_BLOCKS)
     if parts < 2:
@@ -194,7 +190,6 @@ def _leave_out_days(samples: Samples, figures: Floats, kept: list[int], scale: f
 
 
 def _spread(folds: list[Floats], count: int, kept: list[int]) -> Floats:
-    """Jackknife standard errors."""
     spread = np.full(count, np.nan)
     if folds:
         found = np.array(folds)[:, kept]

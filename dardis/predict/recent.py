@@ -148,7 +148,6 @@ class SimilarJobPredictor:
 
 
 def _kinds(job: Job) -> Iterator[Kind]:
-    """Kinds of a job, most specific first."""
     stated: dict[str, Hashable] = {
         "user": job.user, "name": job.name, "stem": job.name.rstrip(digits) or job.name, "queue": job.queue,
         "walltime": job.walltime, "request": (job.units, *job.request),

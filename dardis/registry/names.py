@@ -346,7 +346,6 @@ def _missing(thing: object, kind: type) -> list[str]:
 
 
 def _build_class_dispatcher(kind: type, place: str) -> Dispatcher:
-    """A central dispatcher with annotated attributes as settings."""
     if missing := _missing(kind, Decider):
         raise _LoadError(place, f"has no {', '.join(missing)}", "a dardis.Rule, or a class with these methods")
     ours = Rule if issubclass(kind, Rule) else Decider

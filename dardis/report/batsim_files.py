@@ -120,7 +120,6 @@ def _write_jobs(path: Path, run: RunFiles) -> None:
 
 
 def _state(status: int, reached: bool) -> str:
-    """Final state; `reached`: the job used its walltime."""
     match Status(status):
         case Status.COMPLETED:
             return "COMPLETED_SUCCESSFULLY"

@@ -141,7 +141,6 @@ class TimeAxis:
 
     @property
     def _unit(self) -> tuple[float, str]:
-        """Seconds per unit, and name."""
         span = self.end - self.start
         if span >= 3 * 86400:
             return 86400.0, "days"

@@ -126,7 +126,6 @@ def class_breakdown(all_borne: Sequence[DispatcherResults], by: str, title: str)
 
 
 def _draw_classes(axes: Axes, x: Ints, values: Floats, few: Bools, look: dict[str, Any]) -> None:
-    """Draw large classes as line, small ones as dots."""
     axes.plot(x, np.where(few, np.nan, values), **look)
     axes.plot(x[few], values[few], color=chart.GREY, linestyle="", marker=look["marker"], markersize=4.5,
               markeredgewidth=0, zorder=1.5)  # fmt: skip

@@ -114,7 +114,6 @@ def _charts(
 
 
 def _over_time(lines: Sequence[ResultRow], pair: tuple[str, str]) -> Chart | None:
-    """Nodes over time, one run per dispatcher; None without runs."""
     runs = [line.done[0] for label in dict.fromkeys(pair) for line in lines if line.label == label and line.done]
     files = [(run, read_run(run.folder)) for run in runs]
     files = [(run, read) for run, read in files if read.schedule.ran.any()]

@@ -184,7 +184,6 @@ def _runs(line: ResultRow) -> str:
 
 
 def _unit(key: str, most: float) -> tuple[str, float]:
-    """Unit and divisor, for maximum `most`."""
     unit = metric_of(key).unit_text
     if unit != "s":
         return _UNITS.get(unit, ("", 1.0))
@@ -196,7 +195,6 @@ def _unit(key: str, most: float) -> tuple[str, float]:
 
 
 def _cell(figure: Figure | None, unit: float, *, best: bool, chance: bool) -> Cell:
-    """Mean and deviation (omitted if rounded to 0)."""
     if figure is None:
         return Cell(NOTHING)
     mean, deviation = figure.mean / unit, (figure.deviation or 0.0) / unit
@@ -206,7 +204,6 @@ def _cell(figure: Figure | None, unit: float, *, best: bool, chance: bool) -> Ce
 
 
 def _decimals(value: float) -> int:
-    """Decimals for three significant digits; 0 for whole numbers."""
     if float(value).is_integer() or abs(value) >= 99.95:
         return 0
     return min(2 - math.floor(math.log10(abs(value))), 9)

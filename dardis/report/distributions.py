@@ -54,7 +54,6 @@ def slowdowns(schedule: Schedule) -> Chart:
 
 
 def _cumulative(axes: Axes, schedule: Schedule, values: Floats) -> None:
-    """Curves of all jobs, and of queues if few."""
     queues = np.array(schedule.queue, dtype=object)[schedule.ran]
     largest, shown = by_size(queues), []
     if 1 < len(largest) <= MOST_QUEUES:

@@ -190,7 +190,6 @@ def draw_jobs(axes: Axes, schedule: Schedule, platform: Platform, axis: TimeAxis
 
 
 def _number(axes: Axes, schedule: Schedule, drawn: Blocks, corners: Floats) -> None:
-    """Label each job's largest rectangle, if large enough."""
     figure = axes.get_figure(root=True)
     assert figure is not None
     width, height = 72 * 0.9 * figure.get_figwidth(), 72 * 0.85 * figure.get_figheight() / len(figure.axes)

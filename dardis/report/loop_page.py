@@ -242,7 +242,6 @@ def surroundings(picture: LoopPicture) -> Chart:
 
 
 def _short(value: Value) -> str:
-    """Number with three or four digits."""
     if not isinstance(value, float):
         return _value_text(value)
     return f"{value:,.{0 if abs(value) >= 1000 else 1 if abs(value) >= 10 else 2}f}"

@@ -192,7 +192,6 @@ def tree(branch: Branch, title: str) -> Chart:
 
 
 def _draw(axes: Axes, branch: Branch, left: float, level: int) -> float:
-    """Draw a branch; return its text position."""
     if branch.yes is None or branch.no is None:
         place = left + 0.5
     else:

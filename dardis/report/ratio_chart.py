@@ -63,7 +63,6 @@ def ratios(lines: Sequence[ResultRow], title: str) -> Chart | None:
 
 
 def _ratio(line: ResultRow, first: ResultRow, key: str) -> tuple[Interval, bool] | None:
-    """Ratio, and whether the difference may be random."""
     if (found := line.compare_with(first, key)) is not None:
         return None if found.ratio is None else (found.ratio, found.may_be_chance)
     mine, theirs = line.figure(key), first.figure(key)

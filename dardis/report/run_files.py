@@ -150,7 +150,6 @@ def _numbers(lines: list[str], columns: int, kind: DTypeLike) -> NDArray[Any]:
 
 
 def _profile(text: str, platform: Platform) -> dict[str, StepFunction]:
-    """The first row also applies to earlier times."""
     header, *lines = text.splitlines() or [""]
     names = header.split(",")
     needed = profile_table(platform).names

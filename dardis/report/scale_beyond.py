@@ -118,7 +118,6 @@ def _is_of(row: ScaleRow, key: Key) -> bool:
 
 
 def _lines(predictions: Sequence[ScalePrediction]) -> dict[Key, str]:
-    """Labels, flat before trees."""
     keys = sorted({one.key for one in predictions}, key=lambda key: [int(x) if x.isdigit() else 0 for x in key])
     varying = [place for place in range(len(_LINE_COLUMNS)) if len({key[place] for key in keys}) > 1] or [_ARITY]
     return {

@@ -35,7 +35,6 @@ def attribute_errors(dispatcher: Dispatcher) -> Iterator[None]:
 
 
 def _place(error: BaseException, theirs: str) -> str:
-    """Return the innermost frame in module `theirs`, else outside dardis."""
     frames = [
         (frame.f_globals.get("__name__", ""), frame, line) for frame, line in traceback.walk_tb(error.__traceback__)
     ]

@@ -98,7 +98,6 @@ def read_instances(what: Sequence[Path], setup: ModelSetUp) -> list[tuple[Path, 
 
 
 def _drop_closed_queues(problem: DecisionProblem, setup: ModelSetUp) -> DecisionProblem:
-    """Keep only jobs with open queues, unless the set-up keeps all."""
     if setup.keeps_closed or not problem.keeps_hours:
         return problem
     waiting = [one for one in problem.waiting if problem.starts_of(one.job).opens(problem.now) == problem.now]

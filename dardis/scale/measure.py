@@ -104,7 +104,6 @@ def drive_turns(
 def _play(
     what: Experiment, jobs: Sequence[ActualJob], hosts: TalliedHosts, progress: Progress | None
 ) -> tuple[int, float, Schedule]:
-    """CPU ns in machines, wall-clock s, schedule."""
     simulation = Simulation(jobs, what.dispatcher.turns(what.cluster), hosts)
     begun = monotonic_s()
     simulation.run(progress)

@@ -150,7 +150,6 @@ def row_of(
 
 
 def _cost(what: Experiment, driven: ExperimentResult) -> JobCost | None:
-    """Costs of a modelled round; through a tree, two measured ones."""
     if driven.message_ns is None or not driven.rounds:
         return None
     rounds = driven.rounds / (2 if what.through_tree else 1)

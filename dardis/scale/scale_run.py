@@ -219,7 +219,6 @@ def _warm(dispatcher: Dispatcher) -> None:
 
 
 def _rank_group(comm: Communicator | None, ranks: int) -> RankGroup | None:
-    """The first ranks and their network, or None. Collective."""
     if comm is None:
         return RankGroup(None, None, 1)
     from dardis.transport.loggp_probe import measure as measure_network
@@ -271,7 +270,6 @@ def _record(request: ScaleRequest, experiments: Sequence[Experiment], comm: Comm
 
 
 def _write(out: Path, rows: Sequence[ExperimentRow], record: dict[str, Any], grounds: Sequence[RankGroup]) -> None:
-    """Write rows, predictions and record atomically."""
     with SCALE_FOLDER.replace_files(out) as part:
         SCALE.write(part / SCALE.name, map(astuple, rows))
         if predicted := predictions(rows, grounds):

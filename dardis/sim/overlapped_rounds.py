@@ -110,7 +110,6 @@ class OverlappedRounds:
             self._interpreter.perform(ONLY_MANAGER, self._turns.on_job_end(self.jobs[place].number, place), now)
 
     def _wave(self, now: int) -> int:
-        """Perform a wave; return settled jobs of this rank."""
         self._asks = [[] for _ in range(self._peers.size)]
         self._interpreter.perform(ONLY_MANAGER, self._turns.begin(), now)
         outgoing = [
@@ -168,7 +167,6 @@ class OverlappedRounds:
         return self._letters
 
     def _judge(self, batch: Batch, now: int) -> list[Batch]:
-        """Refusals by rank. Claims are tried in job order."""
         self._letters = self._blank()
         claims = [message for _, message in sorted(batch, key=lambda about: self._place[about[0]])]
         begun = cpu_ns()

@@ -130,7 +130,6 @@ class Recorder:
         self.settled += 1
 
     def _pack(self, more: int) -> None:
-        """Make room, and drop old reservations."""
         offsets = offsets_of(self._count)
         room = int(offsets[-1]) + more
         placed = np.empty((2, room + room // 4 + FIRST_PLACEMENTS), dtype=np.int32)

@@ -137,7 +137,6 @@ class Simulation:
                 progress(self.recorder.settled, len(self.jobs))
 
     def _check_progress(self, alone: int, last: int, now: int) -> None:
-        """Raise ProtocolError for endless wake-ups."""
         if now <= last:
             raise ProtocolError(f"at {last} s the dispatcher requests its next decision at {now} s")
         if alone > MOST_WAKES:
@@ -268,7 +267,6 @@ class Simulation:
             self.jobs[place] = replace(self.jobs[place], job=asked)
 
     def _ends(self, event: Event | None, now: int) -> list[JobId]:
-        """Process ends; return the ended jobs."""
         ended = []
         while event is not None:
             _, _, place, version = event

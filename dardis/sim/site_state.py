@@ -217,7 +217,6 @@ class SiteState:
         self._lay_out(replace(self.platform, reservations=standing), world, now)
 
     def _other_holdings(self, world: SimulatedJobs, now: int) -> list[tuple[int, Ints, Ints]]:
-        """(walltime end, nodes, amounts) of jobs outside reservations."""
         held = []
         for place in world.running(now):
             asked, start = world.jobs[place].job, world.recorder.start[place]

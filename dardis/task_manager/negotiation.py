@@ -212,7 +212,6 @@ class Negotiation:
         return [*sends, SetTimer(now + self._claims.resend, timer)]
 
     def _on_round_end(self, this: Round, now: int) -> list[Effect]:
-        """Evaluate answers. Sums with a start lead to a candidates query."""
         del self._rounds[this.number]
         if this.sums is not None and not this.starts:
             this.starts = starts_of(this, self._setup.selection, self._seed)

@@ -126,7 +126,6 @@ class PlannedManager:
         return self._negotiation.query_jobs(batch, searches, [-1] * len(batch), now, asks_again=True)
 
     def _take(self, this: Round, chosen: Pick, now: int) -> list[Effect]:
-        """Claim a pick. First measure if sleeping nodes held offers back."""
         asks = self._negotiation.measure(this, chosen, now) if self._measures else []
         return asks or self._claim(this, chosen, now)
 

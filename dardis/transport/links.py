@@ -64,7 +64,6 @@ def _socket(context: zmq.Context[_Socket], kind: int, keys: Keys, more: _Options
 
 
 def _try_send(socket: _Socket, *parts: bytes) -> bool:
-    """Send without waiting; return success."""
     try:
         socket.send_multipart(parts, zmq.NOBLOCK)
     except zmq.ZMQError as error:
@@ -224,7 +223,6 @@ class Switchboard:
 
 
 def _authenticate_peers(door: _Socket, allowed: Mapping[bytes, HostId]) -> None:
-    """Authenticate peers by key (ZeroMQ RFC 27)."""
     with door, suppress(zmq.ContextTerminated):
         while True:
             version, request, *_, key = door.recv_multipart()

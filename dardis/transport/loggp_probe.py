@@ -43,7 +43,6 @@ def measure(comm: Communicator, repetitions: int = 15) -> LogGP | None:
 
 
 def _drive(comm: Communicator, peer: int, repetitions: int) -> tuple[float, float, float, float, float]:
-    """Latency, send and receive overheads, gap, gap per byte, in ns."""
     one_way = [_ping_ns(comm, peer, size, repetitions) / 2 for size in (_SHORT, *_LONG)]
     sending, burst, receiving = np.median([_burst_ns(comm, peer) for _ in range(repetitions)], axis=0).tolist()
     latency = max(one_way[0] - sending - receiving, 0.0)

@@ -156,7 +156,6 @@ class LateTurns:
         manager.end_wake_up()
 
     def _take_turns(self, now: int, *, whole: bool) -> Iterator[Turn]:
-        """Give turns by key."""
         managers = self._managers
         yield from self._send_ends()
         for manager in managers:
@@ -194,7 +193,6 @@ class LateTurns:
             yield Turn(run_dialogue(best, best.run_turns(until, now), self._apply_effects, now))
 
     def _date(self, now: int) -> Iterator[Turn]:
-        """Date new jobs by the total backlog."""
         managers = self._managers
         if not any(manager.has_undated for manager in managers):
             return
@@ -206,7 +204,6 @@ class LateTurns:
             manager.set_aging_times(now)
 
     def _publish(self, now: int) -> Dialogue:
-        """Let nodes publish free capacity."""
         self._news = False
         for answer in (yield [self._managers[0].message_to_all(PublishRequest())]):
             if not isinstance(answer, Published):
@@ -215,7 +212,6 @@ class LateTurns:
                 manager.handle(answer, now)
 
     def _apply_effects(self, effects: list[Effect]) -> list[Effect]:
-        """Record effects; return the final effects, releases first."""
         for effect in effects:
             if isinstance(effect, (Send, SendAll)):
                 self._news = True
@@ -224,7 +220,6 @@ class LateTurns:
         return [effect for effect in effects if self._is_final(effect)]
 
     def _is_final(self, effect: Effect) -> bool:
-        """Record an effect; return whether final."""
         match effect:
             case Placed(job=job, start=start, nodes=nodes):
                 self._switches.record_reservation(job, start, nodes)

@@ -103,7 +103,6 @@ class PlannedTurns:
         yield from self.on_job_ends([job for job in change.jobs if job in self._agents], now)
 
     def _free(self, job: JobId, agent: _Agent, reserved_until: int, later: set[JobId], now: int) -> Dialogue:
-        """End a job; add notified jobs to `later`."""
         self._switches.on_job_end(job, now)
         self._ahead.discard(job)
         tells = now < reserved_until and self._backfills and not self._of_all_nodes
@@ -117,7 +116,6 @@ class PlannedTurns:
             later.update(answer.jobs.tolist())
 
     def _repair(self, later: set[JobId], freed_until: int, now: int) -> Iterator[Turn]:
-        """Query again for waiting jobs, then for later starts."""
         if self._waiting:
             yield from self._renegotiate(self._waiting, freed_until, now)
         if not self._backfills:

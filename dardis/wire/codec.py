@@ -291,7 +291,6 @@ def _ask(ints: memoryview, values: Ints, at: int, levels: int) -> tuple[messages
 
 
 def _unread(ints: memoryview, values: Ints, at: int, _: int) -> tuple[EncodedMessage, int]:
-    """An undecoded message; only the length is checked."""
     end = at + ints[at + LENGTH]
     if not at + NUMBERS <= end <= len(ints):
         raise ProtocolError("a message longer than its carrier")

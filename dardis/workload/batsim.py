@@ -84,7 +84,6 @@ def _no_number(text: str) -> NoReturn:
 
 
 def _numbers(jobs: list[Any]) -> tuple[dict[str, int], bool]:
-    """Number per id, and whether ids are numbers."""
     first: dict[str, int] = {}
     for place, job in enumerate(jobs, 1):
         if isinstance(job, dict) and isinstance(job.get("id"), str | int):
@@ -121,7 +120,6 @@ def _row(job: dict[str, Any], runtime: int, number_of: dict[str, int]) -> dict[s
 
 
 def _text(value: object) -> str:
-    """Text (? for invalid characters) or whole number; else empty."""
     said = isinstance(value, str) or type(value) is int
     return str(value).encode(errors="replace").decode() if said else ""
 

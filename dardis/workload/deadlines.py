@@ -92,7 +92,6 @@ def _number(rule: str, text: str) -> Decimal:
 
 
 def _mean_waits(trace: Trace, column: str) -> dict[int, int]:
-    """Mean wait of each job's queue or partition."""
     names = getattr(trace, column).tolist()
     waits = defaultdict(list)
     for name, wait in zip(names, trace.wait.tolist(), strict=True):
@@ -107,7 +106,6 @@ def _mean_waits(trace: Trace, column: str) -> dict[int, int]:
 
 
 def _parse_table(path: Path, text: str, earliest: dict[int, int]) -> dict[int, int]:
-    """Latest start by job number."""
     rows = csv_rows(path, text)
     _, header = next(rows, (1, []))
     if header != ["job_id", "lst_s"]:

@@ -125,7 +125,6 @@ def _eurora(wanted: GeneratorRequest, rng: np.random.Generator) -> Trace:
 
 
 def _eurora_arrivals(rng: np.random.Generator, jobs: int, days: int) -> Ints:
-    """Sorted submit times, uniform within day or night."""
     dawn, dusk = DAYTIME
     by_day = _apportion(rng, jobs, DAYTIME_SHARE) == 1
     light = rng.integers(dawn, dusk, jobs)
@@ -134,7 +133,6 @@ def _eurora_arrivals(rng: np.random.Generator, jobs: int, days: int) -> Ints:
 
 
 def _apportion(rng: np.random.Generator, count: int, shares: dict[int, int]) -> Ints:
-    """Values in random order, apportioned by largest remainder."""
     weights = np.array(list(shares.values()))
     exact = weights * count / weights.sum()
     often = np.floor(exact).astype(np.int64)
@@ -158,7 +156,6 @@ LOAD = 0.7
 
 
 def _lublin(wanted: GeneratorRequest, rng: np.random.Generator) -> Trace:
-    """Sizes, correlated runtimes, daily cycle."""
     jobs, days = wanted.jobs, wanted.days
     low, middle, high = SIZE_LOG2
     log2 = np.where(rng.random(jobs) < SMALLER_SHARE, rng.uniform(low, middle, jobs), rng.uniform(middle, high, jobs))
@@ -186,7 +183,6 @@ STREAM = 20
 
 
 def _rivals(wanted: GeneratorRequest, rng: np.random.Generator) -> Trace:
-    """Wide jobs, and streams of narrow jobs."""
     jobs, days = wanted.jobs, wanted.days
     cores = NODES * NODE_CORES
     wide = rng.random(jobs) < RIVALS_SHARE

@@ -121,7 +121,6 @@ class _StepError(Exception):
 
 
 def _lines(text: str) -> Iterator[tuple[int, str]]:
-    """Numbered lines, without blank lines and initial comments."""
     begun = False
     for number, line in enumerate(text.split("\n"), 1):
         content = line.strip()
@@ -187,7 +186,6 @@ def _row(line: int, cells: Mapping[str, str], clock: SlurmClock) -> _SacctRow:
 
 
 def _read(cells: Mapping[str, str], name: str, read: Callable[[str], Value]) -> Value:
-    """Parse a cell; errors name the column."""
     try:
         return read(cells[name])
     except ValueError as error:
@@ -221,7 +219,6 @@ def _walltime(cells: Mapping[str, str]) -> int:
 
 
 def _job_resources(cells: Mapping[str, str], sources: Sequence[str]) -> Tres:
-    """Nodes and resources, by precedence of sources."""
     nodes = cores = 0
     amounts: Mapping[str, int] = {}
     for name in sources:
@@ -247,7 +244,6 @@ def _first(cells: Mapping[str, str], names: Sequence[str]) -> str:
 
 
 def _last_runs(rows: list[_SacctRow], problems: list[Skipped]) -> list[_SacctRow]:
-    """The line that counts per job; others become problems."""
     last: dict[str, _SacctRow] = {}
     for row in rows:
         if row.key not in last or _later(row) >= _later(last[row.key]):
@@ -286,7 +282,6 @@ def _built(
 
 
 def _numbers(rows: list[_SacctRow], sizes: Ints) -> tuple[Ints, int]:
-    """Job numbers, and the first assigned number."""
     stated = np.array([row.number for row in rows], dtype=np.int64)
     numbers = np.full(int(sizes.sum()), UNKNOWN, dtype=np.int64)
     numbers[np.cumsum(sizes) - sizes] = stated

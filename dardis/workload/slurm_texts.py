@@ -119,7 +119,6 @@ def count(text: str) -> int:
 
 
 def _scaled(text: str, unit: str) -> int:
-    """Amount in `unit` (`M`: 2^20, the default suffix), rounded up."""
     match = _COUNT.fullmatch(text)
     if match is None or ("." in match[1] and not (match[2] or unit)):
         raise ValueError(f"{text!r} is not an amount")

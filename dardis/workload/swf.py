@@ -71,7 +71,6 @@ def parse_swf(path: Path, text: str, *, strict: bool) -> Trace:
 
 
 def _read_plain(rows: list[str]) -> Ints | None:
-    """Table of a flawless file, shape (lines, 17), or None."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error")  # NumPy only warns about a whole number written as a decimal
@@ -212,7 +211,6 @@ def keeps_names(trace: Trace) -> bool:
 
 
 def _numbered(texts: Texts) -> tuple[Ints, dict[str, int]]:
-    """Texts as numbers (-1 for ""), and legend if changed."""
     seen = dict.fromkeys(text for text in texts.tolist() if text)
     legend: dict[str, int] = {}
     try:

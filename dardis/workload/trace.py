@@ -223,7 +223,6 @@ def _not_ended(trace: Trace, never_ran: Bools | None, suspended: Bools | None) -
 
 
 def _repeats(number: Ints, line_of: Ints, rows: Ints) -> dict[int, int]:
-    """Rows that repeat a number, and earlier line."""
     order = rows[np.lexsort((line_of[rows], number[rows]))]
     again = np.diff(number[order], prepend=-1) == 0
     first = np.maximum.accumulate(np.where(again, 0, np.arange(len(order))))
@@ -241,7 +240,6 @@ def _with_defaults(columns: dict[str, Any], count: int) -> dict[str, Any]:
 
 
 def _defects(trace: Trace, open_ended: Bools) -> list[tuple[str, bool, Bools]]:
-    """Reason, whether malformed, rows; the first match counts."""
     too_large = np.zeros(len(trace), dtype=bool)
     for name in _NUMBERS:
         too_large |= getattr(trace, name) > LARGEST

@@ -117,7 +117,6 @@ def _request(trace: Trace, platform: Platform, notes: list[str]) -> list[tuple[i
 
 
 def _predecessors(trace: Trace, notes: list[str]) -> list[JobId | None]:
-    """Preceding jobs; None unless earlier in (submit, number) order."""
     key_of = {n: (s, n) for n, s in zip(trace.number.tolist(), trace.submit.tolist(), strict=True)}
     after: list[JobId | None] = []
     ignored = 0
@@ -202,7 +201,6 @@ def groups_of_one(partition: str, queue: str, platform: Platform) -> int:
 
 
 def _of_partition(name: str, platform: Platform) -> int:
-    """Groups of partitions; all unless each is declared."""
     known = platform.partitions
     names = [name] if name in known else name.split(",")
     if not all(one in known for one in names):
@@ -211,7 +209,6 @@ def _of_partition(name: str, platform: Platform) -> int:
 
 
 def _within(bits: Bits, queue: Queue, platform: Platform) -> Bits:
-    """Restrict to the queue's groups, or a reservation's stand-in groups."""
     if queue.groups is None:
         return bits
     mine = bits_of(queue.groups)
@@ -220,7 +217,6 @@ def _within(bits: Bits, queue: Queue, platform: Platform) -> Bits:
 
 
 def _shape(procs: Ints, memory_kb: Ints, largest: Ints) -> tuple[Ints, Ints, Ints]:
-    """Units, cores and memory (MiB) per unit."""
     units = -(-procs // largest)
     cores = -(-procs // units)
     memory = -(-np.maximum(memory_kb, 0) * cores // 1024)

@@ -188,7 +188,6 @@ def sessions(trace: Trace) -> Ints:
 
 
 def _of_weeks(trace: Trace, session: Ints, drawn: Ints) -> Trace:
-    """Sessions of the weeks `drawn`; jobs are renumbered."""
     first = int(trace.submit.min())
     begins = np.full(int(session.max()) + 1, np.iinfo(np.int64).max)
     np.minimum.at(begins, session, trace.submit)

@@ -88,7 +88,6 @@ def read_requests(path: Path) -> DesiredStates:
 
 
 def _desired_value(place: str, row: _RequestRow) -> float | bool:
-    """Limit in W, or power state."""
     match row.method, row.path, row.body:
         case "PATCH", path, {"PowerControl": [{"PowerLimit": {"LimitInWatts": None}}]} if path == _power(row):
             return NO_LIMIT

@@ -179,7 +179,6 @@ def _interrupt(*_: Any) -> NoReturn:  # noqa: ANN401 (what signals hand in)
 
 
 def _is_idle(command: str, log: Callable[[str], None], node: str) -> bool:
-    """Whether the site's program reports idle; failure counts as busy."""
     words = [word.replace("{node}", node) for word in _checked_command(command)]
     try:
         done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, timeout=CHECK_S, check=False)

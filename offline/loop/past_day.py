@@ -187,7 +187,6 @@ def _closed_amounts(node: int, start: int, end: int, platform: Platform) -> Ints
 
 
 def _cut_at_runtime(one: _RunningJob, closed: Sequence[Absence]) -> _RunningJob:
-    """Cut the walltime of a job that ends in planned downtime."""
     over = one.job.submit + one.job.duration
     if not any(begin < over < end and node in one.nodes for begin, end, node in closed):
         return one

@@ -139,7 +139,6 @@ class PastDemand:
         return Replay(np.asarray(saved, dtype=np.float64), boots, self._delays(on), nodes_on)
 
     def _delays(self, on: Ints) -> Ints:
-        """Delay until each job's last node is up."""
         short = on[self._pair_piece] < self._level[self._pair_job]
         begun = np.full(len(self.start), NO_TIME, dtype=np.int64)
         # The boot of a job's highest layer begins when the last piece without that layer ends.

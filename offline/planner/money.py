@@ -67,7 +67,6 @@ def _drawn_w(problem: DayProblem, conditions: Conditions, it_w: Floats) -> Float
 
 
 def _limits(problem: DayProblem, start: Ints) -> list[Limit]:
-    """Power limits; demand charges limit to the current plan's peak."""
     tariff, conditions = problem.tariff, problem.conditions
     found = [(limit.start, limit.end, limit.most_kw, limit.penalty_per_kwh) for limit in tariff.limits]
     if tariff.contracted_kw is not None:

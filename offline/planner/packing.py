@@ -182,7 +182,6 @@ def _running_core_watts(request: Ints, placed: Placements, platform: Platform) -
 
 
 def _added_by_core(nodes: Integers, request: Sequence[int], machine: MachinePower, platform: Platform) -> Floats:
-    """Power stated by a job includes a share of idle power."""
     cores = request[platform.kinds.index(CORES)]
     stated = request[platform.kinds.index(POWER)] if POWER in platform.kinds else 0
     if not (stated and cores):

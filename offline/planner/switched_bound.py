@@ -102,7 +102,6 @@ def _least_power(group: NodeGroup) -> tuple[NodeGroup, float]:
 
 
 def _waste_value(problem: DayProblem, cheap: DayProblem) -> float:
-    """Value of extra power at negative prices."""
     price = price_per_j(problem)
     if price.min() >= 0:
         return 0.0

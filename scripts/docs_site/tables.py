@@ -1,7 +1,7 @@
 """Writes the tables of docs/ that describe options, keys, records, columns and metrics, from what declares them.
 
 A table stands between two comments: `<!-- table: module:NAME -->` and `<!-- end of table -->`. NAME is a model, a
-set-up of dispatchers, a mapping of words to their meanings, the glossary of reports, a CsvTable or a part of the
+set-up of dispatchers, a table of options, a mapping of words to their meanings, the glossary of reports, a CsvTable or a part of the
 catalogue of metrics. Names behind it choose some of its rows. `python -m scripts.docs_site.tables` writes all of them.
 """
 
@@ -16,6 +16,7 @@ from typing import Any, Final
 from pydantic import BaseModel
 
 from dardis.config.option import Option, OptionField, key_of, option_fields
+from dardis.live.option_table import IGNORED, USED, OptionTable
 from dardis.metrics.catalogue import Metric
 from dardis.model.csv_table import Column, CsvTable
 from dardis.report.glossary import GlossaryEntry
@@ -43,6 +44,8 @@ def table_of(thing: Any, fields: list[str] | None = None) -> str:  # noqa: ANN40
         rows = _column_rows("key", thing.values(), fields)
     elif isinstance(thing, Mapping) and all(isinstance(one, GlossaryEntry) for one in thing.values()):
         rows = [["term", "meaning"], *([word, _linked(thing[word])] for word in sorted(thing))]
+    elif isinstance(thing, OptionTable):
+        rows = [["options", "here"], *_option_rows(thing)]
     elif isinstance(thing, Mapping):
         rows = [["value", "meaning"], *([f"`{word}`", about] for word, about in thing.items())]
     else:
@@ -63,6 +66,17 @@ def _column_rows(head: str, columns: Iterable[Column], names: list[str] | None) 
             "meaning": [" ".join(map(_sentence, filter(None, (one.meaning, one.detail)))) for one in chosen],
         }
     )
+
+
+def _option_rows(table: OptionTable) -> list[list[str]]:
+    """A row for each kind of support, and for each reason of a rejection."""
+    groups: dict[str, list[str]] = {}
+    for name, option in sorted(table.options.items()):
+        short = f", `-{option.short}`" if option.short else ""
+        groups.setdefault(option.support, []).append(f"`--{name}`{short}")
+    words = {USED: "used", IGNORED: "ignored, with a warning"}
+    order = [USED, IGNORED, *sorted(support for support in groups if support not in words)]
+    return [["; ".join(groups[one]), words.get(one, f"rejected: {one}")] for one in order]
 
 
 def _linked(meaning: GlossaryEntry) -> str:

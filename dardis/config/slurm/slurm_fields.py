@@ -93,7 +93,6 @@ def _cores(place: str, words: KeyValues) -> int:
 
 
 def _memory(place: str, words: KeyValues) -> int | None:
-    """MiB, or None: Slurm's default is 1."""
     memory = _number(place, words, "RealMemory", 0, LARGEST_AMOUNT)
     return None if memory == _NO_MEMORY else memory
 
@@ -108,7 +107,6 @@ def _number(place: str, words: KeyValues, key: str, least: int, most: int, *othe
 
 
 def _gres(place: str, text: str) -> tuple[Gres, ...]:
-    """Consumable generic resources; `no_consume` entries are skipped unchecked."""
     found: list[Gres] = []
     for part in filter(None, _BESIDE.sub("", text).split(",")):
         name, *rest = part.split(":")

@@ -181,7 +181,6 @@ def _site(found: _ConfContent) -> SlurmSite:
 
 
 def _lines(text: str) -> Iterator[tuple[int, str]]:
-    """Yield lines without comments and continuations, with first line numbers."""
     begun = 0
     parts: list[str] = []
     for number, line in enumerate(text.splitlines(), 1):
@@ -258,7 +257,6 @@ def parse_show(path: Path, text: str) -> SlurmSite:
 
 
 def _records(path: Path, text: str) -> list[tuple[int, str]]:
-    """Records in one line each, with first line numbers."""
     found: list[tuple[int, list[str]]] = []
     for number, line in enumerate(text.splitlines(), 1):
         stripped = line.strip()

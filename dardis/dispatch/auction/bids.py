@@ -237,7 +237,6 @@ def _aligned_windows(windows: _Windows, turn: int) -> Iterator[tuple[int, int]]:
 
 
 def _inner_windows(windows: _Windows, cursor: int) -> Iterator[tuple[int, int]]:
-    """Windows of class B, from node `cursor` on."""
     usable = windows.usable
     found: list[tuple[int, int]] = []
     for first, end in windows.tightest():

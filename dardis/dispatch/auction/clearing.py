@@ -100,7 +100,6 @@ class Aucsched:
         )
 
     def _window(self, problem: DecisionProblem) -> list[int]:
-        """Places of the bidding jobs, by P."""
         waiting, platform = problem.waiting, problem.platform
         front = [(-platform.level_of(one.job.queue), one.arrival) for one in waiting]
         window = sorted(range(len(waiting)), key=lambda place: front[place])[: self.terms.window]

@@ -224,7 +224,6 @@ def _of_kind(weight: Floats, duration: Ints, need: Ints, time: Ints, free: Ints)
 
 
 def _completion_times(amount: Floats, time: Ints, free: Ints) -> tuple[Floats, Floats]:
-    """Completion times of work, and moments, ∫ t dw."""
     edges = np.append(time, FOREVER).astype(np.float64)
     # Work and moment grow linearly and quadratically within each step.
     done = np.concatenate([[0.0], np.cumsum(np.diff(edges[:-1]) * free[:-1])])

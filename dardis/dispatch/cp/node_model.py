@@ -412,7 +412,6 @@ def _hinted_units(task: Subproblem, shares: list[NodeCandidates], plan: NodePlan
 
 
 def _interchangeable_jobs(task: Subproblem, objective: Objective) -> list[list[int]]:
-    """Jobs that differ only in due time."""
     alike: dict[object, list[tuple[int, int]]] = defaultdict(list)
     for place, waiting in enumerate(task.jobs):
         kin = objective.symmetry_key(place)

@@ -288,7 +288,6 @@ class _NodeModelCase:
 
 
 def _widen_limits(objective: Objective, limits: Limits, known: Sequence[NodePlan]) -> tuple[Limits, NodePlan | None]:
-    """Widen the limits to the nearest known answer."""
     if not known:
         return limits, None
 

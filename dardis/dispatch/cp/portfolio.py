@@ -116,7 +116,6 @@ class Portfolio:
         return sum(units for _, units in self._submitted.values())
 
     def _release_reservations(self, placer: Placer, jobs: JobTable, now: int) -> None:
-        """Release reservations, and make the next pass complete."""
         queue = jobs.queue
         for slot in queue.lists[RULE, : queue.size[RULE]].tolist():
             if queue.table[slot, START] != NO_TIME:

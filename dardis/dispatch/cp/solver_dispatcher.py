@@ -241,7 +241,6 @@ def _running_parts(job: Job, held: Placement, start: int) -> Iterator[RunningJob
 
 
 def _blocked(placer: Placer, capacity: Ints) -> list[BlockedCapacity]:
-    """Capacity closed or outside the desired profile."""
     rows, kinds = placer.nodes.profiles, capacity.shape[1]
     found = []
     for node, (head, size) in enumerate(zip(rows.head.tolist(), rows.size.tolist(), strict=True)):

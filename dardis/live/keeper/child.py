@@ -83,7 +83,6 @@ def exec_job(start: StartRequest, place: RunResources, setting: RunSettings) -> 
 
 
 def _begin(place: RunResources, boot: str) -> int:
-    """Write the start file atomically. Fails for a second start."""
     pid = os.getpid()
     start = start_of(pid)
     assert start is not None

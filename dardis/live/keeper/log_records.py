@@ -1,16 +1,6 @@
 """Log records of the job supervisor, and exit records of runs without an observed end. Pure.
 
-A line is a commit: a checksum of the JSON text in hexadecimal, a space, and the text, a list of entries. Commits with a
-log, epoch, mark or intent entry wait for the disk, so a torn write damages only later lines. Entries:
-
-    ["log", VERSION]           first entry of a file
-    ["epoch", E]               highest accepted epoch
-    ["mark", TEXT]             unique name of an incarnation
-    ["intent", RUN, INTENT]    may start: boot, limits, cgroups
-    ["signalled", RUN]         has got its timed signal
-    ["ending", RUN, ENDING]    told to end: reason, time of SIGKILL (ms of CLOCK_BOOTTIME)
-    ["over", RUN, RECORD]      exit record
-    ["forget", RUN]            recorded by the service, or will never start
+README.md has the format of the log.
 """
 
 from __future__ import annotations

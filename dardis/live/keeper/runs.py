@@ -567,7 +567,6 @@ class SupervisedRuns:
         return max(owners, key=lambda run: run.boot_ms).name if owners else None
 
     def _may_be_needed(self, seen: process_tree.ProcessInfo) -> bool:
-        """Whether a process may belong to an older live run."""
         return any(run.ended is None and run.start <= seen.start for run in self.live.values())
 
     def _record_exit(self, run: SupervisedRun) -> None:

@@ -133,7 +133,6 @@ class Server:
                 self._stopping = self._stopping or not runs.live
 
     def _is_stop_requested(self, events: list[tuple[int, int]]) -> bool:
-        """Whether SIGTERM asks to end all runs. Call before handling exits."""
         others = {self._listener.fileno(), self._timer, *self._connections}
         if not self._stops and not self._leaving and any(file not in others for file, _ in events):
             time.sleep(TERM_DELAY_S)

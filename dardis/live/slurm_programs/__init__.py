@@ -1,1 +1,1 @@
-"""Slurm's programs for users, in front of the live service: sbatch, srun, squeue, scancel, sacct and scontrol show."""
+"""Slurm's programs in front of the live service. Source: manual pages of Slurm 25.05."""

@@ -11,7 +11,7 @@ from dardis import __version__
 from dardis.model.errors import INTERRUPTED, DardisError, InputError
 
 PROGRAMS: Final = ("sbatch", "srun", "squeue", "scancel", "sacct", "scontrol", "sinfo", "sacctmgr", "sshare")
-_MODULES: Final = {"sacctmgr": "accounts", "sshare": "accounts"}
+_MODULES: Final = {"sacct": "accounting", "sacctmgr": "accounts", "sshare": "accounts"}
 SLURM: Final = "25.05.0"
 """Version of Slurm whose manual the programs follow."""
 

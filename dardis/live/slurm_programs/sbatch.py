@@ -1,4 +1,4 @@
-"""`sbatch`: submits a script as a job. Source: Slurm's manual page of sbatch."""
+"""`sbatch`: submits a script as a job."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`scancel`: cancels jobs and arrays. Source: Slurm's manual page of scancel."""
+"""`scancel`: cancels jobs and arrays."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`scontrol`: host names, jobs, hold and release. Source: Slurm's manual page of scontrol."""
+"""`scontrol`: host names, jobs, hold and release."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`sinfo`: lists nodes by state. Source: Slurm's manual page of sinfo."""
+"""`sinfo`: lists nodes by state."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`squeue`: lists jobs in Slurm's formats. Source: Slurm's manual page of squeue."""
+"""`squeue`: lists jobs in Slurm's formats."""
 
 from __future__ import annotations
 
@@ -153,7 +153,6 @@ def selected(said: Mapping[str, str], now_ms: int) -> list[Job]:
 
 
 def _texts(text: str) -> list[str]:
-    """Parts of a list; commas in brackets are kept."""
     return [part for part in re.split(r"[,\s]+(?![^\[]*\])", text) if part]
 
 

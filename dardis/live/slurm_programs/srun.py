@@ -1,4 +1,4 @@
-"""`srun` within a job: tasks with cores of their own, their output and exit codes. Source: Slurm's manual page of srun.
+"""`srun` within a job: tasks with cores of their own, their output and exit codes.
 
 The tasks outlive a restart of the service. Each byte of output is written once.
 """
@@ -7,9 +7,7 @@ from __future__ import annotations
 
 import os
 import shlex
-import stat
 import sys
-import tempfile
 from base64 import b64decode
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
@@ -23,6 +21,7 @@ from dardis.live.job_option_texts import ALL, is_utf8, read_export, read_walltim
 from dardis.live.option_table import FLAG, IGNORED, OPTIONAL, USED, VALUE, GivenOption, OptionTable, options_of
 from dardis.live.random_keys import fresh_number
 from dardis.live.remote_shell import PAUSE_S, NotRunError, SignalledError, answer_lines, current_run, raise_signals
+from dardis.live.slurm_programs.srun_input import InputStream, has_stream, input_file
 from dardis.live.slurm_programs.srun_mpi import mpi_library, mpirun_command
 from dardis.live.slurm_programs.srun_output import TaskOutput
 from dardis.live.slurm_translation import gpu_count
@@ -159,6 +158,10 @@ class _Step:
             raise InputError("--kill-on-bad-exit", repr(text), "0 or 1")
         self._kills = text == "1"
         self._ends: dict[int, Mapping[str, Any]] = {}
+        self._stream: InputStream | None = None
+        """Standard input, unless it is a file."""
+        self._streamed: set[int] | None = None
+        """Ranks that read the stream; None: not yet known."""
 
     def run(self, path: str, attempt: int, first: int, ends_s: float | None) -> int:
         """Run all tasks until `ends_s` (monotonic s); return the highest exit code."""
@@ -169,7 +172,7 @@ class _Step:
                     "attempt": attempt, "number": first, "request": _as_json(self._asked), "commands": self._commands,
                     "cwd": self._cwd, "environment": _exported(self._said),
                     "seen": [{} for _ in range(self._asked.tasks)],
-                    "stdin": self._input(stack),
+                    **self._input(stack),
                 }  # fmt: skip
                 output = TaskOutput(self._said, self._asked.tasks, self._job, stack)
                 over = self._follow(service, path, body, output, ends_s)
@@ -183,17 +186,22 @@ class _Step:
             return TIMED_OUT
         return max((_exit_code(end) for end in self._ends.values()), default=0)
 
-    def _input(self, stack: ExitStack) -> str | None:
-        """Path of the standard input of all tasks; None: no input."""
+    def _input(self, stack: ExitStack) -> dict[str, Any]:
+        """Entries of the request with the standard input of the tasks."""
         if "input" in self._said:
             text, place = self._said["input"].value, self._said["input"].written
             if text in {"none", "/dev/null"}:
-                return None
+                return {}
             path = Path(current_folder(), text)
             if not path.is_file():
                 raise InputError(place, repr(text), "an existing file, or none")
-            return str(path)
-        return own_input(stack)
+            return {"stdin": str(path)}
+        if (file := input_file()) is not None:
+            return {"stdin": str(file)}
+        if not has_stream():
+            return {}
+        self._stream = InputStream(stack, self._asked.tasks)
+        return {"stdin_pipes": self._stream.prefix}
 
     def _follow(
         self, service: Client, path: str, body: dict[str, Any], output: TaskOutput, ends_s: float | None
@@ -206,15 +214,23 @@ class _Step:
                 self._take(told, body, output)
                 if len(self._ends) == self._asked.tasks or (self._kills and any(map(_exit_code, self._ends.values()))):
                     return True
+                self._check_stream()
                 if ends_s is not None and monotonic_s() >= ends_s:
                     return False
             sleep(pause_s)
             pause_s = min(2 * pause_s, PAUSE_S[1])
 
+    def _check_stream(self) -> None:
+        if self._stream is not None and self._stream.has_data and len(self._streamed or ()) < self._asked.tasks:
+            raise NotRunError.of_message("a pipe as input does not reach tasks on other hosts: use --input FILE")
+
     def _take(self, told: Mapping[str, Any], body: dict[str, Any], output: TaskOutput) -> None:
         if "places" in told:
             body["places"], body["step"] = told["places"], told["step"]
             output.begin([place[0] for place in told["places"]], told["step"])
+            if self._stream is not None and self._streamed is None:
+                self._streamed = set(told["near"])
+                self._stream.begin(told["near"])
             return
         if "rank" not in told:
             if "refused" in told:
@@ -267,28 +283,6 @@ def _exported(said: Mapping[str, GivenOption]) -> dict[str, str]:
     elif names != ALL:
         present = {name: value for name, value in present.items() if name == "PATH" or name.startswith("SLURM_")}
     return present | values
-
-
-def own_input(stack: ExitStack) -> str | None:
-    """Path of a file with the standard input of this process; None: a terminal or nothing.
-
-    What is left of a pipe is copied to a temporary file, which `stack` removes.
-    """
-    try:
-        kind = os.fstat(0).st_mode
-    except OSError:
-        return None
-    if stat.S_ISREG(kind) and os.lseek(0, 0, os.SEEK_CUR) == 0:
-        path = Path("/proc/self/fd/0").readlink()
-        if path.is_file():
-            return str(path)
-    if not (stat.S_ISREG(kind) or stat.S_ISFIFO(kind) or stat.S_ISSOCK(kind)):
-        return None
-    copy = stack.enter_context(tempfile.NamedTemporaryFile(prefix="srun-input-"))  # noqa: SIM115 (`stack` closes it)
-    while data := os.read(0, 1 << 16):
-        copy.write(data)
-    copy.flush()
-    return copy.name if copy.tell() else None
 
 
 def read_programs(path: Path, tasks: int) -> list[list[str]]:

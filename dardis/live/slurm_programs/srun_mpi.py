@@ -1,7 +1,4 @@
-"""MPI programs of `srun`: they are recognised, and started by the `mpirun` of their MPI library.
-
-Without this each task would be an MPI program of its own with one rank, and nobody would notice.
-"""
+"""MPI programs of `srun`, started by the `mpirun` of their library: else each task would have one rank."""
 
 from __future__ import annotations
 

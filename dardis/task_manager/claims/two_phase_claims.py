@@ -213,7 +213,6 @@ class TwoPhaseClaims:
         return self._abort(proposal, now, slow=slow) if called_off and message.host not in proposal.finished else []
 
     def _demand(self, proposal: Proposal, now: int) -> list[Effect]:
-        """Send unanswered messages, or cancel a late claim."""
         if proposal.phase is ClaimPhase.CLAIMING:
             if now > proposal.state.start:
                 return self._abort(proposal, now, slow=True)

@@ -167,7 +167,6 @@ class LockstepLateManager:
         return [] if head is None else self._announce(head, standing=False)
 
     def _announce(self, head: Ints, *, standing: bool) -> list[Effect]:
-        """Announce a reservation; a lone manager only records."""
         if self._alone is None:
             return [SendAll(say.Announce(head, standing))]
         if standing:
@@ -439,7 +438,6 @@ class LockstepLateManager:
     # Reservations.
 
     def _reserve(self, state: JobState, now: int) -> list[Effect]:
-        """Ask for the earliest start, first up to the previous one."""
         search = Search(0, now, None, now, now, self._rules.binds_at(state.job, now), quota=False)
         search = open_window(search, state.job, self._rules, now)
         if state.claims and state.start > now:

@@ -247,7 +247,6 @@ class TimedLateManager:
         return self._claims.cancel_claim(number, now)
 
     def _delay(self, job: Job, now: int) -> int:
-        """Turn delay by the logarithm of the key."""
         key = -self._key(job, now)[2]
         bucket = 0 if self._is_old(job, now) else min(max(int((BEST_KEY - log2(key)) / WIDTH), 0), BUCKETS - 1)
         return 1 + bucket * max(self._pace.resend // BUCKETS, 1)
@@ -272,7 +271,6 @@ class TimedLateManager:
         return any(self._order.key(row, now, aged=False) < key for row in rows)
 
     def _is_best(self, job: Job, now: int) -> bool:
-        """Whether the job precedes all own waiting jobs and all heads."""
         key = self._key(job, now)
         waiting = {number for number in self._idle if self._is_open(number, now)} | set(self._mine)
         return not self._is_outranked(job, now) and all(

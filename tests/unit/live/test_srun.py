@@ -77,14 +77,16 @@ def test_output_goes_to_files_and_input_comes_from_files_and_pipes(live):
     script = """
     srun -o 'o-%j-%t' sh -c 'echo task $SLURM_PROCID'; cat o-$SLURM_JOB_ID-*
     printf '1\\n2\\n' > numbers; srun -n 2 -N 1 -l cat < numbers
-    echo piped | srun -n 1 -N 1 cat; srun -n 1 --input none cat; srun -n 1 -o none echo nothing
+    (echo piped; seq 30000) | srun -n 2 -N 1 sh -c 'if [ $SLURM_PROCID = 0 ]; then head -1; else tail -1; fi'
+    sleep 3 | srun -n 1 -N 1 echo early; srun -n 1 --input none cat; srun -n 1 -o none echo nothing
     printf '0-1 echo a%%t\\n# text\\n* echo rest %%o\\n' > programs; srun --multi-prog -l programs
     """
     lines, code = ran(live, script)
     assert sorted(lines[:4]) == [f"task {rank}" for rank in range(4)]
     assert sorted(lines[4:8]) == ["0: 1", "0: 2", "1: 1", "1: 2"]
-    assert lines[8] == "piped"
-    assert sorted(lines[9:]) == ["0: a0", "1: a1", "2: rest 0", "3: rest 1"]
+    assert sorted(lines[8:10]) == ["30000", "piped"]
+    assert lines[10] == "early"
+    assert sorted(lines[11:]) == ["0: a0", "1: a1", "2: rest 0", "3: rest 1"]
     assert code == 0
 
 

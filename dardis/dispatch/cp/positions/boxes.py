@@ -147,7 +147,6 @@ class Boxes:
             order_starts(self.model, starts)
 
     def _no_overlap(self, kind: int, taken: Sequence[Box]) -> None:
-        """The `diffn` of 003."""
         new = self.model.new_fixed_size_interval_var
         spans = [new(start, end - start, "") for _, _, start, end in taken]
         covered = [new(low, high - low, "") for low, high, _, _ in taken]

@@ -1,4 +1,4 @@
-"""`sacct`: lists jobs with their results. Source: Slurm's manual page of sacct."""
+"""`sacct`: lists jobs with their results."""
 
 from __future__ import annotations
 

@@ -1,0 +1,85 @@
+"""Standard input of the tasks of `srun`: a file for all, or a copy of a pipe for each task on this host."""
+
+from __future__ import annotations
+
+import os
+import stat
+import tempfile
+from collections.abc import Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from threading import Condition, Thread
+from typing import Final
+
+_BLOCK: Final = 1 << 16
+
+
+def input_file() -> Path | None:
+    """File that is this process's standard input from its begin; None: a pipe, a terminal or nothing."""
+    try:
+        kind = os.fstat(0).st_mode
+    except OSError:
+        return None
+    if not stat.S_ISREG(kind) or os.lseek(0, 0, os.SEEK_CUR) != 0:
+        return None
+    path = Path("/proc/self/fd/0").readlink()
+    return path if path.is_file() else None
+
+
+def has_stream() -> bool:
+    """Whether standard input is a pipe, a socket or the rest of a file."""
+    try:
+        kind = os.fstat(0).st_mode
+    except OSError:
+        return False
+    return stat.S_ISREG(kind) or stat.S_ISFIFO(kind) or stat.S_ISSOCK(kind)
+
+
+class InputStream:
+    """Copies standard input to a named pipe for each task. Each task reads at its own pace."""
+
+    def __init__(self, stack: ExitStack, tasks: int) -> None:
+        """Make the pipes; `stack` removes them."""
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="srun-")))
+        self.prefix = f"{folder}/in."
+        """Path of the pipe of a task, without its rank."""
+        self._spool = stack.enter_context((folder / "spool").open("w+b", buffering=0))
+        self._news, self._size, self._is_over = Condition(), 0, False
+        self._pipes = []
+        for rank in range(tasks):
+            os.mkfifo(f"{self.prefix}{rank}", 0o600)
+            # Open for reading, too, so that neither side waits for the other.
+            self._pipes.append(os.open(f"{self.prefix}{rank}", os.O_RDWR | os.O_CLOEXEC))
+        self.has_data = False
+
+    def begin(self, ranks: Sequence[int]) -> None:
+        """Copy to the tasks of these ranks from now on."""
+        Thread(target=self._read, daemon=True).start()
+        for rank in ranks:
+            Thread(target=self._write, args=(self._pipes[rank],), daemon=True).start()
+
+    def _read(self) -> None:
+        while True:
+            data = os.read(0, _BLOCK)
+            with self._news:
+                if data:
+                    os.pwrite(self._spool.fileno(), data, self._size)
+                    self._size += len(data)
+                    self.has_data = True
+                else:
+                    self._is_over = True
+                self._news.notify_all()
+                if not data:
+                    return
+
+    def _write(self, pipe: int) -> None:
+        at = 0
+        while True:
+            with self._news:
+                while self._size == at and not self._is_over:
+                    self._news.wait()
+                if self._size == at:
+                    break
+                data = os.pread(self._spool.fileno(), _BLOCK, at)
+            at += os.write(pipe, data)
+        os.close(pipe)
