@@ -1,8 +1,9 @@
 """Writes the tables of docs/ that describe options, keys, records, columns and metrics, from what declares them.
 
 A table stands between two comments: `<!-- table: module:NAME -->` and `<!-- end of table -->`. NAME is a model, a
-set-up of dispatchers, a table of options, a mapping of words to their meanings, the glossary of reports, a CsvTable or a part of the
-catalogue of metrics. Names behind it choose some of its rows. `python -m scripts.docs_site.tables` writes all of them.
+set-up of dispatchers, a table of options, a mapping of words to meanings, the glossary of reports, a CsvTable or a part
+of the catalogue of metrics. Names behind it choose some of its rows. `python -m scripts.docs_site.tables` writes all of
+them.
 """
 
 from __future__ import annotations

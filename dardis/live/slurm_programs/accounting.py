@@ -42,11 +42,6 @@ class Line(NamedTuple):
     is_step: bool = False
 
 
-def _state(line: Line) -> str:
-    state = of.state_of(line.job)
-    return f"CANCELLED by {line.job['user']}" if state == "CANCELLED" and not line.is_step else state
-
-
 def _elapsed_s(line: Line) -> int:
     return of.run_s(line.job, line.now_ms) or 0
 
@@ -82,7 +77,7 @@ FIELDS: Final[Mapping[str, Callable[[Line], str]]] = {
     "JobIDRaw": lambda line: str(line.job["id"]) + (".batch" if line.is_step else ""),
     "JobName": lambda line: "batch" if line.is_step else str(line.job["name"]),
     "Partition": partial(_job_only, lambda line: of.partition_of(line.job)), "Account": lambda _: "",
-    "AllocCPUS": _cores, "NCPUS": _cores, "ReqCPUS": lambda line: str(of.cores_of(line.job)), "State": _state,
+    "AllocCPUS": _cores, "NCPUS": _cores, "ReqCPUS": lambda line: str(of.cores_of(line.job)), "State": lambda line: of.state_of(line.job),
     "ExitCode": lambda line: of.exit_text(line.job), "DerivedExitCode": partial(_job_only, lambda _: "0:0"),
     "Submit": lambda line: of.moment(line.job["submitted_ms"]),
     "Eligible": lambda line: of.moment(line.job["begin_ms"] or line.job["submitted_ms"]),
@@ -182,7 +177,7 @@ def selected(said: Mapping[str, str], now_ms: int, now: datetime) -> list[Job]:
     jobs |= {job["id"]: job for job in service.get("/jobs", state="open")["jobs"]}
     return [
         job for _, job in sorted(jobs.items())
-        if (not named or any(one.matches(job) for one in named))
+        if (not named or any(not one.step and one.matches(job) for one in named))
         and (states is None or of.state_of(job) in states)
         and (job["ended_ms"] is None or job["ended_ms"] >= since_ms) and job["submitted_ms"] <= until_ms
         and (not names or job["name"] in names)

@@ -26,7 +26,7 @@ _STATES: Final = {
 }  # fmt: skip
 _SPAN: Final = r"\d{1,10}(?:-\d{1,10}(?::[1-9]\d{0,9})?)?"
 _ID: Final = re.compile(
-    rf"(\d{{1,16}})(?:_(?:(\d{{1,10}})|\[({_SPAN}(?:,{_SPAN})*)(?:%\d+)?\]|\*))?(?:\.(?:batch|extern|\d+))?", re.ASCII
+    rf"(\d{{1,16}})(?:_(?:(\d{{1,10}})|\[({_SPAN}(?:,{_SPAN})*)(?:%\d+)?\]|\*))?(?:\.batch|\.(extern|\d+))?", re.ASCII
 )
 NONE: Final = "N/A"
 RECENT_MS: Final = 300_000
@@ -39,6 +39,8 @@ class JobName(NamedTuple):
     number: int
     indices: str = ""
     """Indices in the array as stated; empty: all."""
+    step: str = ""
+    """Step of `srun`, of which nothing is kept; empty: the job."""
 
     def matches(self, job: Job) -> bool:
         """Whether it names a job, or its array."""
@@ -59,7 +61,7 @@ def read_name(text: str, place: str) -> JobName:
     """Job name of a text. Raises InputError."""
     if (found := _ID.fullmatch(text)) is None:
         raise InputError(place, repr(text), "the number of a job such as 12, 12_3 or 12_[3-5]")
-    return JobName(int(found[1]), found[2] or found[3] or "")
+    return JobName(int(found[1]), found[2] or found[3] or "", found[4] or "")
 
 
 def state_of(job: Job) -> str:

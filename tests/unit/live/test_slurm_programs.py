@@ -79,6 +79,7 @@ def test_sacct_lists_results(fake, capsys):
         "10.batch      batch   00:01:05       500M          1 ",
     ]  # fmt: skip
     assert run(capsys, "sacct", "-a", "-X", "-n", "-p", "-b", "-S", "now-1")[0] == 1
+    assert run(capsys, "sacct", "-a", "-n", "-j", "1.0", "--format=Reason")[1] == []
     assert run(capsys, "sacct", "-a", "-X", "-n", "-p", "-b", "-S", "2020-01-01", "-E", "2020-02-01")[1] == []
 
 
@@ -170,6 +171,7 @@ def test_programs_are_found_in_the_launch_folder(fake):
 def test_names_of_jobs_are_read():
     assert read_name("12", "x") == JobName(12)
     assert read_name("12_3.batch", "x") == JobName(12, "3")
+    assert read_name("12.0", "x") == JobName(12, "", "0")
     assert read_name("12_[1,3-9:2%4]", "x") == JobName(12, "1,3-9:2")
     with pytest.raises(InputError, match="the number of a job"):
         read_name("12_[3", "x")
