@@ -31,6 +31,7 @@ def test_slow_user_lookup_does_not_delay_others(tmp_path, monkeypatch):
 
     service = SimpleNamespace(
         users=False, folder=tmp_path, trouble="", journal=SimpleNamespace(epoch=1), unreachable_hosts={}, submit=submit,
+        max_time_s=1,
         gateway=SimpleNamespace(queued=0, running=0, jobs=list),
     )  # fmt: skip
 
@@ -91,6 +92,7 @@ def test_agent_states_the_user_of_a_forwarded_request(tmp_path, users):
 
     service = SimpleNamespace(
         users=users, folder=tmp_path, trouble="", journal=SimpleNamespace(epoch=1), unreachable_hosts={}, submit=submit,
+        max_time_s=1,
         gateway=SimpleNamespace(queued=0, running=0, jobs=list, drain=None),
     )  # fmt: skip
 
@@ -182,6 +184,7 @@ async def a_queue(folder, count):
     )  # fmt: skip
     service = SimpleNamespace(
         users=False, folder=folder, trouble="", journal=SimpleNamespace(epoch=1), unreachable_hosts={}, gateway=gateway,
+        max_time_s=1,
         find=lambda _: Waiting(), wait_for_end=ended,
     )  # fmt: skip
     with open_listener(folder, users=False) as listener:
