@@ -109,6 +109,15 @@ def release(jobs: JobIds, whole_array: WholeArray = False, folder: Folder = None
     _change("release", jobs, whole_array, folder, as_json)
 
 
+def retry(jobs: JobIds, folder: Folder = None, as_json: Json = False) -> None:
+    """Run failed jobs again: failed, timed out, or with an unknown end. The first ID of an array means all its jobs."""
+    service = service_client(folder)
+    for number in ids_of(jobs):
+        answer = service.change_job(number, "retry", array=service.job(number)["array"] == number)
+        if as_json:
+            print_json(answer)
+
+
 def nodes(
     lost: Annotated[
         str | None,

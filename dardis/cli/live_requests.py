@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from dardis.live.client import Client
 
 MOST_IDS: Final = 1_000_000
-TIMED_OUT, UNKNOWN, NOT_STARTED, CANCELLED = 124, 125, 126, 143
-"""Exit statuses without an exit code; see `dardis wait --help`."""
 
 Folder = Annotated[
     Path | None,
@@ -72,22 +70,13 @@ def ids_of(words: Iterable[str]) -> list[int]:
     return found
 
 
-def status_of(job: Mapping[str, Any]) -> JobStatus:
-    """Return the exit status for a finished job."""
-    known = {"completed": 0, "timeout": TIMED_OUT, "cancelled": CANCELLED, "unknown": UNKNOWN}
-    if (status := known.get(job["state"])) is not None:
-        return JobStatus(status)
-    if job["code"] is not None:
-        return JobStatus(job["code"] or 1)
-    return JobStatus(NOT_STARTED if job["signal"] is None else 128 + job["signal"])
-
-
 def wait_for_jobs(service: Client, numbers: Iterable[int], as_json: bool) -> JobStatus:
     """Wait for jobs, report failures, and return the highest exit status.
 
     The status is UNKNOWN if the service stays unreachable.
     """
     from dardis.live.client import ServiceUnavailableError
+    from dardis.live.exit_codes import UNKNOWN, exit_code_of
 
     highest = JobStatus(0)
     for number in numbers:
@@ -100,7 +89,7 @@ def wait_for_jobs(service: Client, numbers: Iterable[int], as_json: bool) -> Job
             print_json(job)
         elif job["state"] != "completed":
             typer.echo(f"dardis: job {number} {job['state']}{_failure_reason(job)}", err=True)
-        highest = max(highest, status_of(job))
+        highest = JobStatus(max(highest, exit_code_of(job)))
     return highest
 
 

@@ -61,6 +61,7 @@ _COMMANDS: Final[dict[str, Callable[..., object]]] = {
     "cancel": live_commands.cancel,
     "hold": live_commands.hold,
     "release": live_commands.release,
+    "retry": live_commands.retry,
     "nodes": live_commands.nodes,
     "drain": live_commands.drain,
     "history": live_commands.history,

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import sys
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
@@ -18,6 +20,9 @@ from dardis.cli.live_requests import (
     wait_for_jobs,
     warn,
 )
+
+if TYPE_CHECKING:
+    from dardis.live.slurm_translation import OptionText
 
 _DASHES: Final = "dardis.dashes"
 _SBATCH: Final = "dardis.sbatch"
@@ -110,6 +115,32 @@ def submit(
         str | None,
         typer.Option(metavar="[B:]SIG[@S]", help="Signal S seconds ahead of the end, to job steps; B: to the script."),
     ] = None,
+    each: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="One job for each item of a file (-: standard input), as {} in the words."),
+    ] = None,
+    items: Annotated[
+        str | None,
+        typer.Option(
+            metavar="lines|null|json",
+            help="Items of --each: lines; texts that end with a zero byte; JSON objects, a line each, with fields as "
+            "{NAME} (default for .jsonl).",
+        ),
+    ] = None,
+    at_once: Annotated[
+        str | None, typer.Option("--at-once", metavar="N", help="With --each: at most N of its jobs run at once.")
+    ] = None,
+    retries: Annotated[str | None, typer.Option(metavar="N", help="Run a failed job again, at most N times.")] = None,
+    retry_delay: Annotated[
+        str | None,
+        typer.Option(metavar="TIME", help="Pause before the first retry; doubled for each further one [10s]."),
+    ] = None,
+    retry_codes: Annotated[
+        str | None, typer.Option(metavar="CODES", help="Retry only after these exit codes, as 75,124 (124: walltime).")
+    ] = None,
+    env_file: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Additional variables of the job: lines NAME=VALUE.")
+    ] = None,
     stdin: Annotated[str | None, typer.Option(metavar="FILE", help="Input of the job (default: none).")] = None,
     nice: Annotated[
         str | None,
@@ -136,7 +167,7 @@ def submit(
     from dardis.live.directives import STDIN, YES, Directives, read_directives, read_script
     from dardis.live.random_keys import fresh_key
     from dardis.live.slurm_translation import OptionText, translate_options
-    from dardis.live.submit_request import body_of, is_set, submit_request
+    from dardis.live.submit_request import body_of, is_set, read_environment, submit_request
     from dardis.model.errors import InputError
 
     if not words or not words[0]:
@@ -150,6 +181,7 @@ def submit(
         "wait": YES if wait else None, "exclusive": YES if exclusive else None, "begin": begin, "deadline": deadline,
         "open-mode": open_mode, "signal": signal, "comment": comment,
         "stdin": stdin, "nice": nice,
+        "retries": retries, "retry-delay": retry_delay, "retry-codes": retry_codes,
     }  # fmt: skip
     given, warnings = translate_options(context.meta[_SBATCH], "")
     given |= {option: OptionText(text, f"--{option}") for option, text in texts.items() if text is not None}
@@ -160,11 +192,14 @@ def submit(
         warnings += notes
         directives = read_directives(script, path)
     said = directives.merge_options(given)
+    texts_of_items, kind = _items(each, items, argv, said, at_once)
     file = "" if Path(words[0]) == STDIN else Path(words[0]).name
     asked = submit_request(said, argv, file or "job", os.environ, local_now())
+    if env_file is not None:
+        asked.environment.update(read_environment(env_file))
     for line in (*warnings, *directives.warnings, *asked.warnings):
         warn(line)
-    answer = service.submit(body_of(asked, script, key or fresh_key()))
+    answer = service.submit(body_of(asked, script, key or fresh_key(), texts_of_items, json_items=kind == "json"))
     ids = answer["ids"]
     for line in answer["warnings"]:
         warn(line)
@@ -173,3 +208,31 @@ def submit(
     else:
         typer.echo(f"{ids[0]}" if asked.job.array is None else f"{ids[0]} ({ids[0]}-{ids[-1]})")
     return wait_for_jobs(service, range(ids[0], ids[-1] + 1), as_json) if is_set(said, "wait") else JobStatus(0)
+
+
+def _items(
+    each: str | None, kind: str | None, argv: Sequence[str], said: dict[str, OptionText], at_once: str | None
+) -> tuple[list[str], str]:
+    """Items of --each and their format; sets the array in `said`. Raises InputError."""
+    from dardis.live.job_items import ItemFormat, check_items, parse_items
+    from dardis.live.slurm_translation import OptionText
+    from dardis.live.submit_request import integer_value
+    from dardis.model.errors import InputError
+    from dardis.model.files import read_bytes
+
+    if each is None:
+        if kind is not None or at_once is not None:
+            raise InputError("--items, --at-once", "given without --each", "both, or neither")
+        return [], ""
+    if "array" in said:
+        raise InputError("--each, --array", "both", "one of them")
+    usual = ItemFormat.JSON if Path(each).suffix in {".jsonl", ".ndjson"} else ItemFormat.LINES
+    if kind is not None and kind not in list(ItemFormat):
+        raise InputError("--items", repr(kind), ", ".join(ItemFormat))
+    form = usual if kind is None else ItemFormat(kind)
+    data = sys.stdin.buffer.read() if each == "-" else read_bytes(Path(each))
+    found = parse_items(data, form, each)
+    check_items(found, argv, form, each)
+    most = "" if at_once is None else f"%{integer_value(OptionText(at_once, '--at-once'), 1, len(found))}"
+    said["array"] = OptionText(f"0-{len(found) - 1}{most}", "--each")
+    return found, str(form)

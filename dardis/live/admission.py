@@ -170,7 +170,7 @@ class Admission:
             if job.state is not LiveJobState.WAITING or job.number in self._admitted:
                 if one.throttled_jobs and not one.is_full:
                     self._to_admit.append(one.throttled_jobs.popleft())
-            elif (begin := -(-(job.submission.request.begin_ms or 0) // 1000)) > now:
+            elif (begin := -(-job.begin_ms // 1000)) > now:
                 heappush(self._early, (begin, job.number))
                 self._early_jobs[job.number] = job
             elif one.is_full:
@@ -185,7 +185,7 @@ class Admission:
         asked = job.submission.request
         walltime = asked.walltime_s + asked.grace + LAG_S
         return SchedulingRequest(
-            job.number, max(job.submission.submitted_ms, asked.begin_ms or 0) // 1000, walltime, asked.nodes,
+            job.number, max(job.submission.submitted_ms, job.begin_ms) // 1000, walltime, asked.nodes,
             self._machine.request(asked), queue_of(asked.priority),
         )  # fmt: skip
 

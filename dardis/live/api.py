@@ -20,6 +20,7 @@ from aiohttp import web
 from dardis import __version__
 from dardis.engine.clock import monotonic_s, unix_ms
 from dardis.live.connections import BODY_S, MOST_BODIES, ClientConnections
+from dardis.live.job_items import read_items
 from dardis.live.job_option_texts import check_text
 from dardis.live.job_request import JobRequest, check_environment
 from dardis.live.journal import JournalError
@@ -70,7 +71,7 @@ class Api:
                 web.get("/jobs", self._list),
                 web.get("/jobs/{id}", self._show),
                 web.get("/jobs/{id}/wait", self._wait),
-                web.post("/jobs/{id}/{do:cancel|hold|release}", self._change),
+                web.post("/jobs/{id}/{do:cancel|hold|release|retry}", self._change),
                 web.get("/nodes", self._nodes),
                 web.post("/nodes/{name}/{do:drain|resume}", self._drain),
                 web.post("/nodes/{name}/lost", self._give_up),
@@ -250,8 +251,8 @@ class Api:
 
     def _change_job(self, job: LiveJob, do: str) -> bool:
         service = self._service
-        if do == "release":
-            return service.release(job)
+        if do in {"release", "retry"}:
+            return service.release(job) if do == "release" else service.retry(job)
         mine = service.gateway.job(job.number)  # jobs only in the journal are finished
         if mine is None or mine.state.is_over:
             return False
@@ -322,7 +323,9 @@ def _submission(told: dict[str, Any], asker: JobUser) -> Submission:
     check_environment(cwd, environment)
     if not (asked.argv or script):
         raise InputError("jobs", "there is no command", "argv, or a script")
-    submission = Submission(0, asker, asked, script, environment, str(cwd), unix_ms(), key)
+    items = read_items(told.get("items") or [], asked)
+    is_json = told.get("json_items") is True
+    submission = Submission(0, asker, asked, script, environment, str(cwd), unix_ms(), key, items, is_json)
     if submission.size > MOST_TEXT:
         raise InputError("jobs", f"words, environment and script of {submission.size} bytes", f"at most {MOST_TEXT}")
     return submission
@@ -330,9 +333,10 @@ def _submission(told: dict[str, Any], asker: JobUser) -> Submission:
 
 _HIDDEN: Final[dict[str, Any]] = {
     "argv": [], "name": "", "cwd": "", "chdir": None, "output": "", "error": "", "export": "none", "why": "",
+    "comment": "", "stdin": None,
 }  # fmt: skip
 """Private fields, as other users see these."""
-_PAST: Final = {"cancel": "cancelled", "hold": "held", "release": "released"}
+_PAST: Final = {"cancel": "cancelled", "hold": "held", "release": "released", "retry": "retried"}
 
 
 def _refusal(status: int, line: str) -> web.Response:

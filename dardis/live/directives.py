@@ -19,6 +19,7 @@ from dardis.model.errors import InputError
 VALUES: Final = (
     "array", "time", "cpus", "gpus", "mem", "nodes", "after", "export", "chdir", "output", "error", "name", "grace",
     "begin", "deadline", "signal", "open-mode", "comment", "priority", "nice", "tmp", "stdin",
+    "retries", "retry-delay", "retry-codes",
 )  # fmt: skip
 FLAGS: Final = ("requeue", "hold", "wait", "exclusive")
 """Options without a value."""

@@ -14,6 +14,7 @@ from dardis.live.admission import Admission, HostConnector
 from dardis.live.dependencies import Dependencies, EndedJobs, OpenSubmission, Reruns
 from dardis.live.gateway_orders import EndRun, ForgetRun, GatewayOutput, Order, StartRun
 from dardis.live.host_liveness import HostLiveness
+from dardis.live.job_option_texts import MOST_RETRY_DELAY_S
 from dardis.live.job_steps import JobStep, JobSteps
 from dardis.live.journal import Batch
 from dardis.live.keeper.log_records import LEASE, NEVER_BEGUN, UNKNOWN
@@ -115,7 +116,7 @@ class Gateway:
         one = self._open.get(job.submission.first)
         if one is not None and not self._admission.has(job):
             if self._admission.is_early(job):
-                return f"begins at {utc_text((job.submission.request.begin_ms or 0) // 1000, seconds=True)} or later"
+                return f"begins at {utc_text(job.begin_ms // 1000, seconds=True)} or later"
             if one.is_full:
                 return "waits for jobs of its array"
         return "waits for nodes" + (": all are drained" if len(self.drained) == len(self.machine.names) else "")
@@ -181,11 +182,7 @@ class Gateway:
     def release(self, job: LiveJob) -> bool:
         """Release a held job or requeue an unknown job. Return whether possible."""
         if job.state is LiveJobState.UNKNOWN:
-            one = self._open[job.submission.first]
-            if one.unfinished_count == 0:  # the journal records the end, or soon will
-                self._changed[job.submission.first] = one
-            one.unfinished_count += 1
-            self._dependencies.on_reopen(job)
+            self._count_again(job)
         elif job.state is not LiveJobState.HELD:
             return False
         self._requeue(job)
@@ -249,8 +246,11 @@ class Gateway:
         elif (why == NEVER_BEGUN or (why == LEASE and job.leased)) and not job.cancelled:
             self._requeue(job)
         else:
-            how = job.end_state(why, lacked_memory="memory" in record)
-            self._end(job, *how, record["ended_ms"] or now_ms)
+            job.state, text = job.end_state(why, lacked_memory="memory" in record)
+            if job.may_retry:
+                self._retry(job, text, now_ms)
+            else:
+                self._end(job, job.state, text, record["ended_ms"] or now_ms)
 
     def on_host_report(
         self, records: Iterable[Mapping[str, Any]], now_ms: int, host: str, marks: Sequence[str]
@@ -385,11 +385,36 @@ class Gateway:
         job.state, job.why = state, why
         self._dirty[job.number] = job
 
-    def _requeue(self, job: LiveJob) -> None:
+    def _requeue(self, job: LiveJob, why: str = "") -> None:
         job.host, job.shares, job.cancelled = "", (), False
         job.started_ms, job.ended_ms, job.code, job.signal = None, None, None, None
-        self._set_state(job, LiveJobState.WAITING, "")
+        self._set_state(job, LiveJobState.WAITING, why)
         self._reruns.add(job)
+        self._deadlines.add([job])
+
+    def _retry(self, job: LiveJob, why: str, now_ms: int) -> None:
+        """Run a failed job again, after a pause that doubles each time."""
+        asked = job.submission.request
+        pause_s = min(asked.retry_delay_s << min(job.retried, 20), MOST_RETRY_DELAY_S)
+        failure = why or (f"signal {job.signal}" if job.code is None else f"exit code {job.code}")
+        job.retried, job.retry_ms = job.retried + 1, now_ms + pause_s * 1000
+        self._requeue(job, f"retry {job.retried} of {asked.retries} after {failure}")
+
+    def retry(self, job: LiveJob) -> bool:
+        """Run a failed job again by request. Return whether possible."""
+        if job.state not in (LiveJobState.FAILED, LiveJobState.TIMEOUT, LiveJobState.UNKNOWN):
+            return False
+        job.retry_ms = None
+        self._count_again(job)
+        self._requeue(job)
+        return True
+
+    def _count_again(self, job: LiveJob) -> None:
+        one = self._open[job.submission.first]
+        if one.unfinished_count == 0:  # the journal records the end, or soon will
+            self._changed[job.submission.first] = one
+        one.unfinished_count += 1
+        self._dependencies.on_reopen(job)
 
     def _end_unknown(self, job: LiveJob, why: str, now_ms: int) -> None:
         if job.submission.request.requeue and not job.cancelled:

@@ -24,6 +24,10 @@ MOST_MEMORY_MIB: Final = 1 << 40
 MOST_WALLTIME_S: Final = 3660 * 86400
 UNLIMITED_S: Final = MOST_WALLTIME_S
 """Walltime of a job without a limit of its own."""
+DEFAULT_RETRY_DELAY_S: Final = 10
+MOST_RETRY_DELAY_S: Final = 86400
+"""Longest pause before a retry, s."""
+MOST_RETRIES: Final = 1000
 MOST_PRIORITY: Final = (1 << 31) - 1
 MOST_SIGNAL_S: Final = 65_535
 DEFAULT_SIGNAL_S: Final = 60

@@ -11,6 +11,7 @@ from typing import Any, Final, Literal
 from dardis.live.job_option_texts import (
     ALL,
     DEFAULT_GRACE_S,
+    DEFAULT_RETRY_DELAY_S,
     DEFAULT_WALLTIME_S,
     EXPORTS,
     LARGEST_ID,
@@ -20,6 +21,8 @@ from dardis.live.job_option_texts import (
     MOST_MEMORY_MIB,
     MOST_NODES,
     MOST_PRIORITY,
+    MOST_RETRIES,
+    MOST_RETRY_DELAY_S,
     MOST_SIGNAL_S,
     MOST_WALLTIME_S,
     NONE,
@@ -98,6 +101,12 @@ class JobRequest:
     """Time from SIGTERM to SIGKILL; None: default."""
     signal: LimitSignal | None = None
     """Signal ahead of the walltime."""
+    retries: int = 0
+    """A failed job runs again at most so many times."""
+    retry_delay_s: int = DEFAULT_RETRY_DELAY_S
+    """Pause before the first retry; each further one is twice as long."""
+    retry_codes: tuple[int, ...] = ()
+    """Exit codes of failures that are retried, as `dardis wait` returns them; empty: all."""
     partition: str = ""
     comment: str = ""
 
@@ -121,6 +130,9 @@ class JobRequest:
             ("--cpus-per-task", self.cpus_per_task, 1, MOST_CPUS),
             ("--gpus", self.gpus_in_total, 0, MOST_GPUS),
             ("--grace", self.grace_s, 0, MOST_WALLTIME_S),
+            ("--retries", self.retries, 0, MOST_RETRIES),
+            ("--retry-delay", self.retry_delay_s, 0, MOST_RETRY_DELAY_S),
+            *(("--retry-codes", code, 1, 255) for code in self.retry_codes),
             ("--priority", self.priority, -MOST_PRIORITY, MOST_PRIORITY),
             ("--tmp", self.tmp_mib, 0, MOST_MEMORY_MIB),
             ("--begin", self.begin_ms, 0, LARGEST_ID),
@@ -178,6 +190,7 @@ class JobRequest:
         value["argv"] = list(self.argv)
         value["array"] = None if self.array is None else str(self.array)
         value["after"] = [asdict(one) for one in self.after]
+        value["retry_codes"] = list(self.retry_codes)
         value["signal"] = None if self.signal is None else asdict(self.signal)
         value["export"] = self.export if isinstance(self.export, str) else list(self.export)
         return value
@@ -195,6 +208,9 @@ class JobRequest:
         given["after"] = tuple(
             Dependency(**_typed(one, {"kind": str, "id": int}, f"{place}.after")) for one in given.get("after", [])
         )
+        given["retry_codes"] = tuple(given.get("retry_codes", ()))
+        if wrong := [code for code in given["retry_codes"] if type(code) is not int]:
+            raise InputError(f"{place}.retry_codes", repr(wrong[0]), "whole numbers")
         if (warning := given.get("signal")) is not None:
             kinds_of = {"number": int, "before_s": int, "batch": bool}
             given["signal"] = LimitSignal(**_typed(warning, kinds_of, f"{place}.signal"))
@@ -208,9 +224,9 @@ _KIND_WORDS: Final = {
     int: "a whole number", str: "a text", bool: "true or false", list: "a list", type(None): "null",
 }  # fmt: skip
 _KINDS_OF: Final[dict[str, tuple[type, ...]]] = {
-    **dict.fromkeys(("argv", "after"), (list,)),
+    **dict.fromkeys(("argv", "after", "retry_codes"), (list,)),
     **dict.fromkeys(("name", "output", "error", "partition", "comment"), (str,)),
-    **dict.fromkeys(("walltime_s", "nodes", "cpus", "gpus", "priority", "tmp_mib"), (int,)),
+    **dict.fromkeys(("walltime_s", "nodes", "cpus", "gpus", "priority", "tmp_mib", "retries", "retry_delay_s"), (int,)),
     **dict.fromkeys(("after_any", "singleton", "exclusive", "append", "requeue", "hold"), (bool,)),
     **dict.fromkeys(("array", "chdir", "stdin"), (str, type(None))),
     **dict.fromkeys((

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from shlex import quote
 from typing import Any, Final
 
 from dardis.live.job_files import REMOTE_SHELL, SmallFile, host_file, launcher_file, script_file
+from dardis.live.job_items import filled_words
 from dardis.live.job_option_texts import UNLIMITED_S
 from dardis.live.job_request import job_paths
 from dardis.live.job_steps import StepCommand, step_files, step_output_path
@@ -52,12 +53,18 @@ def start_request(job: LiveJob, machine: LiveMachine, folder: Path, now_ms: int,
         functions = {f"BASH_FUNC_{name}%%": f'() {{ {quote(str(folder / PROGRAMS / name))} "$@"\n}}' for name in NAMES}
         environment |= functions
     return {
-        "run": job.run, "files": [file.path for file in files_of(job)], "argv": [*script, *asked.argv],
+        "run": job.run, "files": [file.path for file in files_of(job)], "argv": [*script, *job_words(job)],
         "env": environment | _job_environment(job, job.shares[0], folder, now_ms), "chdir": chdir,
         "input": None if asked.stdin is None else str(Path(chdir, asked.stdin)), "output": output, "error": error,
         "append": asked.append or job.attempt > 1, "lease": job.leased, "tmp": True,
         "signal": _signal(job, None), **_limits(job, job.shares[0], machine, as_root=as_root),
     }  # fmt: skip
+
+
+def job_words(job: LiveJob) -> Sequence[str]:
+    """Words of the command of a job, with its item."""
+    argv, item = job.submission.request.argv, job.submission.item(job.number)
+    return argv if item is None else filled_words(argv, item, is_json=job.submission.has_json_items)
 
 
 def step_start_request(
@@ -114,6 +121,8 @@ def _job_environment(job: LiveJob, share: NodeShare, folder: Path, now_ms: int) 
         "DARDIS_CPUS": str(job.submission.request.cpus),
         "DARDIS_HOSTFILE": str(folder / host_file(job).path),
     }
+    if (item := job.submission.item(job.number)) is not None:
+        environment["DARDIS_ITEM"] = item
     if job.index is not None:
         environment["DARDIS_ARRAY_JOB_ID"] = str(job.submission.first)
         environment["DARDIS_ARRAY_INDEX"] = str(job.index)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
+from dardis.live.exit_codes import TIMED_OUT
 from dardis.live.job_request import JobRequest
 from dardis.live.journal import SubmissionRow
 from dardis.live.keeper.log_records import NEVER_BEGUN
@@ -56,6 +57,9 @@ class Submission:
     cwd: str
     submitted_ms: int
     key: str | None = None
+    items: tuple[str, ...] = ()
+    """Item of each job, for placeholders in its words."""
+    has_json_items: bool = False
 
     @property
     def size(self) -> int:
@@ -67,6 +71,10 @@ class Submission:
     def indices(self) -> Sequence[int] | None:
         """Indices of the array."""
         return None if self.request.array is None else self.request.array.indices
+
+    def item(self, number: int) -> str | None:
+        """Item of a job; None: the submission has none."""
+        return self.items[number - self.first] if self.items else None
 
     @property
     def count(self) -> int:
@@ -81,6 +89,8 @@ class Submission:
             "script": self.script, "environment": dict(self.environment), "cwd": self.cwd,
             "submitted_ms": self.submitted_ms,
         }  # fmt: skip
+        if self.items:
+            value |= {"items": self.items, "json_items": self.has_json_items}
         return SubmissionRow(self.first, self.count, who.uid, self.key, over, json.dumps(value, ensure_ascii=False))
 
     @classmethod
@@ -90,7 +100,8 @@ class Submission:
         uid, gid, name, groups = value["asker"]
         return cls(
             row.first, JobUser(uid, gid, name, tuple(groups)), JobRequest.from_dict(value["asked"]), value["script"],
-            value["environment"], value["cwd"], value["submitted_ms"], row.key,
+            value["environment"], value["cwd"], value["submitted_ms"], row.key, tuple(value.get("items", ())),
+            value.get("json_items", False),
         )  # fmt: skip
 
 
@@ -132,6 +143,10 @@ class LiveJob:
     signal: int | None = None
     cancelled: bool = field(default=False)
     """Cancelled by a user."""
+    retried: int = 0
+    """Number of retries after failures."""
+    retry_ms: int | None = None
+    """Earliest start of the retry, Unix ms."""
     is_pending_rerun: bool = field(default=False)
     """Waits for the end of the last run."""
 
@@ -155,6 +170,20 @@ class LiveJob:
         """Array index."""
         indices = self.submission.indices
         return None if indices is None else indices[self.number - self.submission.first]
+
+    @property
+    def begin_ms(self) -> int:
+        """Earliest start, Unix ms; 0: any."""
+        return max(self.submission.request.begin_ms or 0, self.retry_ms or 0)
+
+    @property
+    def may_retry(self) -> bool:
+        """Whether a failed job runs again."""
+        asked = self.submission.request
+        code = self.code if self.signal is None else 128 + self.signal
+        code = TIMED_OUT if self.state is LiveJobState.TIMEOUT else code
+        failed = self.state in (LiveJobState.FAILED, LiveJobState.TIMEOUT) and not self.cancelled
+        return failed and self.retried < asked.retries and (not asked.retry_codes or code in asked.retry_codes)
 
     def end_state(self, why: str, *, lacked_memory: bool) -> tuple[LiveJobState, str]:
         """State and reason, given an end reason.
@@ -181,21 +210,23 @@ class LiveJob:
         hosts = {host: [led.incarnation, led.leased] for host, led in self.hosts.items()}
         return json.dumps([
             self.state, self.why, self.attempt, self.host, hosts, shares, self.started_ms, self.ended_ms, self.code,
-            self.signal, self.cancelled,
+            self.signal, self.cancelled, self.retried, self.retry_ms,
         ])  # fmt: skip
 
     @staticmethod
     def end_from_text(text: str) -> int | None:
         """End in a journal text, ms; None: not ended or unknown."""
-        state, *_, ended_ms, _code, _signal, _cancelled = json.loads(text)
+        state, _, _, _, _, _, _, ended_ms, *_ = json.loads(text)
         return ended_ms if LiveJobState(state).is_over and state != LiveJobState.UNKNOWN else None
 
     def restore(self, text: str) -> None:
         """Restore the state from a journal text."""
         (
             state, self.why, self.attempt, self.host, hosts, shares, self.started_ms, self.ended_ms, self.code,
-            self.signal, self.cancelled,
+            self.signal, self.cancelled, *retries,
         ) = json.loads(text)  # fmt: skip
+        if retries:  # not in rows of older versions
+            self.retried, self.retry_ms = retries
         self.state = LiveJobState(state)
         self.hosts = {host: HostIncarnation(mark, leased) for host, (mark, leased) in hosts.items()}
         self.is_pending_rerun = self.state is LiveJobState.WAITING and bool(self.hosts)
@@ -210,6 +241,7 @@ class LiveJob:
             "name": submission.request.name, "user": submission.user.name, "state": self.state, "why": self.why,
             "attempt": self.attempt, "submitted_ms": submission.submitted_ms, "started_ms": self.started_ms,
             "ended_ms": self.ended_ms, "code": self.code, "signal": self.signal, "host": self.host,
+            "retried": self.retried, "array_size": submission.count,
             "nodes": [share.node for share in self.shares], "node_count": submission.request.nodes,
             "cwd": submission.cwd,
         }  # fmt: skip

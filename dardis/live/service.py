@@ -8,7 +8,7 @@ Crash-only: after a failed write, the service restores its state from journal an
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import replace
@@ -180,11 +180,19 @@ class Service:
 
     def release(self, job: LiveJob) -> bool:
         """Release a held job or requeue an unknown job. Return whether possible."""
+        return self._again(job, {LiveJobState.UNKNOWN}, self.gateway.release)
+
+    def retry(self, job: LiveJob) -> bool:
+        """Run a failed or unknown job again. Return whether possible."""
+        return self._again(job, {LiveJobState.FAILED, LiveJobState.TIMEOUT, LiveJobState.UNKNOWN}, self.gateway.retry)
+
+    def _again(self, job: LiveJob, ended: Container[LiveJobState], change: Callable[[LiveJob], bool]) -> bool:
+        """Apply a change to a job, after its submission is open again if the job is in one of the states `ended`."""
         mine = self.gateway.job(job.number)
-        if mine is None and job.state is LiveJobState.UNKNOWN:
+        if mine is None and job.state in ended:
             self.gateway.reopen(job.submission, self.journal.job_states(job.submission.first, job.submission.count))
             mine = self.gateway.job(job.number)
-        return mine is not None and self.gateway.release(mine)
+        return mine is not None and change(mine)
 
     async def wait_for_end(self, number: int, patience_s: float | None) -> LiveJob | None:
         """Wait for a durable end, up to `patience_s`. None: no such job."""

@@ -78,15 +78,20 @@ def submit_request(
         hold=is_set(said, "hold") or ("priority" in said and said["priority"].text == "0"),
         grace_s=_grace(grace) if grace else None,
         signal=texts.read_signal(*signal) if signal else None,
+        **_retries(said),
         partition=said["partition"].text if "partition" in said else "",
         comment=said["comment"].text if "comment" in said else "",
     )
     return SubmitRequest(job if job.most_nodes is not None else job.on_nodes(job.nodes), handed_on, warnings)
 
 
-def body_of(asked: SubmitRequest, script: str, key: str) -> dict[str, Any]:
-    """Request to the service for a submission."""
+def body_of(
+    asked: SubmitRequest, script: str, key: str, items: Sequence[str] = (), *, json_items: bool = False
+) -> dict[str, Any]:  # fmt: skip
+    """Request to the service for a submission. `items`: one for each job of the array."""
+    more: dict[str, Any] = {"items": list(items), "json_items": json_items} if items else {}
     return {
+        **more,
         "key": key, "jobs": asked.job.as_dict(), "script": script, "environment": asked.environment,
         "cwd": current_folder(),
     }  # fmt: skip
@@ -133,6 +138,42 @@ def _resources(said: Mapping[str, OptionText], nodes: int, most_nodes: int | Non
         "memory_mib": mib, "gpus": gpus or 0, "tasks": tasks, "tasks_per_node": per_node, "cpus_per_task": per_task,
         "memory_per_cpu_mib": memory("mem-per-cpu") if mib is None else None, "gpus_in_total": in_total,
     }  # fmt: skip
+
+
+def _retries(said: Mapping[str, OptionText]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    if "retries" in said:
+        found["retries"] = integer_value(said["retries"], 0, texts.MOST_RETRIES)
+    if "retry-delay" in said:
+        text = said["retry-delay"]
+        found["retry_delay_s"] = 0 if text.text == "0" else _grace(text)
+    if "retry-codes" in said:
+        parts = said["retry-codes"].text.split(",")
+        found["retry_codes"] = tuple(integer_value(said["retry-codes"]._replace(text=part), 1, 255) for part in parts)
+    if len(found) > ("retries" in said) and not found.get("retries"):
+        other = said.get("retry-codes") or said["retry-delay"]
+        raise InputError(other.place, "given without --retries", "both, or neither")
+    return found
+
+
+def read_environment(path: Path) -> dict[str, str]:
+    """Variables of a file with a line NAME=VALUE for each; `#` begins a comment line. Raises InputError."""
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(path, f"cannot be read ({getattr(error, 'strerror', None) or error})", "a text file") from None
+    found = {}
+    for number, line in enumerate(lines, 1):
+        if not line.strip() or line.lstrip().startswith("#"):
+            continue
+        name, equals, value = line.removeprefix("export ").partition("=")
+        if not equals:
+            raise InputError(f"{path}:{number}", repr(line), "NAME=VALUE")
+        texts.check_variable(f"{path}:{number}", name.strip())
+        value = value.strip()
+        quoted = len(value) > 1 and value[0] == value[-1] and value[0] in "'\""
+        found[name.strip()] = value[1:-1] if quoted else value
+    return found
 
 
 def _priority(said: Mapping[str, OptionText]) -> int:

@@ -118,6 +118,8 @@ class Keeper:
         self.records[run] = record(run, state, started, now_ms, code, signal, why)
         if state == "unknown":
             self.site.excused.add(run)
+        if code == 1:
+            self.site.failed[run] = now_ms
 
 
 def record(run, state, started_ms=None, ended_ms=None, code=None, signal=None, why=""):
@@ -163,6 +165,8 @@ class Site:
         self.clients, self.asking = [], []
         """Who want parts, and the parts of which keepers were told and that they were not told to let begin."""
         self.begun, self.excused, self.given_up, self.released = [], set(), set(), set()
+        self.failed = {}
+        """When runs ended with an exit code that is retried."""
         """Runs that have begun; of which nobody knows how they ended; that were given up; again let begin."""
         self.forgotten = set()
         """Runs whose keeper's folder was put back, with what it knew of them."""
@@ -235,6 +239,9 @@ class Site:
         assert run not in self.begun, "a run begins once"
         for before in self.begun:
             if before.partition(".")[0] == run.partition(".")[0] and not is_step(before):
+                if of.request.retries and before in self.failed and before not in self.excused:
+                    assert before in self.released or self.failed[before] + 1000 <= self.now_ms
+                    continue
                 assert before in self.excused | self.given_up, f"{before} was, and {run} is"
                 assert of.request.requeue or before in self.released, f"{run} begins without a word"
         for _, other in self.running:
@@ -358,7 +365,7 @@ class Site:
 
     def release(self, job):
         """Somebody lets a job begin, again if it has; the runs that it has had are known by its words."""
-        if self.gateway.release(job):
+        if self.gateway.release(job) or (self.rng.random() < 0.5 and self.gateway.retry(job)):
             self.released.update(f"{job.number}.{attempt}" for attempt in range(job.attempt + 1))
 
     def how(self, number):
@@ -439,7 +446,8 @@ def some_job(rng, before, now_ms):
         kinds |= {"begin_ms": begin_ms, "deadline_ms": begin_ms + walltime_s * 1000 + rng.choice([5000, 90_000])}
     return JobRequest(
         argv=("true",), array=array, walltime_s=walltime_s, cpus=rng.randint(1, 4), after=after, after_any=after_any,
-        name=rng.choice("ab"), singleton=rng.random() < 0.1, exclusive=rng.random() < 0.1,
+        retries=rng.choice([0, 0, 2]), retry_delay_s=1, name=rng.choice("ab"),
+        singleton=rng.random() < 0.1, exclusive=rng.random() < 0.1,
         nodes=rng.choice([1, 1, 2]), requeue=rng.random() < 0.3, hold=rng.random() < 0.05, **kinds,
     )  # fmt: skip
 

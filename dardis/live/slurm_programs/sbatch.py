@@ -11,6 +11,7 @@ from typing import Final
 from dardis.engine.clock import local_now
 from dardis.live.client import Client, service_folder
 from dardis.live.directives import STDIN, read_directives, read_script
+from dardis.live.exit_codes import exit_code_of
 from dardis.live.option_table import FLAG, OPTIONAL, USED, VALUE, GivenOption, OptionTable, options_of
 from dardis.live.random_keys import fresh_key
 from dardis.live.sbatch_options import SBATCH
@@ -67,7 +68,7 @@ def main(words: Sequence[str]) -> int:
     sys.stdout.flush()
     if not is_set(said, "wait"):
         return 0
-    return max(_exit_code(service.wait_for_end(number)) for number in range(first, answer["ids"][-1] + 1))
+    return max(exit_code_of(service.wait_for_end(number)) for number in range(first, answer["ids"][-1] + 1))
 
 
 def _of_variables(environment: Mapping[str, str]) -> list[GivenOption]:
@@ -77,12 +78,3 @@ def _of_variables(environment: Mapping[str, str]) -> list[GivenOption]:
             has_value = SBATCH.options[name].takes == VALUE
             found.append(GivenOption(name, f"SBATCH_{variable}", value if has_value else ""))
     return found
-
-
-def _exit_code(job: Mapping[str, object]) -> int:
-    code, signal = job["code"], job["signal"]
-    if job["state"] == "completed":
-        return 0
-    if isinstance(code, int) and code:
-        return code
-    return 128 + signal if isinstance(signal, int) else 1

@@ -17,6 +17,7 @@ from typing import Any, Final
 
 from dardis.engine.clock import monotonic_s
 from dardis.live.client import Client, current_folder
+from dardis.live.exit_codes import TIMED_OUT
 from dardis.live.job_option_texts import ALL, is_utf8, read_export, read_walltime
 from dardis.live.option_table import FLAG, IGNORED, OPTIONAL, USED, VALUE, GivenOption, OptionTable, options_of
 from dardis.live.random_keys import fresh_number
@@ -30,7 +31,6 @@ from dardis.model.errors import DardisError, InputError
 from dardis.model.hostlist import names_of
 from dardis.model.numbers import whole_number
 
-TIMED_OUT: Final = 124
 _LARGEST: Final = 1 << 20
 _NOT_OF_MPI: Final = (
     "label",
