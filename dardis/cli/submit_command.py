@@ -164,9 +164,9 @@ def submit(
     options of sbatch work here, too (-n, -c, -t, --ntasks …), with the meaning of sbatch.
     """
     from dardis.engine.clock import local_now
-    from dardis.live.directives import STDIN, YES, Directives, read_directives, read_script
+    from dardis.live.directives import STDIN, Directives, read_directives, read_script
     from dardis.live.random_keys import fresh_key
-    from dardis.live.slurm_translation import OptionText, translate_options
+    from dardis.live.slurm_translation import YES, OptionText, translate_options
     from dardis.live.submit_request import body_of, is_set, read_environment, submit_request
     from dardis.model.errors import InputError
 

@@ -121,7 +121,6 @@ def _place_jobs(jobs: list[ActualJob], start: Ints, end: Ints, machine: Platform
 
 
 def _schedule(jobs: list[ActualJob], start: Ints, run: Ints, placed: Placements, machine: Platform) -> Schedule:
-    """Return the recorded schedule. Walltimes are raised to runtimes."""
     submit = np.array([job.submit for job in jobs], dtype=np.int64)
     return Schedule(
         kinds=machine.kinds,

@@ -85,7 +85,6 @@ def clash_of(prefixes: Sequence[str]) -> tuple[int, str] | None:
 
 
 def _stem(names: Sequence[str]) -> str:
-    """Common part before the last numbers, or before the first, or `node`."""
     for before in (_BEFORE_LAST, _BEFORE_FIRST):
         found = {before.sub("", name).rstrip("-_.") for name in names}
         if len(found) == 1 and all(found):

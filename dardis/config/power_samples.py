@@ -192,7 +192,6 @@ class _Values:
         return int(seconds)
 
     def _node(self, line: int, text: str) -> int:
-        """Find a node by name; port, domain or series labels are removed."""
         labelled = _LABELLED.search(text)
         name = _PORT.sub("", labelled[1] if labelled else text)
         known = next((one for one in (text, name, name.partition(".")[0]) if one in self._number), None)

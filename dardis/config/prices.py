@@ -35,7 +35,6 @@ def _per_mwh(values: Sequence[float]) -> str:
 
 
 def _first_auction(row: dict[str, str]) -> bool:
-    """Whether a row is of the coupled auction; German exports include another."""
     return row.get("sequence", "").lower().split()[-1:] in ([], ["1"], ["sequence"])
 
 

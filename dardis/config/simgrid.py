@@ -73,7 +73,6 @@ def simgrid_platform(path: Path, text: str) -> Imported:
 
 
 def _slowest(hosts: list[SimgridHost]) -> float | None:
-    """Speed of the slowest host in operations per second; None if unknown."""
     speeds = [_flop_per_s(speed) for speed in {host.speed for host in hosts}]
     return None if None in speeds else min(speed for speed in speeds if speed is not None)
 

@@ -21,11 +21,11 @@ from dardis import __version__
 from dardis.engine.clock import monotonic_s, unix_ms
 from dardis.live.connections import BODY_S, MOST_BODIES, ClientConnections
 from dardis.live.job_items import read_items
-from dardis.live.job_option_texts import check_text
+from dardis.live.job_option_texts import SIGNAL_NUMBERS, check_text
 from dardis.live.job_request import JobRequest, check_environment
 from dardis.live.journal import JournalError
 from dardis.live.keeper_mailbox import MOST_TEXT
-from dardis.live.live_jobs import JobUser, LiveJob, Submission
+from dardis.live.live_jobs import JobUser, LiveJob, LiveJobState, Submission
 from dardis.live.remote_socket_server import ForwardedConnections
 from dardis.live.service import Service
 from dardis.live.socket_server import PeerUser
@@ -72,6 +72,7 @@ class Api:
                 web.get("/jobs/{id}", self._show),
                 web.get("/jobs/{id}/wait", self._wait),
                 web.post("/jobs/{id}/{do:cancel|hold|release|retry}", self._change),
+                web.post("/jobs/{id}/signal", self._signal),
                 web.get("/nodes", self._nodes),
                 web.post("/nodes/{name}/{do:drain|resume}", self._drain),
                 web.post("/nodes/{name}/lost", self._give_up),
@@ -248,6 +249,21 @@ class Api:
             raise web.HTTPConflict(text=f"job {job.number} is {job.state}: it can't be {_PAST[do]} any more")
         await self._service.wait_until_written()
         return web.json_response(self._job_as_json(request, self._find_job(request)))
+
+    async def _signal(self, request: web.Request) -> web.Response:
+        """Send a signal to the script of a running job (`script`), to its steps (`steps`), or to both."""
+        job, told = self._owned_job(request), await self._callers.read_body(request)
+        number = told.get("number")
+        if number not in SIGNAL_NUMBERS:
+            raise InputError("number", repr(number), "the number of a signal")
+        if job.state is not LiveJobState.RUNNING:
+            raise web.HTTPConflict(text=f"job {job.number} is {job.state}: it gets no signals")
+        if told.get("script"):
+            self._service.send_signal([(job.run, job.host)], number, first_only=not told.get("steps"))
+        if told.get("steps"):
+            steps = [(step.run, step.host) for step in self._service.gateway.steps.of_run(job.run)]
+            self._service.send_signal(steps, number, first_only=False)
+        return web.json_response({})
 
     def _change_job(self, job: LiveJob, do: str) -> bool:
         service = self._service

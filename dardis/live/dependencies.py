@@ -108,7 +108,7 @@ class Dependencies:
     def restore(self, one: OpenSubmission, how: EndedJobs) -> None:
         """Restore the conditions of a submission. Its jobs without a possible start have ended before.
 
-        A condition on a job that is forgotten counts as met.
+        Conditions on forgotten jobs count as met.
         """
         asked = one.submission.request
         found = {after: self._jobs_of(after.id) or how(after.id) for after in asked.after}
@@ -158,20 +158,23 @@ class Dependencies:
             for job in one.jobs:
                 heappush(self._unfinished[key], job.number)
         elif one.submission.request.singleton:
-            self._unfinished[key] = [
-                job.number
-                for other in self._submissions.values() if _name_key(other.submission) == key
-                for job in other.jobs if not job.state.is_over
-            ]  # fmt: skip
-            heapify(self._unfinished[key])
+            self._add_names(key)
+
+    def _add_names(self, key: _NameKey) -> None:
+        self._unfinished[key] = [
+            job.number
+            for other in self._submissions.values() if _name_key(other.submission) == key
+            for job in other.jobs if not job.state.is_over
+        ]  # fmt: skip
+        heapify(self._unfinished[key])
 
     def _is_behind(self, job: LiveJob) -> bool:
         if not job.submission.request.singleton:
             return False
-        heap = self._unfinished[_name_key(job.submission)]
-        while (head := self._jobs.get(JobId(heap[0]))) is None or head.state.is_over:
+        heap = self._unfinished.get(_name_key(job.submission), [])
+        while heap and ((head := self._jobs.get(JobId(heap[0]))) is None or head.state.is_over):
             heappop(heap)
-        return heap[0] != job.number
+        return bool(heap) and heap[0] != job.number
 
     def _is_met(self, after: Dependency, jobs: Sequence[LiveJob]) -> bool | None:
         one = self._submissions.get(jobs[0].submission.first) if jobs else None
@@ -192,7 +195,7 @@ class Dependencies:
         return self._submissions[job.submission.first].jobs if number == job.submission.first else [job]
 
     def on_change(self, job: LiveJob) -> tuple[list[LiveJob], list[LiveJob]]:
-        """Handle the start or end of a job. Return jobs that can never start, and jobs that perhaps can start now."""
+        """Handle the start or end of a job. Return jobs that can never start, and jobs with fewer conditions."""
         in_vain: list[LiveJob] = []
         free: list[LiveJob] = []
         for number in {job.number, job.submission.first} & self._dependents.keys():
@@ -213,7 +216,7 @@ class Dependencies:
         waiting = [dependent for dependent in free if dependent.state is LiveJobState.WAITING]
         for dependent in waiting:
             dependent.why = self.wait_reason(dependent)
-        return in_vain, waiting
+        return list({dependent.number: dependent for dependent in in_vain}.values()), waiting
 
     def _on_job_end(self, job: LiveJob, free: list[LiveJob]) -> list[LiveJob]:
         """Handle jobs that wait for this one: add them to `free`, or return them if they can never start."""
@@ -249,6 +252,8 @@ class Dependencies:
         """Handle a finished job that waits again."""
         if (heap := self._unfinished.get(_name_key(job.submission))) is not None:
             heappush(heap, job.number)
+        elif job.submission.request.singleton:
+            self._add_names(_name_key(job.submission))
 
     def _next_singleton(self, job: LiveJob) -> list[LiveJob]:
         heap = self._unfinished.get(_name_key(job.submission))

@@ -13,7 +13,7 @@ from typing import Final
 
 from dardis.live.option_table import split_words
 from dardis.live.sbatch_options import SBATCH
-from dardis.live.slurm_translation import OptionText, translate_options
+from dardis.live.slurm_translation import YES, OptionText, translate_options
 from dardis.model.errors import InputError
 
 VALUES: Final = (
@@ -23,7 +23,6 @@ VALUES: Final = (
 )  # fmt: skip
 FLAGS: Final = ("requeue", "hold", "wait", "exclusive")
 """Options without a value."""
-YES: Final = "yes"
 MOST_BYTES: Final = 4 << 20
 STDIN: Final = Path("-")
 _OPTIONS: Final = {**dict.fromkeys(VALUES, True), **dict.fromkeys(FLAGS, False)}
@@ -51,6 +50,8 @@ class Directives:
                 if stated := [way for way in ways if not better.keys().isdisjoint(way)]:
                     for other in (name for way in ways if way not in stated for name in way):
                         said.pop(other, None)
+            if "export" in better:
+                said.pop("export-login", None)
             said |= better
         return said
 

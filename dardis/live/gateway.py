@@ -158,7 +158,8 @@ class Gateway:
         self._deadlines.add(one.jobs)
         self._admission.add_startable(one.jobs)
         for job in in_vain:
-            self._end(job, LiveJobState.CANCELLED, "its dependency failed", now_ms)
+            if not job.state.is_over:
+                self._end(job, LiveJobState.CANCELLED, "its dependency failed", now_ms)
 
     def cancel(self, job: LiveJob, now_ms: int) -> None:
         """Cancel a job."""
@@ -393,7 +394,6 @@ class Gateway:
         self._deadlines.add([job])
 
     def _retry(self, job: LiveJob, why: str, now_ms: int) -> None:
-        """Run a failed job again, after a pause that doubles each time."""
         asked = job.submission.request
         pause_s = min(asked.retry_delay_s << min(job.retried, 20), MOST_RETRY_DELAY_S)
         failure = why or (f"signal {job.signal}" if job.code is None else f"exit code {job.code}")
@@ -430,7 +430,7 @@ class Gateway:
             job = ended.popleft()
             in_vain, free = self._dependencies.on_change(job)
             self._admission.add_startable(free)
-            for vain in in_vain:
+            for vain in (one for one in in_vain if not one.state.is_over):
                 self._end_one(vain, LiveJobState.CANCELLED, self._failed_dependency(vain, job), now_ms)
                 ended.append(vain)
 
@@ -474,6 +474,8 @@ class Gateway:
 
         Hosts without an answer become unreachable. Raises HostDownError if none is left.
         """
+        for job in self._deadlines.take_missed(now * 1000):
+            self._end(job, LiveJobState.CANCELLED, "cannot end before its deadline", now * 1000)
         while not self.liveness.are_all_unreachable:
             try:
                 return self._decide(now)
@@ -486,8 +488,6 @@ class Gateway:
 
     def _decide(self, now: int) -> None:
         self._check_reruns(now * 1000)
-        for job in self._deadlines.take_missed(now * 1000):
-            self._end(job, LiveJobState.CANCELLED, "cannot end before its deadline", now * 1000)
         running = (
             job for job in self._jobs.values() if job.state is LiveJobState.RUNNING and job.number not in self._strange
         )

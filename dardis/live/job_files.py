@@ -16,7 +16,8 @@ from shlex import quote
 from typing import Any, Final
 
 from dardis.live.live_jobs import JobUser, LiveJob
-from dardis.live.slurm_environment import PROGRAMS
+from dardis.live.slurm_environment import tasks_by_node
+from dardis.live.slurm_names import PROGRAMS
 from dardis.live.slurm_programs.__main__ import PROGRAMS as NAMES
 
 REMOTE_SHELL: Final = "remote-shell"
@@ -53,14 +54,29 @@ def script_file(script: str, asker: JobUser) -> SmallFile:
 
 
 def host_file(job: LiveJob) -> SmallFile:
-    """Host file for Open MPI, shared by jobs with equal nodes."""
-    text = "".join(f"{share.node} slots={len(share.cores)}\n" for share in job.shares)
+    """Host file for Open MPI, shared by jobs with equal nodes and tasks."""
+    text = "".join(f"{share.node} slots={slots}\n" for share, slots in zip(job.shares, _slots(job), strict=True))
     return SmallFile(f"hosts/{_name(text)}", text, 0o644)
 
 
 def launcher_file(job: LiveJob) -> SmallFile:
     """Host file for MPICH."""
-    text = "".join(f"{share.node}:{len(share.cores)}\n" for share in job.shares)
+    text = "".join(f"{share.node}:{slots}\n" for share, slots in zip(job.shares, _slots(job), strict=True))
+    return SmallFile(f"hosts/{_name(text)}", text, 0o644)
+
+
+def _slots(job: LiveJob) -> list[int]:
+    """Ranks of an MPI program on each node: the tasks of the job, if stated, else its cores."""
+    asked = job.submission.request
+    if asked.tasks is not None or asked.tasks_per_node is not None:
+        return [max(tasks, 1) for tasks in tasks_by_node(job)]
+    return [len(share.cores) for share in job.shares]
+
+
+def local_host_file(job: LiveJob, *, for_hydra: bool) -> SmallFile:
+    """Host file of a job of one node, for Open MPI or MPICH."""
+    (slots,) = _slots(job)
+    text = f"localhost:{slots}\n" if for_hydra else f"localhost slots={slots}\n"
     return SmallFile(f"hosts/{_name(text)}", text, 0o644)
 
 

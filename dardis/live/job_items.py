@@ -63,6 +63,8 @@ def check_items(items: Sequence[str], argv: Sequence[str], kind: ItemFormat, pla
     """Check that the placeholders of a command have values in all items. Raises InputError."""
     if len(items) > MOST_ELEMENTS:
         raise InputError(place, f"{len(items)} items", f"at most {MOST_ELEMENTS} in one submission")
+    if argv and not any(_PLACEHOLDER.search(word) for word in argv):
+        raise InputError(place, "the command has no {}", "{}, or {NAME} of a JSON field, in place of each item")
     names = {found[1] for word in argv for found in _PLACEHOLDER.finditer(word)}
     if kind is not ItemFormat.JSON:
         return

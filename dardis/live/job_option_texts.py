@@ -31,7 +31,11 @@ MOST_RETRIES: Final = 1000
 MOST_PRIORITY: Final = (1 << 31) - 1
 MOST_SIGNAL_S: Final = 65_535
 DEFAULT_SIGNAL_S: Final = 60
+SIGNAL_NUMBERS: Final = frozenset(int(number) for number in signal.Signals)
 MOST_AFTER: Final = 1000
+MOST_PATH: Final = 4096
+LAST_MOMENT_MS: Final = 253_402_300_799_000
+"""End of the year 9999, Unix ms."""
 LARGEST_ID: Final = 1 << 53
 """JSON numbers are exact up to this."""
 DEFAULT_WALLTIME_S: Final = 3600
@@ -66,6 +70,7 @@ _CLOCK_TIME = re.compile(r"(?:(\d{1,12})-)?(\d{1,12})(?::(\d\d?))?(?::(\d\d?))?"
 _NODES = re.compile(r"(\d{1,9})([km]?)(?:-(\d{1,9})([km]?))?", re.ASCII)
 _SIGNAL = re.compile(r"(B:)?([A-Z0-9]{1,12})(?:@(\d{1,9}))?", re.ASCII)
 _PATTERN = re.compile(r"%(\d{0,2})(.?)", re.ASCII | re.DOTALL)
+_EXPORT_COMMA = re.compile(r""",(?=(?:[^'"]|'[^']*'|"[^"]*")*$)""")
 _VARIABLE = re.compile(r"[^=\0,\s]+")
 _UNIT_S: Final = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 _UNIT_COUNT: Final = {"": 1, "k": 1 << 10, "m": 1 << 20}
@@ -150,7 +155,7 @@ def read_signal(text: str, place: str) -> LimitSignal:
     known = {one.name.removeprefix("SIG"): int(one) for one in signal.Signals}
     number = int(name) if name.isdecimal() else known.get(name.removeprefix("SIG"), 0)
     before_s = DEFAULT_SIGNAL_S if match is None or match[3] is None else int(match[3])
-    if match is None or not 1 <= number < signal.NSIG or before_s > MOST_SIGNAL_S:
+    if match is None or number not in SIGNAL_NUMBERS or before_s > MOST_SIGNAL_S:
         raise InputError(place, repr(text), f"{SIGNALS}, at most {MOST_SIGNAL_S} s")
     return LimitSignal(number, before_s, match[1] is not None)
 
@@ -247,8 +252,10 @@ def read_export(text: str, place: str) -> tuple[tuple[str, ...] | Literal["all",
     names: list[str] = []
     values: dict[str, str] = {}
     whole: Literal["all", "none"] | None = None
-    for part in text.split(","):
+    for part in _EXPORT_COMMA.split(text):
         name, equals, value = part.partition("=")
+        if len(value) > 1 and value[0] == value[-1] and value[0] in "'\"":
+            value = value[1:-1]
         if not equals and name.lower() in {ALL, NONE}:
             whole = "all" if name.lower() == ALL else "none"
             continue

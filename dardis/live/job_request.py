@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import PurePath
-from signal import NSIG
 from typing import Any, Final, Literal
 
 from dardis.live.job_option_texts import (
@@ -14,18 +13,20 @@ from dardis.live.job_option_texts import (
     DEFAULT_RETRY_DELAY_S,
     DEFAULT_WALLTIME_S,
     EXPORTS,
-    LARGEST_ID,
+    LAST_MOMENT_MS,
     MOST_AFTER,
     MOST_CPUS,
     MOST_GPUS,
     MOST_MEMORY_MIB,
     MOST_NODES,
+    MOST_PATH,
     MOST_PRIORITY,
     MOST_RETRIES,
     MOST_RETRY_DELAY_S,
     MOST_SIGNAL_S,
     MOST_WALLTIME_S,
     NONE,
+    SIGNAL_NUMBERS,
     Array,
     Dependency,
     LimitSignal,
@@ -68,6 +69,7 @@ class JobRequest:
     cpus_per_task: int | None = None
     memory_per_cpu_mib: int | None = None
     gpus_in_total: int | None = None
+    gpus_per_task: int | None = None
     exclusive: bool = False
     """The job gets whole nodes: all cores and GPUs, and no other job."""
     begin_ms: int | None = None
@@ -135,15 +137,18 @@ class JobRequest:
             *(("--retry-codes", code, 1, 255) for code in self.retry_codes),
             ("--priority", self.priority, -MOST_PRIORITY, MOST_PRIORITY),
             ("--tmp", self.tmp_mib, 0, MOST_MEMORY_MIB),
-            ("--begin", self.begin_ms, 0, LARGEST_ID),
-            ("--deadline", self.deadline_ms, 0, LARGEST_ID),
-            ("--signal", None if self.signal is None else self.signal.number, 1, NSIG - 1),
+            ("--begin", self.begin_ms, 0, LAST_MOMENT_MS),
+            ("--deadline", self.deadline_ms, 0, LAST_MOMENT_MS),
             ("--signal", None if self.signal is None else self.signal.before_s, 0, MOST_SIGNAL_S),
         ):
             if number is not None and not least <= number <= most:
                 raise InputError(option, str(number), f"from {least} to {most}")
         if self.array is not None:
             check_array("--array", self.array)
+        if self.signal is not None and self.signal.number not in SIGNAL_NUMBERS:
+            raise InputError("--signal", str(self.signal.number), "the number of a signal")
+        if self.after_any and any(one.kind == "each" for one in self.after):
+            raise InputError("--after", "each: with ?", "commas, as each job of the array waits for another one")
         if len(self.after) > MOST_AFTER:
             raise InputError("--after", f"{len(self.after)} jobs", f"at most {MOST_AFTER}")
         for one in self.after:
@@ -161,6 +166,8 @@ class JobRequest:
                 raise InputError(option, repr(text), "at most 1,000 printable characters")
         check_text("--chdir", self.chdir or "")
         check_text("--stdin", self.stdin or "")
+        if len((self.stdin or "").encode()) > MOST_PATH:
+            raise InputError("--stdin", "a path that is too long", f"at most {MOST_PATH} bytes")
         check_pattern("--output", self.output)
         check_pattern("--error", self.error)
         if not isinstance(self.export, str):
@@ -174,15 +181,19 @@ class JobRequest:
         """Time from SIGTERM to SIGKILL, s."""
         return DEFAULT_GRACE_S if self.grace_s is None else self.grace_s
 
-    def on_nodes(self, nodes: int) -> JobRequest:
-        """The same request on exactly so many nodes, with tasks and totals divided among them, rounded up."""
-        per_node = self.cpus
+    def amounts_on(self, nodes: int) -> tuple[int, int | None, int]:
+        """Cores, memory (MiB) and GPUs of each node, with tasks and totals divided among so many nodes, rounded up."""
+        cpus = self.cpus
         if self.tasks is not None or self.tasks_per_node is not None:
             tasks = -(-self.tasks // nodes) if self.tasks is not None else self.tasks_per_node or 1
-            per_node = max(tasks * (self.cpus_per_task or 1), self.cpus)
-        memory = self.memory_mib if self.memory_per_cpu_mib is None else self.memory_per_cpu_mib * per_node
-        gpus = self.gpus if self.gpus_in_total is None else -(-self.gpus_in_total // nodes)
-        return replace(self, nodes=nodes, most_nodes=None, cpus=per_node, memory_mib=memory, gpus=gpus)
+            cpus = max(tasks * (self.cpus_per_task or 1), cpus)
+        memory = self.memory_mib if self.memory_per_cpu_mib is None else self.memory_per_cpu_mib * cpus
+        return cpus, memory, self.gpus if self.gpus_in_total is None else -(-self.gpus_in_total // nodes)
+
+    def on_nodes(self, nodes: int) -> JobRequest:
+        """The same request on exactly so many nodes."""
+        cpus, memory, gpus = self.amounts_on(nodes)
+        return replace(self, nodes=nodes, most_nodes=None, cpus=cpus, memory_mib=memory, gpus=gpus)
 
     def as_dict(self) -> dict[str, Any]:
         """Convert to JSON values."""
@@ -231,6 +242,7 @@ _KINDS_OF: Final[dict[str, tuple[type, ...]]] = {
     **dict.fromkeys(("array", "chdir", "stdin"), (str, type(None))),
     **dict.fromkeys((
         "most_nodes", "memory_mib", "tasks", "tasks_per_node", "cpus_per_task", "memory_per_cpu_mib", "gpus_in_total",
+        "gpus_per_task",
         "begin_ms", "deadline_ms", "grace_s",
     ), (int, type(None))),
     "export": (str, list),

@@ -84,6 +84,10 @@ class JobSteps:
             part for parts in self._of.values() for part in parts.values() if part.is_started and part.record is None
         )
 
+    def of_run(self, run: str) -> list[JobStep]:
+        """Steps of a run of a job."""
+        return list(self._of.get(run, {}).values())
+
     def add(self, job: LiveJob, run: str, host: str, mark: str) -> JobStep:
         """Add a step. Raises InputError for a finished step, or too many."""
         done = self._done.get(job.run, set())

@@ -233,7 +233,7 @@ class Mailbox:
             raise SupervisorError(self.trouble)
         return await self._keeper.read(run, offsets, wait_s)
 
-    def order(self, do: str, runs: list[str], **more: str) -> None:
+    def order(self, do: str, runs: list[str], **more: str | int) -> None:
         """Send `end` or `forget` for runs, without waiting."""
         if runs and self._keeper is not None:
             self._create_task(self._send_request(self._keeper, do, runs=runs, **more))

@@ -9,17 +9,18 @@ from pathlib import Path
 from shlex import quote
 from typing import Any, Final
 
-from dardis.live.job_files import REMOTE_SHELL, SmallFile, host_file, launcher_file, script_file
+from dardis.live.job_files import REMOTE_SHELL, SmallFile, host_file, launcher_file, local_host_file, script_file
 from dardis.live.job_items import filled_words
 from dardis.live.job_option_texts import UNLIMITED_S
 from dardis.live.job_request import job_paths
 from dardis.live.job_steps import StepCommand, step_files, step_output_path
 from dardis.live.live_jobs import LiveJob, NodeShare
 from dardis.live.machine import LiveMachine
-from dardis.live.slurm_environment import PROGRAMS, slurm_environment
+from dardis.live.slurm_environment import slurm_environment
+from dardis.live.slurm_names import PROGRAMS
 from dardis.live.slurm_programs.__main__ import PROGRAMS as NAMES
 
-_LOGIN_BASH: Final = re.compile(r"#!\s*\S*\bbash\s+(?:\S+\s+)*?(?:-[a-z]*l[a-z]*|--login)\b")
+_LOGIN_BASH: Final = re.compile(r"#![ \t]*\S*\bbash[ \t]+(?:\S+[ \t]+)*?(?:-[a-z]*l[a-z]*|--login)\b")
 BASE_PATH = "/usr/local/bin:/usr/bin:/bin"
 
 
@@ -35,7 +36,9 @@ def step_files_of(run: str, job: LiveJob) -> list[SmallFile]:
 
 
 def _host_files(job: LiveJob) -> list[SmallFile]:
-    return [host_file(job), *([launcher_file(job)] if len(job.shares) > 1 else [])]
+    if len(job.shares) > 1:
+        return [host_file(job), launcher_file(job)]
+    return [host_file(job), *(local_host_file(job, for_hydra=hydra) for hydra in (False, True))]
 
 
 def start_request(job: LiveJob, machine: LiveMachine, folder: Path, now_ms: int, *, as_root: bool) -> dict[str, Any]:
@@ -89,9 +92,12 @@ def step_start_request(
 
 def _limits(job: LiveJob, share: NodeShare, machine: LiveMachine, *, as_root: bool) -> dict[str, Any]:
     asker, asked = job.submission.user, job.submission.request
+    mib = asked.memory_mib
+    if asked.memory_per_cpu_mib is not None:
+        mib = asked.memory_per_cpu_mib * len(next(one.cores for one in job.shares if one.node == share.node))
     return {
         "cores": _bound_cores(share, machine),
-        "memory_bytes": asked.memory_mib << 20 if asked.memory_mib else None,
+        "memory_bytes": mib << 20 if mib else None,
         "walltime_ms": None if asked.walltime_s == UNLIMITED_S else asked.walltime_s * 1000,
         "grace_ms": asked.grace * 1000,
         "user": {"uid": asker.uid, "gid": asker.gid, "groups": list(asker.groups)} if as_root else None,
@@ -99,12 +105,14 @@ def _limits(job: LiveJob, share: NodeShare, machine: LiveMachine, *, as_root: bo
 
 
 def _signal(job: LiveJob, now_ms: int | None) -> dict[str, Any] | None:
-    """Signal ahead of the walltime, to the first process of a job or (with `now_ms`) to all of a step."""
+    """Signal ahead of the walltime, to the script of a job or (with `now_ms`) to a step."""
     asked, warning = job.submission.request, job.submission.request.signal
     if warning is None or asked.walltime_s == UNLIMITED_S or warning.batch == (now_ms is not None):
         return None
     elapsed_ms = 0 if now_ms is None or job.started_ms is None else now_ms - job.started_ms
     after_ms = (asked.walltime_s - warning.before_s) * 1000 - elapsed_ms
+    if after_ms < 0 and now_ms is not None:  # the signal was sent before the step began
+        return None
     return {"number": warning.number, "after_ms": max(after_ms, 0), "first_only": warning.batch}
 
 
@@ -118,7 +126,7 @@ def _job_environment(job: LiveJob, share: NodeShare, folder: Path, now_ms: int) 
         "DARDIS_JOB_NAME": job.submission.request.name,
         "DARDIS_FOLDER": str(folder),
         "DARDIS_NODES": ",".join(share.node for share in job.shares),
-        "DARDIS_CPUS": str(job.submission.request.cpus),
+        "DARDIS_CPUS": str(len(share.cores)),
         "DARDIS_HOSTFILE": str(folder / host_file(job).path),
     }
     if (item := job.submission.item(job.number)) is not None:
@@ -136,6 +144,9 @@ def _for_mpi(job: LiveJob, folder: Path) -> Mapping[str, str]:
         return {
             "PRTE_MCA_ras": "^slurm,pbs", "PRTE_MCA_plm": "^slurm", "OMPI_MCA_ras": "^slurm", "OMPI_MCA_plm": "^slurm",
             "HYDRA_RMK": "user", "HYDRA_LAUNCHER": "fork",
+            "PRTE_MCA_prte_default_hostfile": str(folder / local_host_file(job, for_hydra=False).path),
+            "OMPI_MCA_orte_default_hostfile": str(folder / local_host_file(job, for_hydra=False).path),
+            "HYDRA_HOST_FILE": str(folder / local_host_file(job, for_hydra=True).path),
         }  # fmt: skip
     shell, hosts = str(folder / REMOTE_SHELL), str(folder / host_file(job).path)
     return {

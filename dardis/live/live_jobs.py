@@ -241,6 +241,7 @@ class LiveJob:
             "name": submission.request.name, "user": submission.user.name, "state": self.state, "why": self.why,
             "attempt": self.attempt, "submitted_ms": submission.submitted_ms, "started_ms": self.started_ms,
             "ended_ms": self.ended_ms, "code": self.code, "signal": self.signal, "host": self.host,
+            "allocated_cores": sum(len(share.cores) for share in self.shares),
             "retried": self.retried, "array_size": submission.count,
             "nodes": [share.node for share in self.shares], "node_count": submission.request.nodes,
             "cwd": submission.cwd,

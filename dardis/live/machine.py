@@ -23,7 +23,7 @@ from dardis.runs.hosts import even_bounds
 
 MEMORY: Final = "memory"
 SLOTS: Final = "slots"
-"""Each job takes one of a node, and a job that shares its nodes with no other takes all."""
+"""Each job takes one of a node; a job that shares its nodes with no other takes all."""
 GPU: Final = "gpu"
 
 
@@ -80,8 +80,11 @@ class LiveMachine:
 
     def request(self, asked: JobRequest) -> tuple[int, ...]:
         """Request per node, by kind."""
-        slots = self.slots if asked.exclusive or asked.memory_mib == 0 else 1
-        needs = {CORES: asked.cpus, MEMORY: asked.memory_mib or 0, GPU: asked.gpus, SLOTS: slots}
+        return self._needs(asked, asked.cpus, asked.memory_mib, asked.gpus)
+
+    def _needs(self, asked: JobRequest, cpus: int, memory_mib: int | None, gpus: int) -> tuple[int, ...]:
+        slots = self.slots if asked.exclusive or memory_mib == 0 else 1
+        needs = {CORES: cpus, MEMORY: memory_mib or 0, GPU: gpus, SLOTS: slots}
         return tuple(needs.get(kind, 0) for kind in self.platform.kinds)
 
     @cached_property
@@ -90,10 +93,18 @@ class LiveMachine:
         return self.platform.groups[0].resources.get(SLOTS, 1)
 
     def settle(self, asked: JobRequest) -> JobRequest:
-        """The request on the least number of nodes that can hold it, else on the least number that it permits."""
+        """The request on the least number of nodes that can hold it, else on the least permitted number."""
         most = min(asked.most_nodes or asked.nodes, self.platform.node_count)
-        settled = map(asked.on_nodes, range(asked.nodes, most + 1))
-        return next((one for one in settled if not self.refusal(one)), asked.on_nodes(asked.nodes))
+        counts = range(asked.nodes, most + 1)
+        fits = (
+            nodes for nodes in counts if self._could_hold(nodes, self._needs(asked, *asked.amounts_on(nodes))) >= nodes
+        )
+        return asked.on_nodes(next(fits, asked.nodes))
+
+    def _could_hold(self, nodes: int, request: tuple[int, ...]) -> int:
+        platform = self.platform
+        job = Job(JobId(0), 0, 0, None, 1, nodes, request, platform.all_groups)
+        return could_hold(job, platform.sets, distinct=True)
 
     def refusal(self, asked: JobRequest) -> str:
         """Why the machine can never run a job; empty: possible."""
@@ -105,13 +116,13 @@ class LiveMachine:
         for kind, need in ((GPU, asked.gpus), (MEMORY, asked.memory_mib or 0)):
             if need and kind not in platform.kinds:
                 return f"asks for {kind}, of which no node has any"
-        job = Job(JobId(0), 0, 0, None, 1, asked.nodes, self.request(asked), platform.all_groups)
-        could = could_hold(job, platform.sets, distinct=True)
-        if could >= job.units:
+        request = self.request(asked)
+        could = self._could_hold(asked.nodes, request)
+        if could >= asked.nodes:
             return ""
-        parts = zip(platform.kinds, job.request, strict=True)
+        parts = zip(platform.kinds, request, strict=True)
         each = ", ".join(amount_in_words(kind, amount) for kind, amount in parts if amount and kind != SLOTS)
-        return f"asks for {job.units} node{'s' if job.units > 1 else ''} with {each}; the machine has {could} such"
+        return f"asks for {asked.nodes} node{'s' if asked.nodes > 1 else ''} with {each}; the machine has {could} such"
 
 
 def machine_of(hosts: Sequence[HostFacts]) -> LiveMachine:

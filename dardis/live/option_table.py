@@ -1,4 +1,4 @@
-"""Tables of the options of Slurm's programs, and the options of their command lines and scripts. Pure."""
+"""Options of Slurm's programs, on command lines and in scripts. Pure."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class OptionTable:
         return found, left[::-1]
 
     def take(self, left: list[str], place: str) -> GivenOption:
-        """Take an option from the end of reversed words as getopt_long does: `--name value`, `-n4`, unique prefixes.
+        """Take an option from the end of reversed words: `--name value`, `-n4`, unique prefixes.
 
         Raises InputError.
         """

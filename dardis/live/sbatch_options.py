@@ -20,17 +20,17 @@ SBATCH: Final = OptionTable("sbatch", {
     **options_of(FLAG, USED, "hold/H no-requeue requeue wait/W"),
     # Accounts, messages, placement and limits that no result depends on.
     **options_of(VALUE, IGNORED, """
-        account/A acctg-freq burst-buffer-name cores-per-socket core-spec/S cpu-freq delay-boot distribution/m
-        extra extra-node-info/B gid-name gpu-bind gpu-freq gres-flags hint kill-on-invalid-dep mail-type mail-user
+        account/A acctg-freq cores-per-socket core-spec/S cpu-freq delay-boot distribution/m
+        extra extra-node-info/B gpu-bind gpu-freq gres-flags hint kill-on-invalid-dep mail-type mail-user
         mcs-label mem-bind ntasks-per-core ntasks-per-socket power profile qos/q reservation
-        sockets-per-node switches thread-spec threads-per-core time-min tres-bind wait-all-nodes wckey"""),
-    **options_of(OPTIONAL, IGNORED, "propagate"),
+        segment sockets-per-node switches thread-spec threads-per-core time-min tres-bind wait-all-nodes wckey"""),
+    **options_of(OPTIONAL, IGNORED, "no-kill/k oom-kill-step parsable propagate"),
     **options_of(FLAG, IGNORED, """
-        contiguous ignore-pbs no-kill/k overcommit/O oversubscribe/s quiet/Q reboot spread-job use-min-nodes
+        contiguous ignore-pbs overcommit/O oversubscribe/s quiet/Q reboot spread-job use-min-nodes
         verbose/v"""),
     # What a result may depend on.
     **options_of(VALUE, _NO_FEATURES, "batch constraint/C cluster-constraint prefer"),
-    **options_of(VALUE, _NO_CHOICE, "exclude/x exclude-file nodefile/F nodelist/w"),
+    **options_of(VALUE, _NO_CHOICE, "exclude/x nodefile/F nodelist/w"),
     **options_of(VALUE, _NO_TASK_GPUS, "gpus-per-socket ntasks-per-gpu tres-per-task"),
     **options_of(VALUE, "burst buffers are not supported", "bb bbf"),
     **options_of(VALUE, "there is one cluster here", "clusters/M"),

@@ -8,7 +8,7 @@ Crash-only: after a failed write, the service restores its state from journal an
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import replace
@@ -229,6 +229,12 @@ class Service:
             others = self._following[run] = [one for one in self._following[run] if one is not news]
             if not others:
                 del self._following[run]
+
+    def send_signal(self, runs: Iterable[tuple[str, str]], number: int, *, first_only: bool) -> None:
+        """Send a signal to runs, given with their hosts, as far as these are reachable."""
+        for run, host in runs:
+            if (mailbox := self.mailbox(host)) is not None:
+                mailbox.order("signal", [run], number=number, first_only=first_only)
 
     def release_step(self, part: JobStep) -> None:
         """Release a job step no longer needed."""

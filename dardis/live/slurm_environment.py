@@ -4,17 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import groupby
-from typing import Final
 
 from dardis.live.job_option_texts import UNLIMITED_S
 from dardis.live.live_jobs import LiveJob, NodeShare
+from dardis.live.slurm_names import CLUSTER, PARTITION
 from dardis.model.hostlist import hostlist_in_order
-
-CLUSTER: Final = "dardis"
-PARTITION: Final = "dardis"
-"""Name of the partition of a job that states none."""
-PROGRAMS: Final = "bin"
-"""Folder of Slurm's programs in the folder of each host."""
 
 
 def slurm_environment(job: LiveJob, share: NodeShare, now_s: int) -> dict[str, str]:
@@ -47,6 +41,8 @@ def slurm_environment(job: LiveJob, share: NodeShare, now_s: int) -> dict[str, s
         found["SLURM_MEM_PER_CPU"] = asked.memory_per_cpu_mib
     elif asked.memory_mib is not None:
         found["SLURM_MEM_PER_NODE"] = asked.memory_mib
+    if asked.gpus_per_task is not None:
+        found["SLURM_GPUS_PER_TASK"] = asked.gpus_per_task
     if share.gpus:
         found["SLURM_GPUS_ON_NODE"] = len(share.gpus)
         found["SLURM_JOB_GPUS"] = ",".join(map(str, share.gpus))
@@ -63,7 +59,7 @@ def slurm_environment(job: LiveJob, share: NodeShare, now_s: int) -> dict[str, s
 
 
 def cpus_per_task(job: LiveJob) -> int | None:
-    """Cores of each task; None: not stated, one core. A job that states cores but no tasks has one task a node."""
+    """Cores of each task; None: not stated. A job with cores but no tasks has one task a node."""
     asked = job.submission.request
     if asked.cpus_per_task is not None:
         return asked.cpus_per_task
@@ -83,7 +79,7 @@ def tasks_by_node(job: LiveJob) -> list[int]:
 
 
 def spread_tasks(tasks: int, most: Sequence[int]) -> list[int]:
-    """Tasks by node: one on each node in turn, at most `most` (by node), as Slurm's block distribution counts them."""
+    """Tasks by node: one on each node in turn, at most `most` (by node)."""
     counts = [0] * len(most)
     left = min(tasks, sum(most))
     while left:

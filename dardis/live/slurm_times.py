@@ -6,6 +6,7 @@ import re
 from datetime import date, datetime, time, timedelta
 from typing import Final
 
+from dardis.live.job_option_texts import LAST_MOMENT_MS
 from dardis.model.errors import InputError
 
 MOMENTS: Final = "now+1hour, 16:00, 2026-12-24, 2026-12-24T16:00:00, 12/24/26, tomorrow, noon, midnight or teatime"
@@ -19,15 +20,16 @@ _NAMED: Final = {"midnight": time(0), "elevenses": time(11), "noon": time(12), "
 
 
 def read_moment(text: str, place: str, now: datetime) -> int:
-    """Unix s of a moment. `now` has the time zone that counts (None: local). A time of day alone is the next such time.
+    """Unix s of a moment. `now` has the time zone (None: local). A time of day alone is the next such time.
 
     Raises InputError.
     """
     said = text.strip().lower()
     if (found := _NOW.fullmatch(said)) is not None:
         unit_s = _unit_s(found[2] or "")
-        if unit_s is not None:
-            return int(now.timestamp()) + int(found[1] or 0) * unit_s
+        moment_s = int(now.timestamp()) + int(found[1] or 0) * (unit_s or 0)
+        if unit_s is not None and moment_s * 1000 <= LAST_MOMENT_MS:
+            return moment_s
     elif (moment := _of_words(said, now)) is not None:
         return int(moment.timestamp())
     raise InputError(place, repr(text), MOMENTS)

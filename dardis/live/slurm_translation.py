@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import Final, NamedTuple
 
-from dardis.live.job_option_texts import MOST_GPUS
+from dardis.live.job_option_texts import ALL, MOST_GPUS
 from dardis.live.option_table import FLAG, OPTIONAL, GivenOption
 from dardis.live.sbatch_options import SBATCH
 from dardis.model.errors import InputError
@@ -48,8 +49,9 @@ def translate_options(options: Iterable[GivenOption], place: str) -> tuple[dict[
         said, kind = _translate(name, OptionText(value, at))
         if kind:
             warnings.append(f"{at} {value}: {kind} is ignored, the job may get any GPU")
-        if name == "export" and value.upper() == "NONE":
-            found["get-user-env"] = said._replace(text=YES)
+        if name == "export":  # Slurm reads the environment of a login shell for NONE and for names alone
+            alone = value.upper() != "NIL" and ALL.upper() not in value.upper().split(",")
+            found["export-login"] = said._replace(text=YES if alone else NO)
         found[_NAMES.get(name, name)] = said
     return found, warnings
 
@@ -85,21 +87,27 @@ def _condition(part: str, said: OptionText) -> str:
         return part
     if kind not in _KINDS or not colon or "+" in ids:
         raise InputError(said.place, repr(said.text), _DEPENDENCIES)
+    if re.search(r"_(?!\*)", ids):
+        raise InputError(said.place, repr(said.text), "numbers of whole jobs and arrays, without _INDEX")
     return ":".join([_KINDS[kind], *(one.partition("_")[0] for one in ids.split(":"))])
 
 
 def gpu_count(text: str, place: str, *, of_resources: bool) -> tuple[int, str]:
     """Number of GPUs, and their type. `of_resources`: text of --gres. Raises InputError."""
-    number = text
+    parts = text.split(",")
     if of_resources:
-        head, _, number = text.partition(":")
-        if head != "gpu" or "," in number:
+        heads = [part.partition(":")[0] for part in parts]
+        if set(heads) != {"gpu"}:
             raise InputError(place, repr(text), "gpu[:TYPE][:COUNT], the only resource that is counted here")
-        number = number or "1"
-    kind, _, number = number.rpartition(":")
-    if not kind and not number.isdecimal():
-        kind, number = number, "1"
-    try:
-        return whole_number(number, 0, MOST_GPUS), kind
-    except ValueError:
-        raise InputError(place, repr(text), f"[TYPE:]COUNT up to {MOST_GPUS}") from None
+        parts = [part.partition(":")[2] or "1" for part in parts]
+    total, kinds = 0, []
+    for part in parts:
+        kind, _, number = part.rpartition(":")
+        if not kind and not number.isdecimal():
+            kind, number = number, "1"
+        try:
+            total += whole_number(number, 0, MOST_GPUS)
+        except ValueError:
+            raise InputError(place, repr(text), f"[TYPE:]COUNT up to {MOST_GPUS}") from None
+        kinds += [kind] if kind else []
+    return total, ", ".join(kinds)

@@ -14,6 +14,7 @@ from typing import Any, Final, NamedTuple
 from dardis.live import job_option_texts as texts
 from dardis.live.client import current_folder
 from dardis.live.job_request import JobRequest
+from dardis.live.slurm_names import PROGRAMS
 from dardis.live.slurm_times import read_moment
 from dardis.live.slurm_translation import YES, OptionText
 from dardis.model.errors import InputError
@@ -43,7 +44,7 @@ def submit_request(
     """
     export, values = texts.read_export(*said.get("export", OptionText(texts.ALL, "--export")))
     handed_on, warnings = _environment(export, values, environment)
-    if is_set(said, "get-user-env"):
+    if is_set(said, "get-user-env") or is_set(said, "export-login"):
         handed_on = {**login_environment(), **handed_on}
     handed_on.setdefault("SLURM_SUBMIT_HOST", gethostname())
     for option in ("output", "error"):
@@ -137,6 +138,7 @@ def _resources(said: Mapping[str, OptionText], nodes: int, most_nodes: int | Non
         "nodes": nodes, "most_nodes": most_nodes, "cpus": max(cpus, number("mincpus", 1, texts.MOST_CPUS) or 1),
         "memory_mib": mib, "gpus": gpus or 0, "tasks": tasks, "tasks_per_node": per_node, "cpus_per_task": per_task,
         "memory_per_cpu_mib": memory("mem-per-cpu") if mib is None else None, "gpus_in_total": in_total,
+        "gpus_per_task": of_task,
     }  # fmt: skip
 
 
@@ -222,8 +224,8 @@ def _environment(
     warnings = []
     for name in names:
         # Variables of the current job, also its files for MPI.
-        own = name in _OWN or present.get(name, "").startswith(within)
-        own |= name.startswith(("SLURM_", "SLURMD_")) and name not in _SETTINGS
+        own = name in _OWN or (name != "PATH" and present.get(name, "").startswith(within))
+        own |= name.startswith(("SLURM_", "SLURMD_", "BASH_FUNC_s")) and name not in _SETTINGS
         if name in given or (own and export == texts.ALL):
             continue
         if name not in present:
@@ -232,6 +234,9 @@ def _environment(
             warnings.append(f"--export: {name!a} is no UTF-8, so the job will not have it")
         else:
             found[name] = present[name]
+    if folder is not None and "PATH" in found:
+        programs = f"{folder}/{PROGRAMS}"
+        found["PATH"] = ":".join(part for part in found["PATH"].split(":") if part != programs)
     for name, value in given.items():
         if not texts.is_utf8(value):
             raise InputError("--export", ascii(f"{name}={value}"), "UTF-8")

@@ -1,4 +1,4 @@
-"""HTTP API for the tasks of `srun`: job steps with cores of their own, which start together."""
+"""HTTP API for the tasks of `srun`: job steps that start together, with cores of their own."""
 
 from __future__ import annotations
 
@@ -12,17 +12,18 @@ from typing import Any, Final
 from aiohttp import web
 
 from dardis.engine.clock import monotonic_s, unix_ms
-from dardis.live.job_option_texts import check_text
+from dardis.live.job_option_texts import SIGNAL_NUMBERS, check_text
 from dardis.live.job_steps import STREAMS, StepCommand, unknown_record
 from dardis.live.keeper_client import SupervisorError
 from dardis.live.live_jobs import LiveJob
 from dardis.live.service import Service
-from dardis.live.step_allocation import TaskPlace, TaskRequest, place_tasks, task_variables
+from dardis.live.step_allocation import TaskPlace, place_tasks, task_variables
 from dardis.live.step_socket_server import QUIET_S, StepApi, end_of, integer_field, read_command, write_line
+from dardis.live.task_request import TaskRequest
 from dardis.model.errors import InputError
 
 RECONNECT_S: Final = 3.0
-"""After its start the service waits so long for clients of running tasks before it places others, s."""
+"""Wait after a start for clients of running tasks, s."""
 LOOK_S: Final = 1.0
 """Pause between checks for free cores without an event, s."""
 
@@ -59,6 +60,7 @@ class TaskApi:
         return [
             web.post("/jobs/{id}/steps", self._run),
             web.delete(r"/jobs/{id}/steps/{attempt:\d+}.{number:\d+}", self._leave),
+            web.post(r"/jobs/{id}/steps/{attempt:\d+}.{number:\d+}/signal", self._signal),
         ]
 
     async def _leave(self, request: web.Request) -> web.Response:
@@ -71,6 +73,17 @@ class TaskApi:
         self._wake(run)
         return web.json_response({})
 
+    async def _signal(self, request: web.Request) -> web.Response:
+        job, told = self._owned(request), request.match_info
+        number = (await self._body(request)).get("number")
+        if number not in SIGNAL_NUMBERS:
+            raise InputError("number", repr(number), "the number of a signal")
+        run, first = f"{job.number}.{told['attempt']}", int(told["number"])
+        if (allocation := self._allocations.get(run, {}).get(first)) is not None:
+            steps = filter(None, map(self._service.gateway.steps.get, _names(run, allocation)))
+            self._service.send_signal([(step.run, step.host) for step in steps], number, first_only=False)
+        return web.json_response({})
+
     async def _run(self, request: web.Request) -> web.StreamResponse:
         number, told = self._owned(request).number, await self._body(request)
         run, first = f"{number}.{integer_field(told, 'attempt')}", integer_field(told, "number")
@@ -78,7 +91,7 @@ class TaskApi:
         place_tasks(self._steps.running_job(run).shares, (), asked)  # refused before the answer begins
         response = web.StreamResponse()
         await response.prepare(request)
-        with suppress(ConnectionError):  # the client retries
+        with suppress(ConnectionError, SupervisorError):  # the client retries
             allocation = self._known(run, first, asked, told) or await self._allocate(response, run, first, asked)
             if allocation is None:
                 await write_line(response, {"refused": f"job {number} does not run any more"})
@@ -107,7 +120,7 @@ class TaskApi:
     def _known(self, run: str, first: int, asked: TaskRequest, told: Mapping[str, Any]) -> _Allocation | None:
         """Allocation of an earlier request, perhaps to an earlier service; None: a first request."""
         if not told.get("places"):
-            return None
+            return self._allocations.get(run, {}).get(first)  # a request whose answer was lost
         places, step = [TaskPlace.of_list(place) for place in told["places"]], integer_field(told, "step")
         if len(places) != asked.tasks:
             raise InputError("places", f"{len(places)} places", f"{asked.tasks}")
@@ -123,6 +136,7 @@ class TaskApi:
         queue.append(turn)
         try:
             while (job := self._service.gateway.job_of_run(run)) is not None and not job.cancelled:
+                self._forget_ended()
                 if queue[0] is turn and self._is_settled(job):
                     places = place_tasks(job.shares, self._used(run), asked)
                     if places is not None:
@@ -134,11 +148,15 @@ class TaskApi:
                 with suppress(TimeoutError):
                     await asyncio.wait_for(turn.wait(), LOOK_S if queue[0] is turn else QUIET_S)
                 await write_line(response, {})  # fails without a client
-            self._allocations.pop(run, None)
             return None
         finally:
             queue.remove(turn)
             self._wake(run)
+
+    def _forget_ended(self) -> None:
+        for known in (self._allocations, self._next_step):
+            for run in [run for run in known if self._service.gateway.job_of_run(run) is None]:
+                del known[run]
 
     def _is_settled(self, job: LiveJob) -> bool:
         """Whether clients of tasks that an earlier service started have had time to return."""
@@ -175,8 +193,7 @@ class TaskApi:
                 tasks.append(asyncio.create_task(self._stream_task(response, name, rank, allocation, command, had)))
         try:
             for task in asyncio.as_completed(tasks):
-                with suppress(SupervisorError):  # the client retries
-                    await task
+                await task
         finally:
             for one in tasks:
                 one.cancel()
@@ -189,8 +206,8 @@ class TaskApi:
         tag = {"rank": rank}
         try:
             part = self._steps.requested_step(run, allocation.places[rank].node, command, had.get("mark"))
-        except web.HTTPServiceUnavailable:
-            return  # the client retries
+        except web.HTTPServiceUnavailable as error:
+            raise SupervisorError(error.text or "the host is unreachable") from None
         except (web.HTTPException, InputError) as error:
             told = error.text if isinstance(error, web.HTTPException) else str(error)
             await write_line(response, tag | {"refused": told or "the task is refused"})
@@ -219,4 +236,10 @@ def _read_tasks(told: Mapping[str, Any]) -> tuple[TaskRequest, list[StepCommand]
     asked = TaskRequest(**{**request, **lists})
     if len(lines) not in (1, asked.tasks):
         raise InputError("commands", f"{len(lines)} commands", f"1 or {asked.tasks}")
-    return asked, [read_command({**told, "argv": line}) for line in lines]
+    command = read_command({**told, "argv": lines[0]})  # the environment is checked once
+    for line in lines:
+        if not isinstance(line, list) or not line:
+            raise InputError("commands", repr(line), "the words of a command")
+        for word in line:
+            check_text("commands", word)
+    return asked, [replace(command, argv=line) for line in lines]

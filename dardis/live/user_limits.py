@@ -52,5 +52,16 @@ class UserLimits:
 def _bytes_of(submission: Submission) -> int:
     asked = submission.request
     export = () if isinstance(asked.export, str) else asked.export
-    texts = (submission.cwd, asked.name, asked.output, asked.error, asked.chdir or "", *export)
+    texts = (
+        submission.cwd,
+        asked.name,
+        asked.output,
+        asked.error,
+        asked.chdir or "",
+        asked.stdin or "",
+        asked.comment,
+        asked.partition,
+        *submission.items,
+        *export,
+    )
     return submission.size + sum(len(text.encode()) for text in texts) + _BYTES_EACH * len(asked.after)

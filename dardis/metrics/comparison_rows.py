@@ -347,7 +347,6 @@ def _squared(draws: int, weeks: int) -> float:
 
 
 def _ratio(x: Sequence[float], y: Sequence[float], weeks: int) -> Interval | None:
-    """Ratio of means with Fieller's interval; None for division by 0."""
     (xx, xy), (_, yy) = (np.cov(x, y) * _squared(len(x), weeks)).tolist()
     mean, base = float(np.mean(x)), float(np.mean(y))
     if base == 0:

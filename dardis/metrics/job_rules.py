@@ -106,7 +106,6 @@ class JobRules:
         return node.astype(np.int64) * (len(self._moments) + 1) + place
 
     def _on_nodes_down(self, s: Schedule, job: Ints) -> Iterator[KeyedViolation]:
-        """Only the last span begun before the job's end can overlap."""
         spans = self._spans
         if len(spans.node) == 0:
             return

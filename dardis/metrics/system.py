@@ -132,7 +132,6 @@ def dissimilarity(used: StepFunction, desired: StepFunction, start: int, end: in
 
 
 def _least_ratio(g: Ints, f: Ints) -> Fraction:
-    """Least g / f where f > 0; 1 without such seconds."""
     some = f > 0
     if not some.any():
         return Fraction(1)

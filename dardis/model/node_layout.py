@@ -128,7 +128,6 @@ def _by_group(platform: Platform, reservation: Reservation) -> dict[int, tuple[i
 def _reserved_windows(
     platform: Platform, reservation: Reservation, nodes: tuple[int, ...], amounts: tuple[int, ...]
 ) -> Iterator[Maintenance]:
-    """Capacity lost to other jobs while the reservation holds and nodes are open."""
     for start, end in reservation.spans if reservation.stands else ():
         alike: dict[tuple[tuple[int, int], ...], list[int]] = {}
         for node in nodes:

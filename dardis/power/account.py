@@ -236,7 +236,6 @@ def _complete_account(
     cooling: Cooling,
     tariff: Tariff,
 ) -> Account:
-    """Account of `parts` by segment; `load_w` by quarter hour."""
     it_w = parts.sum(axis=0)
     cooling_w = cooling.watts(conditions.temp_c, it_w)
     temp_c = Series(conditions.edges, conditions.temp_c).means(quarters)

@@ -156,7 +156,6 @@ class RenegotiationQueue:
         return batch, searches
 
     def _binds(self, state: JobState) -> bool:
-        """Whether the desired profile binds. A missed deadline outranks a soft profile."""
         late = state.nodes is not None and state.job.latest is not None and state.start > state.job.latest
         return self._rules.desired_binds and not (late and self._rules.soft)
 

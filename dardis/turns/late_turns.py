@@ -141,7 +141,6 @@ class LateTurns:
         return self._take_turns(now, whole=whole)
 
     def _bind(self, manager: LockstepLateManager, now: int, *, whole: bool) -> Iterator[Turn]:
-        """Give turns in the local pool of a sole task manager."""
         manager.admit(now)
         oldest = manager.oldest(now)
         manager.begin_wake_up(now, whole=whole, oldest=None if oldest is None else oldest[-1])

@@ -1,14 +1,14 @@
 """Reads Slurm's accounting (sacct --parsable2).
 
-A job has one unit per node, with an equal share of cores, memory and generic resources, rounded up: as allocated, or as
-requested while pending. Without node columns, jobs count processors.
+A job has one unit per node, with an equal share of resources, rounded up: as allocated, or as requested while pending.
+Without node columns, jobs count processors.
 
 The runtime is Slurm's elapsed time, without suspension. A suspended job has not ended, even beyond its walltime. A
 running job may have lost its end (`sacctmgr show runawayjobs`): the rule of `build_trace` applies.
 
-Of several lines of a job (`sacct -D`), the last submitted counts, then the last in the file, as without `-D`. A resized
-job has a line per size; the last counts. Components of heterogeneous jobs are jobs. Pending array tasks in one line are
-several jobs: the first has the line's number, others get new numbers.
+Of several lines of a job (`sacct -D`, resized jobs), the last submitted counts, then the last in the file. Components
+of heterogeneous jobs are jobs. Pending array tasks in one line are jobs: the first has the line's number, others get
+new numbers.
 """
 
 from __future__ import annotations
@@ -193,7 +193,6 @@ def _read(cells: Mapping[str, str], name: str, read: Callable[[str], Value]) -> 
 
 
 def _run(cells: Mapping[str, str], state: str, start: int | None, end: int | None) -> tuple[str, int]:
-    """Reason why an ended job never ran (or ""), and runtime."""
     elapsed = _elapsed(cells)
     if elapsed is None and start is not None:
         if end is None:

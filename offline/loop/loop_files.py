@@ -305,7 +305,6 @@ def _promise_of(plan: DayPlan) -> tuple[float | None, float | None, float | None
 
 
 def _by_segment(told: Account) -> Floats:
-    """Profit without charges for peaks and limits, which belong to no segment."""
     return np.asarray(told.income - told.energy_cost - told.cooling_cost - told.co2_cost)
 
 

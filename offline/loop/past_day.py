@@ -207,7 +207,6 @@ def _downtime(closed: Sequence[Absence], platform: Platform) -> Downtime:
 
 
 def _cut_at_closure(one: _RunningJob, platform: Platform, lead_s: int) -> _RunningJob:
-    """Cut the walltime so that no node closes within `lead_s` of the end."""
     asked = one.job.job
     begins = [begin for node in one.nodes.tolist() for begin, _ in platform.closed_spans(node) if begin > asked.submit]
     left = min([asked.walltime, *(begin - lead_s - asked.submit for begin in begins)])

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from dardis.live import ranks
+from dardis.live.job_option_texts import UNLIMITED_S
 from dardis.live.user_limits import DEFAULT_JOBS
 
 
@@ -52,7 +53,7 @@ def main():
     rank, size, meeting, folder, platform, address = sys.argv[1:]
     ranks.finish = lambda: None  # there is no MPI to be over
     asked = ranks.ServiceSettings(
-        Path(folder), Path(platform), None, False, DEFAULT_JOBS, None, 1, False, address, lambda _: None
+        Path(folder), Path(platform), None, False, DEFAULT_JOBS, UNLIMITED_S, None, 1, False, address, lambda _: None
     )
     return ranks.serve_ranks(Meeting(meeting, int(rank), int(size)), asked)
 

@@ -27,6 +27,7 @@ def job(number, state="waiting", **more):
         "attempt": int(begun), "submitted_ms": 1_700_000_000_000, "started_ms": 1_700_000_060_000 if begun else None,
         "ended_ms": 1_700_000_160_000 if over else None, "code": 0 if state == "completed" else None, "signal": None,
         "host": "n1" if begun else "", "nodes": ["n1"] if begun else [], "node_count": 1, "lost": False,
+        "allocated_cores": 0, "retried": 0, "array_size": 1,
         **more,
     }  # fmt: skip
 
@@ -76,7 +77,7 @@ class FakeService:
         if (method, path) == ("POST", "/stop"):
             return 200, {"running": 1}
         if match := re.fullmatch(r"/jobs/(\d+)(?:/(\w+))?", path):
-            return self._of_job(method, int(match[1]), match[2])
+            return self._of_job(method, int(match[1]), match[2], body)
         if (match := re.fullmatch(r"/nodes/([^/]+)/(drain|resume)", path)) and method == "POST":
             if match[1] not in self.nodes:
                 return 404, {"error": f"there is no node {match[1]}"}
@@ -93,7 +94,7 @@ class FakeService:
             self.add(*(job(one, array=None if array is None else first, name=body["jobs"]["name"]) for one in ids))
         return {"ids": self.keys[body["key"]], "warnings": []}
 
-    def _of_job(self, method, number, do):
+    def _of_job(self, method, number, do, body):
         if number not in self.jobs:
             return 404, {"error": f"there is no job {number}"}
         one = self.jobs[number]
@@ -103,6 +104,9 @@ class FakeService:
             return 200, one
         if one["state"] in STATES_OVER:
             return 409, {"error": f"job {number} is {one['state']}: it can't be changed any more"}
+        if do == "signal":
+            one["signals"] = [*one.get("signals", []), body]
+            return 200, {}
         one["state"] = {"cancel": "cancelled", "hold": "held", "release": "waiting"}[do]
         return 200, one
 

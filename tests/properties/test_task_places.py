@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from kit.error_lines import line_of
 
 from dardis.live.live_jobs import NodeShare
-from dardis.live.step_allocation import TaskPlace, TaskRequest, place_tasks, task_variables
+from dardis.live.step_allocation import TaskPlace, place_tasks, task_variables
+from dardis.live.task_request import TaskRequest
 from dardis.model.errors import InputError
 
 

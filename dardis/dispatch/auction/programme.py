@@ -1,9 +1,8 @@
 """The programme of an auction (001, eq. 1 to 8).
 
-As printed, each job and node has two variables: 102,650 for 50 jobs of 5 bids on 1,024 nodes, here about 1,500
-(`scripts/lab/run bench --parts auction`). Here nodes with the same bids form a cell. A bid uses all its nodes, so eq. 3
-needs no variables (as printed, eq. 3 also empties the nodes of losing bids). Units beyond the first of each node are
-continuous by job and cell. Sums over a cell suffice: integer splits exist, since both form polymatroids.
+As printed, each job and node has two variables. Here nodes with the same bids form a cell. A bid uses all its nodes, so
+eq. 3 needs no variables (as printed, eq. 3 also empties the nodes of losing bids). Units beyond the first of each node
+are continuous by job and cell. Sums over a cell suffice: integer splits exist, since both form polymatroids.
 `distribute_spare_units`
 splits the sums.
 """

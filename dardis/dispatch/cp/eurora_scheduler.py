@@ -223,7 +223,6 @@ class Eurora:
         )
 
     def _merged_order(self, case: _EuroraCase) -> list[int]:
-        """Merge new jobs into the last order by duration over weight."""
         numbers = [waiting.job.number for waiting in case.task.jobs]
         length = (case.task.durations * case.objective.denominators).tolist()
         old = sorted(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Collection, Sequence
+from contextlib import suppress
 from glob import escape, glob
 from hashlib import sha256
 from shutil import rmtree
@@ -22,7 +23,7 @@ class RunFolders:
         """Processes that remove folders."""
 
     def path(self, run: str, incarnations: Sequence[str]) -> str:
-        """Path of the folder of a run. Other users cannot guess it, as incarnations have random names."""
+        """Path of the folder of a run; others cannot guess it, as incarnations have random names."""
         return f"{self._prefix}{run}-{sha256(''.join(incarnations[-1:]).encode()).hexdigest()[:16]}"
 
     def remove_others(self, kept: Collection[str | None]) -> None:
@@ -33,6 +34,8 @@ class RunFolders:
 
     def remove(self, path: str) -> None:
         """Remove a folder in the background, if it is there."""
+        with suppress(OSError):
+            os.rmdir(path)
         try:
             owner = os.lstat(path)
             pid = os.fork()

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from signal import NSIG
+from signal import Signals
 from typing import Any, Final
 
+SIGNALS: Final = frozenset(int(number) for number in Signals)
 RUN_FORM: Final = re.compile(r"[0-9]{1,20}\.[0-9]{1,20}(\.[0-9]{1,20})?")
 """Job, attempt and, for a step, a number."""
 
@@ -159,7 +160,7 @@ def _is_signal(value: object) -> bool:
     return (
         isinstance(value, dict)
         and value.keys() == {"number", "after_ms", "first_only"}
-        and _is_count(value["number"]) and 0 < value["number"] < NSIG
+        and value["number"] in SIGNALS
         and _is_count(value["after_ms"])
         and isinstance(value["first_only"], bool)
     )  # fmt: skip

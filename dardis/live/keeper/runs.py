@@ -480,12 +480,21 @@ class SupervisedRuns:
     def _send_timed_signal(self, run: SupervisedRun, timed: TimedSignal) -> None:
         run.signal = None
         self.uncommitted.append(["signalled", run.name])
+        self._send(run, timed.number, first_only=timed.first_only)
+        self._limit(run)
+
+    def send_signal(self, names: Iterable[str], number: int, *, first_only: bool) -> None:
+        """Send a signal to runs: to all processes, or to the first one of each."""
+        for name in names:
+            if (run := self.live.get(name)) is not None and run.ended is None:
+                self._send(run, number, first_only=first_only)
+
+    def _send(self, run: SupervisedRun, number: int, *, first_only: bool) -> None:
         pids = self._first_child_pids(run) or ({run.pid} if run.pid is not None else set())
-        if not timed.first_only:
+        if not first_only:
             members = process_tree.members(run.root, self._survey()) if run.cgroup is None else ()
             pids = pids.union(members if run.cgroup is None else cgroups.processes(run.cgroup))
-        process_tree.send_signal(pids, signal.Signals(timed.number))
-        self._limit(run)
+        process_tree.send_signal(pids, signal.Signals(number))
 
     def _schedule(self, run: SupervisedRun, due: int) -> None:
         run.due = due

@@ -21,7 +21,7 @@ from dardis.live.keeper import kernel
 from dardis.live.keeper.keeper_log import Log
 from dardis.live.keeper.lease import boot_ms
 from dardis.live.keeper.log_records import ALREADY_KNOWN, END_REASONS, Entry, RecoveredState
-from dardis.live.keeper.run_request import InvalidRequestError, StartRequest, read_lease, read_starts, run_name
+from dardis.live.keeper.run_request import SIGNALS, InvalidRequestError, StartRequest, read_lease, read_starts, run_name
 from dardis.live.keeper.runs import SupervisedRuns
 
 MOST_BYTES: Final = 1 << 20
@@ -234,6 +234,12 @@ class Server:
             case "end":
                 names, why = _names(asked), str(asked.get("why", "cancelled"))
                 return self._simple(connection, number, lambda: runs.end(names, why))
+            case "signal":
+                names, value = _names(asked), asked.get("number")
+                if value not in SIGNALS:
+                    raise InvalidRequestError(f"{value!r} is no signal")
+                first_only = asked.get("first_only") is True
+                return self._simple(connection, number, lambda: runs.send_signal(names, value, first_only=first_only))
             case "forget":
                 names = _names(asked)
                 return self._simple(connection, number, lambda: runs.forget(names))

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 from dardis.engine.clock import local_now, unix_ms
 from dardis.live.client import Client, service_folder
 from dardis.live.option_table import FLAG, IGNORED, OPTIONAL, USED, VALUE, OptionTable, options_of
-from dardis.live.slurm_environment import CLUSTER
+from dardis.live.slurm_names import CLUSTER
 from dardis.live.slurm_programs import slurm_jobs as of
 from dardis.live.slurm_programs.slurm_jobs import Job
 from dardis.live.slurm_times import read_moment
@@ -99,7 +99,7 @@ FIELDS: Final[Mapping[str, Callable[[Line], str]]] = {
     "SubmitLine": partial(_job_only, lambda line: of.command_of(line.job)),
     **dict.fromkeys(_UNMEASURED, lambda _: ""),
 }  # fmt: skip
-"""Fields by name. Those about use of resources are empty, as they are not measured."""
+"""Fields by name; unmeasured ones are empty."""
 _WIDTHS: Final = {"JobID": 12, "JobIDRaw": 12, "NodeList": 15, "Submit": 19, "Start": 19, "End": 19, "Eligible": 19}
 _NAMES: Final = {name.lower(): name for name in FIELDS}
 
@@ -174,6 +174,8 @@ def selected(said: Mapping[str, str], now_ms: int, now: datetime) -> list[Job]:
         users = {getpwuid(os.getuid()).pw_name}
     partitions = {*filter(None, said.get("partition", "").split(","))}
     service = Client(service_folder(None))
+    if named and "starttime" not in said:
+        since_ms = min(service.job(one.number)["submitted_ms"] for one in named)
     jobs = {job["id"]: job for job in service.history(MOST_JOBS, state="over", since_ms=since_ms or None)}
     jobs |= {job["id"]: job for job in service.get("/jobs", state="open")["jobs"]}
     return [

@@ -29,6 +29,7 @@ _VARIABLES: Final = {
     "GPUS_PER_TASK": "gpus-per-task", "JOB_NAME": "job-name", "MEM_PER_CPU": "mem-per-cpu",
     "MEM_PER_GPU": "mem-per-gpu", "MEM_PER_NODE": "mem", "OPEN_MODE": "open-mode", "PARTITION": "partition",
     "SIGNAL": "signal", "TIMELIMIT": "time", "EXCLUSIVE": "exclusive", "GET_USER_ENV": "get-user-env",
+    "GRES": "gres", "OUTPUT": "output", "ERROR": "error", "INPUT": "input", "CPUS_PER_GPU": "cpus-per-gpu",
     "NO_REQUEUE": "no-requeue", "REQUEUE": "requeue", "WAIT": "wait",
 }  # fmt: skip
 """Variables SBATCH_… and their options."""
@@ -37,10 +38,10 @@ _VARIABLES: Final = {
 def main(words: Sequence[str]) -> int:
     """Submit a script. Raises InputError and DardisError."""
     options, argv = PROGRAM.split(words, "sbatch")
-    own = {option.name: option.value for option in options if option.name not in SBATCH.options}
+    own = {option.name: option.value for option in options if option.name in {"parsable", "wrap"}}
     for option in options:
         PROGRAM.supported(option, option.written)
-    given, warnings = translate_options((option for option in options if option.name in SBATCH.options), "")
+    given, warnings = translate_options((option for option in options if option.name not in own), "")
     of_variables, _ = translate_options(_of_variables(os.environ), "")
     if "wrap" in own:
         if argv:
@@ -75,6 +76,6 @@ def _of_variables(environment: Mapping[str, str]) -> list[GivenOption]:
     found = []
     for variable, name in _VARIABLES.items():
         if (value := environment.get(f"SBATCH_{variable}")) is not None:
-            has_value = SBATCH.options[name].takes == VALUE
+            has_value = SBATCH.options[name].takes != FLAG
             found.append(GivenOption(name, f"SBATCH_{variable}", value if has_value else ""))
     return found

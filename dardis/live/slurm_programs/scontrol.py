@@ -10,10 +10,10 @@ from typing import Final
 from dardis.engine.clock import unix_ms
 from dardis.live.client import Client, service_folder
 from dardis.live.job_option_texts import DEFAULT_WALLTIME_S, MOST_ELEMENTS
-from dardis.live.slurm_environment import CLUSTER, PARTITION
+from dardis.live.slurm_names import CLUSTER, PARTITION
 from dardis.live.slurm_programs.__main__ import SLURM
 from dardis.live.slurm_programs.sinfo import state_of
-from dardis.live.slurm_programs.slurm_jobs import RECENT_MS, Job, limit_text, long_span, read_name, show_lines
+from dardis.live.slurm_programs.slurm_jobs import RECENT_MS, Job, limit_text, long_span, read_job_name, show_lines
 from dardis.model.errors import InputError
 from dardis.model.hostlist import hostlist, hostlist_in_order, names_of
 
@@ -60,9 +60,16 @@ def _names(text: str) -> list[str]:
 
 
 def _matching(service: Client, text: str) -> list[Job]:
-    wanted = read_name(text.removeprefix("jobid="), "scontrol")
+    wanted = read_job_name(text.removeprefix("jobid="), "scontrol")
     jobs = [job for job in service.get("/jobs", state="open")["jobs"] if wanted.matches(job)]
-    return jobs or [service.job(wanted.number)]
+    if not jobs and not wanted.indices:
+        return [service.job(wanted.number)]
+    if not jobs:
+        since = service.job(wanted.number)
+        jobs = [job for job in service.history(state="over", since_ms=since["submitted_ms"]) if wanted.matches(job)]
+    if not jobs:
+        raise InputError("scontrol", f"there is no job {text}", "the number of a job of this service")
+    return jobs
 
 
 def _show_jobs(given: Sequence[str], *, one_line: bool) -> None:

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from dardis.live.client import Client, service_folder
 from dardis.live.option_table import FLAG, IGNORED, USED, VALUE, OptionTable, options_of
-from dardis.live.slurm_environment import PARTITION
+from dardis.live.slurm_names import PARTITION
 from dardis.live.slurm_programs.slurm_jobs import limit_text
 from dardis.live.slurm_programs.slurm_table import line_of, read_format
 from dardis.model.errors import InputError

@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any, Final, NamedTuple
 
 from dardis.live.job_option_texts import UNLIMITED_S
-from dardis.live.slurm_environment import CLUSTER, PARTITION, counts_text
+from dardis.live.slurm_names import CLUSTER, PARTITION
 from dardis.model.errors import InputError
 from dardis.model.hostlist import hostlist_in_order
 
@@ -47,6 +47,14 @@ class JobName(NamedTuple):
         if not self.indices:
             return self.number in (job["id"], job["array"])
         return job["array"] == self.number and job["index"] in set(spans(self.indices))
+
+
+def read_job_name(text: str, place: str) -> JobName:
+    """Name of a job or array, not of a step. Raises InputError."""
+    found = read_name(text, place)
+    if found.step:
+        raise InputError(place, repr(text), "a job: its steps cannot be named")
+    return found
 
 
 def spans(text: str) -> Iterable[int]:
@@ -168,7 +176,7 @@ def memory_text(job: Job) -> str:
 
 def cores_of(job: Job) -> int:
     """Number of cores, allocated or requested."""
-    return int(job["cpus"]) * int(job["node_count"])
+    return int(job["allocated_cores"] or job["cpus"] * job["node_count"])
 
 
 def dependency_text(job: Job) -> str:
@@ -242,8 +250,3 @@ def _ranges(indices: Sequence[int]) -> str:
         else:
             parts.append([index])
     return ",".join(str(part[0]) if len(part) == 1 else f"{part[0]}-{part[-1]}" for part in parts)
-
-
-def cpus_text(job: Job) -> str:
-    """Cores by node, in Slurm's notation."""
-    return counts_text([job["cpus"]] * job["node_count"])

@@ -12,7 +12,7 @@ _FIELD: Final = re.compile(r"%(\.?)(\d*)([A-Za-z%])")
 
 
 class Column(NamedTuple):
-    """A column: text ahead of it, field, width (0: as wide as its text), and whether it is aligned right."""
+    """A column: text ahead of it, field, width (0: that of its text), alignment."""
 
     before: str
     field: str

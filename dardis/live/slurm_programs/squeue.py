@@ -21,7 +21,6 @@ from dardis.model.errors import InputError
 
 PROGRAM: Final = OptionTable("squeue", {
     **options_of(VALUE, USED, "Format/O format/o jobs/j name/n partition/p sort/S states/t user/u users"),
-    **options_of(OPTIONAL, USED, "jobs/j"),
     **options_of(FLAG, USED, "array/r long/l me noheader/h start"),
     **options_of(VALUE, IGNORED, "account/A clusters/M licenses/L qos/q reservation/R"),
     **options_of(FLAG, IGNORED, "all/a array-unique federation hide local only-job-state priority/P sibling verbose/v"),
@@ -109,8 +108,6 @@ def main(words: Sequence[str]) -> int:
     for option in options:
         if PROGRAM.supported(option, option.written):
             said[option.name] = option.value
-    if "jobs" in said and not said["jobs"] and left:
-        said["jobs"], left = left[0], left[1:]
     if left:
         raise InputError("squeue", repr(left[0]), "options such as --me")
     usual = LONG if "long" in said else START if "start" in said else os.environ.get("SQUEUE_FORMAT", USUAL)

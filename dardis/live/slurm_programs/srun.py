@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import shlex
+import signal
 import sys
 from base64 import b64decode
 from collections.abc import Mapping, Sequence
@@ -26,11 +27,13 @@ from dardis.live.slurm_programs.srun_input import InputStream, has_stream, input
 from dardis.live.slurm_programs.srun_mpi import mpi_library, mpirun_command
 from dardis.live.slurm_programs.srun_output import TaskOutput
 from dardis.live.slurm_translation import gpu_count
-from dardis.live.step_allocation import TaskRequest
+from dardis.live.task_request import TaskRequest
 from dardis.model.errors import DardisError, InputError
 from dardis.model.hostlist import names_of
 from dardis.model.numbers import whole_number
 
+FORWARDED: Final = (signal.SIGUSR1, signal.SIGUSR2, signal.SIGQUIT, signal.SIGCONT, signal.SIGALRM)
+"""Signals that srun passes on to its tasks."""
 _LARGEST: Final = 1 << 20
 _NOT_OF_MPI: Final = (
     "label",
@@ -79,6 +82,8 @@ def main(words: Sequence[str]) -> int:
     job, attempt = current_run(os.environ)
     if "jobid" in said and said["jobid"].value != str(job):
         raise InputError("--jobid", said["jobid"].value, f"{job}, the job of this process")
+    if ":" in command:
+        raise InputError("srun", "':'", "one command: components of jobs are not supported")
     if not command:
         raise InputError("srun", "no command", "a command, or a file with --multi-prog")
     asked = task_request(said, os.environ)
@@ -133,7 +138,15 @@ def task_request(said: Mapping[str, GivenOption], environment: Mapping[str, str]
             if option == "gpus":
                 count = -(-count // (nodes or min(of_job, tasks)))
             gpus["gpus_per_task" if option == "gpus-per-task" else "gpus_per_node"] = count
-    cpus = number("cpus-per-task", "SLURM_CPUS_PER_TASK")
+    if not gpus and (of_task := number("", "SLURM_GPUS_PER_TASK")):
+        gpus["gpus_per_task"] = of_task
+    cpus = number("cpus-per-task", "SRUN_CPUS_PER_TASK")
+    if cpus is None:
+        cpus = number("", "SLURM_CPUS_PER_TASK")
+    if cpus is None and "exact" not in said:  # the cores of the job that its tasks leave over
+        on_node = -(-tasks // min(nodes or of_job, tasks))
+        of_batch = environment.get("SLURM_TASKS_PER_NODE", "1").partition("(")[0].partition(",")[0]
+        cpus = max((number("", "SLURM_CPUS_ON_NODE") or 1) // max(on_node, int(of_batch)), 1)
     return TaskRequest(
         tasks=tasks, cpus=0 if "overcommit" in said else 1 if cpus is None else cpus,
         nodes=None if nodes is None else min(nodes, tasks), tasks_per_node=per_node, nodelist=nodelist, exclude=exclude,
@@ -168,6 +181,8 @@ class _Step:
         service = Client(Path(os.environ["DARDIS_FOLDER"]))
         try:
             with ExitStack() as stack, raise_signals():
+                for number in FORWARDED:
+                    signal.signal(number, lambda number, _: self._forward(service, f"{path}/{attempt}.{first}", number))
                 body = {
                     "attempt": attempt, "number": first, "request": _as_json(self._asked), "commands": self._commands,
                     "cwd": self._cwd, "environment": _exported(self._said),
@@ -185,6 +200,10 @@ class _Step:
             sys.stderr.write("srun: error: the time limit of the step was reached\n")
             return TIMED_OUT
         return max((_exit_code(end) for end in self._ends.values()), default=0)
+
+    def _forward(self, service: Client, path: str, number: int) -> None:
+        with suppress(DardisError):
+            service.post(f"{path}/signal", {"number": number}, again=False)
 
     def _input(self, stack: ExitStack) -> dict[str, Any]:
         """Entries of the request with the standard input of the tasks."""
@@ -247,6 +266,8 @@ class _Step:
             end = told.get("end") or {"code": None, "signal": None, "why": told["refused"]}
             seen["over"], self._ends[rank] = True, end
             output.end(rank)
+            if self._stream is not None:
+                self._stream.end(rank)
             if _exit_code(end):
                 what = f"task {rank}: {_end_text(end)}"
                 sys.stderr.write(f"srun: error: {body['places'][rank][0]}: {what}\n")
@@ -286,7 +307,7 @@ def _exported(said: Mapping[str, GivenOption]) -> dict[str, str]:
 
 
 def read_programs(path: Path, tasks: int) -> list[list[str]]:
-    """Commands by rank in a file of --multi-prog. Raises InputError for a bad line, or ranks without a command."""
+    """Commands by rank in a file of --multi-prog. Raises InputError."""
     found: dict[int, list[str]] = {}
     try:
         lines = path.read_text(encoding="utf-8").splitlines()

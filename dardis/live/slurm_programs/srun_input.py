@@ -1,4 +1,4 @@
-"""Standard input of the tasks of `srun`: a file for all, or a copy of a pipe for each task on this host."""
+"""Standard input of the tasks of `srun`: a file, or a copy of a pipe for each task on this host."""
 
 from __future__ import annotations
 
@@ -6,12 +6,14 @@ import os
 import stat
 import tempfile
 from collections.abc import Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from threading import Condition, Thread
 from typing import Final
 
 _BLOCK: Final = 1 << 16
+MOST_AHEAD: Final = 64 << 20
+"""So far ahead of the fastest task is standard input read, bytes."""
 
 
 def input_file() -> Path | None:
@@ -43,23 +45,34 @@ class InputStream:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="srun-")))
         self.prefix = f"{folder}/in."
         """Path of the pipe of a task, without its rank."""
+        self._written: dict[int, int] = {}
+        """Bytes that each task has taken."""
         self._spool = stack.enter_context((folder / "spool").open("w+b", buffering=0))
         self._news, self._size, self._is_over = Condition(), 0, False
-        self._pipes = []
         for rank in range(tasks):
             os.mkfifo(f"{self.prefix}{rank}", 0o600)
-            # Open for reading, too, so that neither side waits for the other.
-            self._pipes.append(os.open(f"{self.prefix}{rank}", os.O_RDWR | os.O_CLOEXEC))
         self.has_data = False
 
     def begin(self, ranks: Sequence[int]) -> None:
         """Copy to the tasks of these ranks from now on."""
+        self._written = dict.fromkeys(ranks, 0)
         Thread(target=self._read, daemon=True).start()
         for rank in ranks:
-            Thread(target=self._write, args=(self._pipes[rank],), daemon=True).start()
+            Thread(target=self._write, args=(rank,), daemon=True).start()
+
+    def end(self, rank: int) -> None:
+        """Stop waiting for a task that has ended."""
+        with self._news:
+            self._written.pop(rank, None)
+            self._news.notify_all()
 
     def _read(self) -> None:
         while True:
+            with self._news:
+                while self._written and self._size - max(self._written.values()) > MOST_AHEAD:
+                    self._news.wait()
+                if not self._written:  # all tasks have ended
+                    return
             data = os.read(0, _BLOCK)
             with self._news:
                 if data:
@@ -72,14 +85,21 @@ class InputStream:
                 if not data:
                     return
 
-    def _write(self, pipe: int) -> None:
+    def _write(self, rank: int) -> None:
         at = 0
-        while True:
-            with self._news:
-                while self._size == at and not self._is_over:
-                    self._news.wait()
-                if self._size == at:
-                    break
-                data = os.pread(self._spool.fileno(), _BLOCK, at)
-            at += os.write(pipe, data)
+        pipe = os.open(f"{self.prefix}{rank}", os.O_WRONLY | os.O_CLOEXEC)  # waits for the task
+        with suppress(BrokenPipeError):  # the task reads no more
+            while True:
+                with self._news:
+                    while self._size == at and not self._is_over:
+                        self._news.wait()
+                    if self._size == at:
+                        break
+                    data = os.pread(self._spool.fileno(), _BLOCK, at)
+                at += os.write(pipe, data)
+                with self._news:
+                    if rank in self._written:
+                        self._written[rank] = at
+                        self._news.notify_all()
         os.close(pipe)
+        self.end(rank)

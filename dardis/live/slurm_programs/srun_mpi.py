@@ -19,7 +19,7 @@ _MOST_BYTES: Final = 1 << 20
 
 
 def mpi_library(command: Sequence[str]) -> Path | None:
-    """MPI library that a command uses; a path without folder if only its use is known; None: no MPI program."""
+    """MPI library of a command, a path without folder if only its use is known; None: no MPI program."""
     found = shutil.which(command[0])
     if found is None:
         return None
@@ -47,7 +47,7 @@ def _is_python_of_mpi(words: Sequence[str]) -> bool:
 
 
 def mpirun_command(library: Path, command: Sequence[str], tasks: int, cpus: int) -> list[str]:
-    """Command that starts an MPI program with the `mpirun` of its library, else of PATH. Raises InputError for none."""
+    """Command with the `mpirun` of a library, else of PATH. Raises InputError for none."""
     near = library.parent.parent / "bin" / "mpirun" if library.is_absolute() else None
     mpirun = str(near) if near is not None and os.access(near, os.X_OK) else shutil.which("mpirun")
     if mpirun is None:

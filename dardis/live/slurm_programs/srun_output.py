@@ -35,9 +35,7 @@ class TaskOutput:
         for option in ("output", "error"):
             for match in _PATTERN.finditer(said[option].value) if option in said else ():
                 if match[2] not in set("AaJjNnstux%"):
-                    raise InputError(
-                        said[option].written, repr(said[option].value), "%j, %J, %s, %t, %n, %N, %x, %u, %A, %a or %%"
-                    )
+                    raise InputError(said[option].written, repr(said[option].value), _PATTERNS)
 
     def begin(self, nodes: Sequence[str], step: int) -> None:
         """Set the nodes by rank, and the number of the step."""

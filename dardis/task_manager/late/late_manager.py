@@ -462,7 +462,6 @@ class LockstepLateManager:
         return [*effects, *self._announce(self._heads[job.number], standing=True)]
 
     def _wait_for_change(self, this: Round, now: int) -> list[Effect]:
-        """Skip turns until the profile or capacity changes; reject if neither will."""
         waiting = self._negotiation.on_no_start(this, now)
         job = self._view.remove(this.states[0].job.number)
         change = min(self._view.next_change.values())

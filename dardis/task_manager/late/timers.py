@@ -199,7 +199,6 @@ class TimedLateManager:
         return effects
 
     def _review_head(self, number: JobId, now: int) -> list[Effect]:
-        """Cancel an outranked distant head, or look for an earlier start."""
         if not self._claims.has_claim(number):
             del self._mine[number]
             return []

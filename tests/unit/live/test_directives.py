@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kit.error_lines import line_of
 
-from dardis.live.directives import FLAGS, VALUES, YES, read_directives, read_script
+from dardis.live.directives import FLAGS, VALUES, read_directives, read_script
 from dardis.live.job_option_texts import UNLIMITED_S, Array, Dependency, LimitSignal
 from dardis.live.job_request import JobRequest
-from dardis.live.slurm_translation import OptionText
+from dardis.live.slurm_translation import YES, OptionText
 from dardis.live.submit_request import submit_request
 
 PATH = Path("s.sh")
@@ -70,7 +70,7 @@ SCRIPTS = [
     ("#SBATCH -d afterok:1:2,afterany:3", {"after": tuple(map(Dependency, ("ok", "ok", "any"), (1, 2, 3)))}),
     ("#SBATCH -d afternotok:7?after:8", {"after": (Dependency("fail", 7), Dependency("start", 8)), "after_any": True}),
     ("#SBATCH --dependency=singleton", {"singleton": True}),
-    ("#SBATCH --dependency=aftercorr:4_1", {"after": (Dependency("each", 4),)}),
+    ("#SBATCH --dependency=aftercorr:4", {"after": (Dependency("each", 4),)}),
     ("#SBATCH --begin=now+2hours", {"begin_ms": NOW_MS + 7_200_000}),
     ("#SBATCH --deadline=2026-12-02T13:00", {"deadline_ms": NOW_MS + 86_400_000 + 3_600_000}),
     ("#SBATCH --signal=B:USR1@300", {"signal": LimitSignal(10, 300, batch=True)}),
@@ -105,7 +105,18 @@ def test_sbatch_scripts_ask_for_what_slurm_documents(tmp_path, monkeypatch, line
     stated = {name: value for name, value in asked.as_dict().items() if name not in {"cpus_per_task", *fields}}
     assert {name: getattr(asked, name) for name in fields} == fields
     usual = JobRequest(**plain, **{name: fields[name] for name in ("array", "output") if name in fields}).as_dict()
-    derived = {"nodes", "cpus", "memory_mib", "gpus", "tasks", "tasks_per_node", "gpus_in_total", "most_nodes", "error"}
+    derived = {
+        "nodes",
+        "cpus",
+        "memory_mib",
+        "gpus",
+        "tasks",
+        "tasks_per_node",
+        "gpus_in_total",
+        "gpus_per_task",
+        "most_nodes",
+        "error",
+    }
     assert {name for name, value in stated.items() if usual[name] != value} <= derived
     assert found.warnings == []
 
@@ -166,6 +177,9 @@ def test_more_precedent_option_replaces_other_ways_to_state_the_amount(given, sc
         ("#SBATCH --nodelist=n1", "s.sh:2: --nodelist: 'n1'; expected nodes cannot be chosen by name"),
         ("#SBATCH --exclusive=user", "s.sh:2: --exclusive: 'user'; expected --exclusive without"),
         ("#SBATCH --signal=R:USR1", "s.sh:2: --signal: 'R:USR1'"),
+        ("#SBATCH --signal=40@1", "s.sh:2: --signal: '40@1'"),
+        ("#SBATCH -d afterok:1_2", "s.sh:2: -d: 'afterok:1_2'; expected numbers of whole jobs"),
+        ("#SBATCH --begin=now+999999999weeks", "s.sh:2: --begin: 'now+999999999weeks'"),
         ("#SBATCH --signal=USR9@1", "s.sh:2: --signal: 'USR9@1'"),
         ("#SBATCH --begin=soon", "s.sh:2: --begin: 'soon'; expected now+1hour"),
         ("#SBATCH --open-mode=w", "s.sh:2: --open-mode: 'w'; expected append or truncate"),
@@ -205,6 +219,32 @@ def test_exported_environment_is_submitted(export, environment):
     asked = submit_request({} if export is None else {"export": OptionText(export, "--export")}, ("x",), "x", HERE, NOW)
     assert asked.environment == {**environment, "SLURM_SUBMIT_HOST": gethostname()}
     assert asked.warnings == []
+
+
+def test_environment_of_the_own_job_is_not_exported_but_its_path_is():
+    here = {"DARDIS_RUN": "7.1@x", "DARDIS_FOLDER": "/s", "PATH": "/s/bin:/usr/bin", "H": "/s/a", "SLURM_X": ""}
+    asked = submit_request({}, ("x",), "x", here, NOW)
+    assert asked.environment.keys() == {"DARDIS_FOLDER", "PATH", "SLURM_SUBMIT_HOST"}
+    assert asked.environment["PATH"] == "/usr/bin"
+
+
+@pytest.mark.parametrize(
+    ("lines", "given", "login"),
+    [
+        ("--export=A", {}, True), ("--export=NONE", {}, True), ("--export=ALL,A=1", {}, False),
+        ("--export=NIL", {}, False),
+        ("--export=NONE", {"export": "all"}, False), ("--export=\"A='x,y'\"", {}, True),
+    ],
+)  # fmt: skip
+def test_login_environment_is_read_as_by_sbatch(monkeypatch, lines, given, login):
+    monkeypatch.setattr("dardis.live.submit_request.login_environment", lambda: {"HOME": "/login", "A": "0"})
+    stated = {name: OptionText(value, f"--{name}") for name, value in given.items()}
+    said = read_directives(f"#!/bin/sh\n#SBATCH {lines}\n", PATH).merge_options(stated)
+    found = submit_request(said, (), "s.sh", HERE, NOW).environment
+    assert (found.get("HOME") == "/login") == login
+    assert found.get("A") == {"--export=A": "1", "--export=ALL,A=1": "1", "--export=\"A='x,y'\"": "x,y"}.get(
+        lines, {True: "0", False: "1" if given else None}[login]
+    )
 
 
 def test_unexportable_variables_are_reported():

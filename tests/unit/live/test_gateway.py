@@ -131,3 +131,55 @@ def test_job_that_needs_a_larger_machine_is_held():
 def test_job_that_no_node_holds_is_refused(more, said):
     with pytest.raises(InputError, match=f"^submit: {said}; expected no more than the machine has"):
         submit(gateway_of(machine(2, 4)), 1, **more)
+
+
+def test_job_with_two_failed_dependencies_ends_once():
+    gateway = gateway_of(machine())
+    submit(gateway, 1, array=Array((range(2),)))
+    submit(gateway, 3, after=(Dependency("ok", 1), Dependency("ok", 2)))
+    step(gateway)
+    gateway.on_run_record(record("1.1"), 2000, HERE)
+    gateway.on_run_record(record("2.1", code=1), 2000, HERE)
+    rows = {row.first: row.over for row in gateway.take_output().batch.submissions}
+    assert rows == {1: True, 3: True}
+
+
+def test_unknown_singleton_can_be_released():
+    gateway = gateway_of(machine())
+    submit(gateway, 1, singleton=True)
+    step(gateway)
+    gateway.on_run_record(record("1.1", "unknown", code=None, why="unknown: lost"), 2000, HERE)
+    assert gateway.release(gateway.job(1))
+    step(gateway, 1001)
+    assert gateway.job(1).state is LiveJobState.RUNNING
+
+
+def test_deadline_is_kept_without_reachable_hosts():
+    gateway = Gateway(machine())
+    submit(gateway, 1, deadline_ms=1_100_000, walltime_s=50)
+    assert gateway.wake() == 1051
+    gateway.decide(1051)
+    assert gateway.job(1).state is LiveJobState.CANCELLED
+    assert gateway.wake() > 2000
+    with pytest.raises(InputError, match="--deadline: 1970-01-01T00:18:20Z"):
+        submit(gateway, 2, at=1051, deadline_ms=1_100_000, walltime_s=50)
+
+
+def test_failed_job_is_retried_after_growing_pauses():
+    gateway = gateway_of(machine())
+    submit(gateway, 1, retries=2, retry_delay_s=10, retry_codes=(3,))
+    step(gateway)
+    gateway.on_run_record(record("1.1", code=3), 1_000_000, HERE)
+    assert step(gateway, 1009).orders[-1:] != [StartRun(gateway.job(1), HERE, "1.2")]
+    assert gateway.wait_reason(gateway.job(1)) == "begins at 1970-01-01T00:16:50Z or later"
+    step(gateway, 1010)
+    assert gateway.job(1).run == "1.2"
+    gateway.on_run_record(record("1.2", code=3), 1_010_000, HERE)
+    step(gateway, 1029)
+    assert gateway.job(1).state is LiveJobState.WAITING
+    step(gateway, 1030)
+    gateway.on_run_record(record("1.3", code=4), 1_030_000, HERE)
+    assert (gateway.job(1).state, gateway.job(1).code) == (LiveJobState.FAILED, 4)
+    assert gateway.retry(gateway.job(1))
+    step(gateway, 1031)
+    assert gateway.job(1).run == "1.4"

@@ -105,7 +105,7 @@ def test_unused_job_files_are_removed(tmp_path):
     jobs = new_jobs(Submission(1, ASKER, asked, "#!/bin/sh", {}, "/", 0))
     for number, job in enumerate(jobs):
         job.submission = replace(job.submission, script=f"#!/bin/sh\n{number}")
-        job.shares, job.state = (NodeShare(f"n{number}", (1, 2)),), LiveJobState.RUNNING
+        job.shares, job.state = (NodeShare(f"n{number}", tuple(range(number + 1))),), LiveJobState.RUNNING
         assert put_files(tmp_path, files_of(job)) == {}
     runs, waits, over, young = jobs
     waits.state, over.state, young.state = LiveJobState.WAITING, LiveJobState.COMPLETED, LiveJobState.COMPLETED

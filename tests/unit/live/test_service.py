@@ -111,7 +111,7 @@ def test_jobs_are_held_released_and_cancelled(live):
     assert live.job(number)["state"] == "held"
     assert live.client.post(f"/jobs/{number}/release")["state"] in {"waiting", "running", "completed"}
     assert live.ended(number)["state"] == "completed"
-    (number,) = live.submit("echo $DARDIS_JOB_ID >> $RAN; sleep 60")
+    (number,) = live.submit("echo $DARDIS_JOB_ID >> $RAN; exec sleep 60")
     until(lambda: live.lines()[number])  # it may be cancelled before it has begun, and then no signal ends it
     live.client.post(f"/jobs/{number}/cancel")
     job = live.ended(number, 20)

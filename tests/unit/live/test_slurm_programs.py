@@ -92,6 +92,9 @@ def test_sacct_lists_results(fake, capsys):
     ],
 )  # fmt: skip
 def test_scancel_cancels_jobs_arrays_and_selections(fake, capsys, words, cancelled):
+    assert run(capsys, "scancel", "-s", "USR1", "-b", *words) == (0, [], [])
+    told = {"number": 10, "script": True, "steps": False}
+    assert {number for number, one in fake.jobs.items() if one.get("signals") == [told]} == cancelled
     assert run(capsys, "scancel", *words) == (0, [], [])
     assert {number for number, one in fake.jobs.items() if one["state"] == "cancelled"} - {2} == cancelled
 
@@ -136,11 +139,10 @@ def test_sbatch_submits_scripts_and_wrapped_commands(fake, capsys, tmp_path, mon
         ("sacct -o Colour", "sacct: error: --format: 'Colour'"), ("sacct -j x", "sacct: error: --jobs: 'x'"),
         ("scancel", "scancel: error: scancel: no jobs"), ("scancel x", "scancel: error: scancel: 'x'"),
         ("scancel 99", "scancel: error: Kill job error on job id 99"),
-        ("scancel -s USR1 8", "scancel: error: -s: 'USR1'"),
         ("scontrol update x", "scontrol: error: scontrol: 'update x'"),
         ("scontrol show hostnames n[2-1]", "scontrol: error: scontrol"),
         ("srun true", "srun: error: DARDIS_RUN: is not set"), ("sinfo x", "sinfo: error: sinfo: 'x'"),
-        ("sacctmgr add user me", "sacctmgr: error: sacctmgr: 'add'"),
+        ("scancel 8.0", "scancel: error: scancel: '8.0'"), ("sacctmgr add user me", "sacctmgr: error: sacctmgr: 'add'"),
         ("scontrol show node n9", "scontrol: error: scontrol: there is no"),
     ],
 )  # fmt: skip

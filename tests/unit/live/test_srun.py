@@ -13,7 +13,7 @@ from kit.waiting import until
 
 from dardis.live.slurm_programs.srun import SRUN, read_programs, task_request
 from dardis.live.slurm_programs.srun_mpi import mpi_library, mpirun_command
-from dardis.live.step_allocation import TaskRequest
+from dardis.live.task_request import TaskRequest
 
 
 @pytest.fixture(scope="module")
@@ -78,15 +78,16 @@ def test_output_goes_to_files_and_input_comes_from_files_and_pipes(live):
     srun -o 'o-%j-%t' sh -c 'echo task $SLURM_PROCID'; cat o-$SLURM_JOB_ID-*
     printf '1\\n2\\n' > numbers; srun -n 2 -N 1 -l cat < numbers
     (echo piped; seq 30000) | srun -n 2 -N 1 sh -c 'if [ $SLURM_PROCID = 0 ]; then head -1; else tail -1; fi'
-    sleep 3 | srun -n 1 -N 1 echo early; srun -n 1 --input none cat; srun -n 1 -o none echo nothing
+    sleep 3 | srun -n 1 -N 1 echo early; echo short | srun -n 1 -N 1 sh -c 'sleep 0.5; cat'
+    srun -n 1 --input none cat; srun -n 1 -o none echo nothing
     printf '0-1 echo a%%t\\n# text\\n* echo rest %%o\\n' > programs; srun --multi-prog -l programs
     """
     lines, code = ran(live, script)
     assert sorted(lines[:4]) == [f"task {rank}" for rank in range(4)]
     assert sorted(lines[4:8]) == ["0: 1", "0: 2", "1: 1", "1: 2"]
     assert sorted(lines[8:10]) == ["30000", "piped"]
-    assert lines[10] == "early"
-    assert sorted(lines[11:]) == ["0: a0", "1: a1", "2: rest 0", "3: rest 1"]
+    assert lines[10:12] == ["early", "short"]
+    assert sorted(lines[12:]) == ["0: a0", "1: a1", "2: rest 0", "3: rest 1"]
     assert code == 0
 
 
@@ -111,6 +112,14 @@ def test_timed_signal_reaches_the_tasks_but_not_the_script(live):
     assert live.ended(number)["state"] == "completed"
     assert out.read_text().splitlines()[0] == "task"
     assert "script" not in out.read_text()
+
+
+def test_signals_reach_tasks_through_srun_and_scancel(live):
+    task = "trap 'echo got; exit 0' USR1; echo ready; while :; do sleep 0.05; done"
+    lines, code = ran(live, f'srun -n 1 sh -c "{task}" & sleep 1; kill -USR1 $!; wait $!; exit $?')
+    assert (lines[0], "got" in lines, code) == ("ready", True, 0)
+    lines, code = ran(live, f'srun -n 1 sh -c "{task}" & sleep 1; scancel -s USR1 $SLURM_JOB_ID; wait $!; exit $?')
+    assert (lines[0], "got" in lines, code) == ("ready", True, 0)
 
 
 def test_tasks_and_their_output_survive_kills_of_the_service(live):
@@ -158,6 +167,9 @@ def test_wrong_options_are_one_line(live, words, line):
         ("-n2 -c3", {"SLURM_NTASKS": "4", "SLURM_CPUS_PER_TASK": "2"}, {"tasks": 2, "cpus": 3}),
         ("-N3", {"SLURM_NNODES": "4"}, {"tasks": 4, "nodes": 3}), ("-N4 -n2", {}, {"tasks": 2, "nodes": 2}),
         ("--ntasks-per-node=2", {"SLURM_NNODES": "3"}, {"tasks": 6, "tasks_per_node": 2}),
+        ("", {"SLURM_CPUS_ON_NODE": "8", "SLURM_TASKS_PER_NODE": "2(x2)"}, {"tasks": 1, "cpus": 4}),
+        ("--exact", {"SLURM_CPUS_ON_NODE": "8"}, {"tasks": 1, "cpus": 1}),
+        ("-n 2", {"SLURM_GPUS_PER_TASK": "1", "SRUN_CPUS_PER_TASK": "3"}, {"tasks": 2, "cpus": 3, "gpus_per_task": 1}),
         ("-w n[1-2] -x n4", {}, {"tasks": 2, "nodes": 2, "nodelist": ("n1", "n2"), "exclude": ("n4",)}),
         ("-O --overlap -n 9", {}, {"tasks": 9, "cpus": 0, "overlap": True}),
         ("--gres=gpu:2", {}, {"gpus_per_node": 2}), ("--gpus-per-task=1 -n2", {}, {"tasks": 2, "gpus_per_task": 1}),
