@@ -42,7 +42,7 @@ DEFAULT_WALLTIME_S: Final = 3600
 DEFAULT_GRACE_S: Final = 10
 
 KINDS: Final = ("ok", "any", "fail", "each", "start")
-"""`each`: the job with the same index of an array has succeeded. `start`: the job has started or was cancelled."""
+"""`each`: the job with the same index has succeeded. `start`: started or cancelled."""
 ALL, NONE = "all", "none"
 
 NODES: Final = "a whole number, or LEAST-MOST"

@@ -141,7 +141,7 @@ def machine_of(hosts: Sequence[HostFacts]) -> LiveMachine:
 
 
 def queue_of(priority: int) -> str:
-    """Queue of jobs with a priority: priorities of equal sign and number of binary digits go together."""
+    """Queue of a priority, by its sign and number of binary digits."""
     level = -priority.bit_length() if priority < 0 else priority.bit_length()
     return f"priority {level:+}" if level else ""
 

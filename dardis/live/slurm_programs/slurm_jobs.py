@@ -30,7 +30,7 @@ _ID: Final = re.compile(
 )
 NONE: Final = "N/A"
 RECENT_MS: Final = 300_000
-"""Ended jobs are listed with their states so long (Slurm: MinJobAge), ms."""
+"""Ended jobs are listed so long (Slurm: MinJobAge), ms."""
 
 
 class JobName(NamedTuple):
