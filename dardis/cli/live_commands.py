@@ -148,6 +148,25 @@ def nodes(
         print_table(*node_rows(answer["nodes"]))
 
 
+def top(
+    interval: Annotated[
+        int | None,
+        typer.Option(
+            "--interval",
+            parser=whole_number_parser("--interval", 1, 3600),
+            metavar="S",
+            help="Pause between two views, s (terminal: 2; otherwise one view).",
+        ),
+    ] = None,
+    user: OfUser = None,
+    folder: Folder = None,
+) -> None:
+    """Watch nodes, running jobs, and waiting jobs with their reasons."""
+    from dardis.cli.live_top import watch
+
+    watch(service_client(folder), user, interval)
+
+
 def drain(
     node: Annotated[str, typer.Argument(metavar="NODE", help="Name of the node.")],
     why: Annotated[str, typer.Option(metavar="TEXT", help="Reason, shown by dardis nodes.")] = "",
@@ -169,12 +188,19 @@ def drain(
 def logs(
     job: JobId,
     error: Annotated[bool, typer.Option("--error", help="Print the error output instead.")] = False,
-    follow: Annotated[bool, typer.Option("--follow", help="Continue until the job is over.")] = False,
+    follow: Annotated[
+        bool,
+        typer.Option(
+            "--follow",
+            "-f",
+            help="Continue until the job is over; for the first ID of an array, all its jobs, with their index.",
+        ),
+    ] = False,
     folder: Folder = None,
     as_json: Json = False,
 ) -> None:
     """Print a job's output; with --json, its path."""
-    from dardis.live.output import output_path, read_output
+    from dardis.live.output import follow_array, output_path, read_output
 
     service, number = service_client(folder), id_of(job)
     found = service.job(number)
@@ -184,7 +210,11 @@ def logs(
         )
         return
     stream = typer.get_binary_stream("stdout")
-    for block in read_output(service, found, output_path(found, error=error), follow=follow):
+    if follow and found["array"] == number:
+        blocks = follow_array(service, found, error=error)
+    else:
+        blocks = read_output(service, found, output_path(found, error=error), follow=follow)
+    for block in blocks:
         stream.write(block)
         stream.flush()
 

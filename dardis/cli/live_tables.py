@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import shlex
 import sys
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
-from itertools import groupby
 from typing import Any, Final
 
 import typer
@@ -39,24 +39,31 @@ def print_table(columns: Row, rows: Iterable[Row]) -> None:
             table.add_row(*map(escape, row))
         Console().print(table)
         return
+    for line in plain_lines(columns, rows):
+        typer.echo(line)
+
+
+def plain_lines(columns: Row, rows: Iterable[Row]) -> list[str]:
+    """Return the lines of a plain table."""
     lines = [columns, *(tuple(cell or _NOTHING for cell in row) for row in rows)]
     widths = [max(map(len, cells)) for cells in zip(*lines, strict=True)]
-    for line in lines:
-        typer.echo("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
+    return ["  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines]
 
 
 def job_rows(jobs: Iterable[Job], now_ms: int) -> tuple[Row, list[Row]]:
-    """Return rows of unfinished jobs; similar jobs of an array share a row."""
+    """Return rows of unfinished jobs; the jobs of an array share a row."""
     rows: list[Row] = []
-    for _, alike in groupby(jobs, _grouping_key):
-        group = list(alike)
+    for group in _arrays(jobs):
         job, last = group[0], group[-1]
-        running = job["state"] == "running"
+        running = [one for one in group if one["state"] == "running"]
+        alone = len(group) == 1
+        state = "running" if running else "waiting" if any(one["state"] == "waiting" for one in group) else job["state"]
         rows.append((
             _range_text(job["id"], last["id"]),
             "" if job["index"] is None else _range_text(job["index"], last["index"]),
-            job["name"], job["user"], job["state"], str(job["node_count"]), str(job["cpus"]),
-            _span(job["started_ms"], now_ms if running else None), time_text(job["walltime_s"]), _nodes_or_reason(job),
+            job["name"], job["user"], state, str(job["node_count"]), str(job["cpus"]),
+            _span(job["started_ms"], now_ms if job["state"] == "running" and alone else None),
+            time_text(job["walltime_s"]), _nodes_or_reason(job) if alone else _counts_text(group),
         ))  # fmt: skip
     return ("ID", "INDEX", "NAME", "USER", "STATE", "NODES", "CPUS", "TIME", "LIMIT", "ON OR REASON"), rows
 
@@ -118,10 +125,21 @@ def _range_text(first: int, last: int) -> str:
     return str(first) if first == last else f"{first}-{last}"
 
 
-def _grouping_key(job: Job) -> tuple[object, ...]:
-    if job["array"] is None or job["state"] not in {"held", "waiting"}:
-        return (job["id"],)
-    return (job["array"], job["state"], job["why"])
+def _arrays(jobs: Iterable[Job]) -> list[list[Job]]:
+    """Groups of jobs: those of an array together."""
+    groups: dict[int, list[Job]] = {}
+    for job in jobs:
+        groups.setdefault(job["id"] if job["array"] is None else job["array"], []).append(job)
+    return list(groups.values())
+
+
+def _counts_text(group: Sequence[Job]) -> str:
+    """Number of jobs by state, and the reason of the first waiting one."""
+    counts = Counter(job["state"] for job in group)
+    counts["ended"] = group[0]["array_size"] - len(group)
+    parts = [f"{counts[state]} {state}" for state in ("running", "waiting", "held", "ended") if counts[state]]
+    why = next((job["why"] for job in group if job["state"] != "running"), "")
+    return ", ".join(parts) + (f": {why}" if why else "")
 
 
 def _value(name: str, value: object) -> str:

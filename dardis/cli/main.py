@@ -63,6 +63,7 @@ _COMMANDS: Final[dict[str, Callable[..., object]]] = {
     "release": live_commands.release,
     "retry": live_commands.retry,
     "nodes": live_commands.nodes,
+    "top": live_commands.top,
     "drain": live_commands.drain,
     "history": live_commands.history,
     "logs": live_commands.logs,

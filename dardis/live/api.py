@@ -69,6 +69,7 @@ class Api:
             [
                 web.post("/jobs", self._submit),
                 web.get("/jobs", self._list),
+                web.get("/counts", self._counts),
                 web.get("/jobs/{id}", self._show),
                 web.get("/jobs/{id}/wait", self._wait),
                 web.post("/jobs/{id}/{do:cancel|hold|release|retry}", self._change),
@@ -223,6 +224,10 @@ class Api:
         if (job := self._service.find(number)) is None:
             raise web.HTTPNotFound(text=f"there is no job {number}")
         return job
+
+    async def _counts(self, request: web.Request) -> web.Response:
+        first, last = int(request.query.get("first", 0)), int(request.query.get("last", MOST_NUMBER))
+        return web.json_response(self._service.gateway.counts(first, last))
 
     async def _show(self, request: web.Request) -> web.Response:
         return web.json_response(self._job_as_json(request, self._find_job(request)))

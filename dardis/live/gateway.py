@@ -5,7 +5,7 @@ Pure: events and times are arguments. The caller writes each batch to the journa
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any, Final
@@ -96,6 +96,11 @@ class Gateway:
     def array(self, first: int) -> list[LiveJob]:
         """Jobs of an open submission, by its first job."""
         return self._open[first].jobs if first in self._open else []
+
+    def counts(self, first: int, last: int) -> dict[str, int]:
+        """Number of unfinished jobs by state, of those from `first` to `last`."""
+        found = Counter(job.state for number, job in self._jobs.items() if first <= number <= last)
+        return {state: found[state] for state in LiveJobState if not state.is_over}
 
     def jobs(self) -> list[LiveJob]:
         """Unfinished jobs by number."""

@@ -49,3 +49,41 @@ def read_output(service: Client, job: dict[str, Any], path: Path, *, follow: boo
             looks += 1
             if looks % _READS_PER_REQUEST == 0:
                 job = service.job(job["id"])
+
+
+def follow_array(service: Client, first: dict[str, Any], *, error: bool) -> Iterator[bytes]:
+    """Yield the output of all jobs of an array in whole lines, with the index ahead, until all are over."""
+    numbers = range(first["id"], first["id"] + first["array_size"])
+    offsets = dict.fromkeys(numbers, 0)
+    left: dict[int, dict[str, Any]] = {}
+    unseen = set(numbers)
+    while unseen or left:
+        opened = {job["id"]: job for job in service.get("/jobs", state="open")["jobs"] if job["array"] == first["id"]}
+        for number in sorted(unseen):
+            job = opened.get(number) or service.job(number)
+            if job["state"] == "running" or is_over(job):
+                left[number] = job
+                unseen.discard(number)
+        for number, job in list(left.items()):
+            over = number not in opened
+            yield from _new_lines(job, output_path(job, error=error), offsets, last=over)
+            if over:
+                del left[number]
+        if unseen or left:
+            sleep(_PAUSE_S * _READS_PER_REQUEST)
+
+
+def _new_lines(job: Mapping[str, Any], path: Path, offsets: dict[int, int], *, last: bool) -> Iterator[bytes]:
+    number = job["id"]
+    try:
+        with path.open("rb") as file:
+            file.seek(offsets[number])
+            data = file.read()
+    except FileNotFoundError:
+        return
+    lines = data.splitlines(keepends=True)
+    if lines and not last and not lines[-1].endswith(b"\n"):
+        lines.pop()
+    offsets[number] += sum(map(len, lines))
+    label = f"{job['index']}: ".encode()
+    yield from (label + line.removesuffix(b"\n") + b"\n" for line in lines)

@@ -72,6 +72,8 @@ class FakeService:
             return 200, told | ({"next": None} if over != [False] else {})
         if (method, path) == ("GET", "/nodes"):
             return 200, {"nodes": list(self.nodes.values())}
+        if (method, path) == ("GET", "/counts"):
+            return 200, {"held": 0, "waiting": 1, "running": 1}
         if (method, path) == ("GET", "/status"):
             return 200, {"max_time_s": UNLIMITED_S}
         if (method, path) == ("POST", "/stop"):
@@ -102,12 +104,12 @@ class FakeService:
             if do == "wait":
                 one.update(self.ends.get(number, {}))
             return 200, one
-        if one["state"] in STATES_OVER:
+        if one["state"] in STATES_OVER and not (do == "retry" and one["state"] == "failed"):
             return 409, {"error": f"job {number} is {one['state']}: it can't be changed any more"}
         if do == "signal":
             one["signals"] = [*one.get("signals", []), body]
             return 200, {}
-        one["state"] = {"cancel": "cancelled", "hold": "held", "release": "waiting"}[do]
+        one["state"] = {"cancel": "cancelled", "hold": "held", "release": "waiting", "retry": "waiting"}[do]
         return 200, one
 
 

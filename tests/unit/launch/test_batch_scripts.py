@@ -141,3 +141,12 @@ def test_the_shell_is_sound(script):
     check = ["shellcheck", "-x"] if shutil.which("shellcheck") else ["bash", "-n"]
     done = subprocess.run([*check, f"launch/{script}"], cwd=LAUNCH.parent, text=True, capture_output=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="needs systemd-analyze")
+@pytest.mark.parametrize("unit", ["dardis.service"])
+def test_units_are_valid(unit):
+    done = subprocess.run(
+        ["systemd-analyze", "verify", str(LAUNCH / unit)], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")

@@ -85,6 +85,50 @@ def test_every_submit_option_is_sent(fake, tmp_path):
     )  # fmt: skip
 
 
+def test_items_make_an_array(fake, tmp_path, capsys):
+    (tmp_path / "items.jsonl").write_text('{"n": 1}\n{"n": 2}\n')
+    (tmp_path / "env").write_text("# text\nexport A='x y'\nB=\n")
+    words = "--retries 2 --retry-delay 1m --retry-codes 75,124 --at-once 1 --export none"
+    each = ["--each", str(tmp_path / "items.jsonl"), "--env-file", str(tmp_path / "env")]
+    assert run(["submit", *words.split(), *each, "--", "echo", "{n}"]) == 0
+    body = asked(fake)
+    assert (body["items"], body["json_items"], body["jobs"]["array"]) == (['{"n": 1}', '{"n": 2}'], True, "0-1%1")
+    assert [body["jobs"][key] for key in ("retries", "retry_delay_s", "retry_codes")] == [2, 60, [75, 124]]
+    assert (body["environment"]["A"], body["environment"]["B"]) == ("x y", "")
+    assert capsys.readouterr().out == "12 (12-13)\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        ("--each items -- echo", "items: the command has no {}"), ("--each nowhere -- x {}", "nowhere: cannot be read"),
+        ("--each items --items xml -- x {}", "--items: 'xml'; expected lines, null, json"),
+        ("--each items --array 1-2 -- x {}", "--each, --array: both"),
+        ("--items json -- x", "--items, --at-once: given without"),
+        ("--each items --at-once 0 -- x {}", "--at-once: '0'"), ("--each empty -- x {}", "empty: has no items"),
+        ("--each items --items json -- x {a}", "items:1: 'a'; expected a JSON object"),
+        ("--retries -1 -- x", "--retries: '-1'"),
+        ("--retry-codes 3 -- x", "--retry-codes: given without --retries"),
+        ("--retries 1 --retry-codes x -- x", "--retry-codes: 'x'"),
+        ("--retries 1 --retry-delay soon -- x", "--retry-delay: 'soon'"),
+        ("--env-file items -- x", "items:1: 'a'; expected NAME="),
+        ("--begin soon -- x", "--begin: 'soon'"),
+        ("--stdin nowhere -- x", "--stdin: 'nowhere'; expected an existing file"),
+        ("--nice x -- x", "--nice: 'x'"), ("--signal 99 -- x", "--signal: '99'"), ("--tmp x -- x", "--tmp: 'x'"),
+        ("-n x -- x", "-n: 'x'"), ("--constraint a -- x", "--constraint: 'a'; expected nodes have no features"),
+    ],
+)  # fmt: skip
+def test_wrong_values_of_new_options_are_one_line(fake, tmp_path, monkeypatch, capsys, arguments, line):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "items").write_text("a\nb\n")
+    (tmp_path / "empty").write_text("\n" * 1_000_000)
+    assert run(["submit", *arguments.split()]) == 2
+    told = capsys.readouterr().err.splitlines()
+    assert len(told) == 1
+    assert told[0].startswith(f"dardis: {line}")
+    assert fake.asked == []
+
+
 def test_submissions_have_distinct_keys_and_equal_keys_are_one_job(fake, capsys):
     for key in ([], [], ["--key", "k"], ["--key", "k"]):
         assert run(["submit", *key, "--", "true"]) == 0
@@ -191,15 +235,39 @@ def test_invalid_job_id_is_refused(fake, capsys, command, word):
 
 def test_the_queue_in_plain_columns(fake, capsys, monkeypatch):
     monkeypatch.setattr("dardis.engine.clock.unix_now", lambda: NOW_MS / 1000)
-    waiting = [job(number, array=4, index=number - 2, why="for 4 cores") for number in (4, 5, 6)]
-    fake.add(job(1, "completed"), job(2, "running"), job(3, "held", why="held"), *waiting)
+    waiting = [job(number, array=4, index=number - 2, why="for 4 cores", array_size=5) for number in (4, 5, 6)]
+    mixed = [
+        job(7, "running", array=7, index=0, array_size=2),
+        job(8, "held", array=7, index=1, array_size=2, why="held"),
+    ]
+    fake.add(job(1, "completed"), job(2, "running"), job(3, "held", why="held"), *waiting, *mixed)
     assert run(["queue"]) == 0
     assert capsys.readouterr().out.splitlines() == [
         "ID   INDEX  NAME  USER  STATE    NODES  CPUS  TIME     LIMIT    ON OR REASON",
         "2    -      true  me    running  1      1     0:00:30  1:00:00  n1",
         "3    -      true  me    held     1      1     -        1:00:00  held",
-        "4-6  2-4    true  me    waiting  1      1     -        1:00:00  for 4 cores",
+        "4-6  2-4    true  me    waiting  1      1     -        1:00:00  3 waiting, 2 ended: for 4 cores",
+        "7-8  0-1    true  me    running  1      1     -        1:00:00  1 running, 1 held: held",
     ]
+
+
+def test_top_shows_nodes_running_jobs_and_reasons(fake, capsys):
+    fake.add(job(2, "running"), *(job(number, why="waits for nodes") for number in (3, 4)), job(5, "held", why="held"))
+    assert run(["top"]) == 0
+    head, _, nodes, node, _, columns, running, _, reasons, *rows = capsys.readouterr().out.splitlines()
+    assert head.endswith("1 nodes, 1 of 4 cores in use; jobs: 1 running, 2 waiting, 1 held")
+    assert nodes.split()[:3] == ["NODE", "STATE", "CORES"]
+    assert node.split()[:2] == ["n1", "up"]
+    assert (columns.split()[0], running.split()[0]) == ("ID", "2")
+    assert [reasons, *rows] == ["JOBS  REASON", "2     waits for nodes", "1     held"]
+
+
+def test_retry_means_all_jobs_of_an_array(fake, capsys):
+    fake.add(job(1, "failed", code=3), job(2, "failed", array=2, index=0), job(3, "completed", array=2, index=1))
+    assert run(["retry", "1", "2"]) == 0
+    assert [path for method, path, _ in fake.asked if method == "POST"] == ["/jobs/1/retry", "/jobs/2/retry?array=1"]
+    assert run(["retry", "3"]) == 1
+    assert "it can't be changed" in capsys.readouterr().err
 
 
 def test_a_table_on_a_terminal(fake, capsys, monkeypatch):

@@ -120,6 +120,28 @@ def test_jobs_are_held_released_and_cancelled(live):
         live.client.post(f"/jobs/{number}/hold")
 
 
+def test_output_of_an_array_is_followed_with_indices(live, capfdbinary):
+    script = "echo begins $DARDIS_ARRAY_INDEX; sleep 0.5; printf ends"
+    first, _ = live.submit(script, array="4-5", output=str(live.ran.parent / "array-%a"))
+    assert run(["logs", "-f", str(first), "--folder", str(live.folder)]) == 0
+    lines = capfdbinary.readouterr().out.splitlines()
+    assert sorted(lines) == [b"4: begins 4", b"4: ends", b"5: begins 5", b"5: ends"]
+    assert live.client.get("/counts", first=first, last=first + 1) == {"held": 0, "waiting": 0, "running": 0}
+
+
+def test_failed_jobs_run_again_until_they_succeed(live):
+    (number,) = live.submit(
+        "echo $DARDIS_JOB_ID >> $RAN; [ -e retried ] || { touch retried; exit 3; }", retries=1, retry_delay_s=0
+    )
+    job = live.ended(number)
+    assert (job["state"], job["attempt"], job["retried"]) == ("completed", 2, 1)
+    (number,) = live.submit("[ -e mended ]")
+    assert live.ended(number)["state"] == "failed"
+    (live.ran.parent / "mended").touch()
+    assert run(["retry", str(number), "--folder", str(live.folder)]) == 0
+    assert live.ended(number)["state"] == "completed"
+
+
 def test_walltime_ends_all_processes_of_a_job(live):
     own = os.getpid()  # others may test beside
     (number,) = live.submit(f"trap '' TERM; setsid sleep 61{own} & sleep 62{own}", walltime_s=1, grace_s=1)

@@ -1,0 +1,57 @@
+"""`dardis top`: nodes and jobs of a service, again and again."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from time import sleep
+from typing import TYPE_CHECKING, Any, Final
+
+import typer
+
+from dardis.cli.live_tables import job_rows, node_rows, plain_lines
+from dardis.engine.clock import unix_ms, utc_now
+
+if TYPE_CHECKING:
+    from dardis.live.client import Client
+
+USUAL_S: Final = 2
+MOST_ROWS: Final = 20
+"""Rows of running jobs, and of reasons."""
+
+
+def watch(service: Client, user: str | None, interval_s: int | None) -> None:
+    """Show views until interrupted: drawn on a terminal, plain otherwise, where one is enough without an interval."""
+    if not sys.stdout.isatty():
+        while True:
+            typer.echo("\n".join(view(service, user)))
+            if interval_s is None:
+                return
+            sleep(interval_s)
+    from rich.live import Live
+    from rich.text import Text
+
+    with Live(screen=True, auto_refresh=False) as live:
+        while True:
+            live.update(Text("\n".join(view(service, user)), no_wrap=True, overflow="ellipsis"), refresh=True)
+            sleep(interval_s or USUAL_S)
+
+
+def view(service: Client, user: str | None) -> list[str]:
+    """Lines of one view."""
+    nodes = service.get("/nodes")["nodes"]
+    jobs: list[dict[str, Any]] = service.get("/jobs", state="open", user=user)["jobs"]
+    states = Counter(job["state"] for job in jobs)
+    cores, used = sum(node["cores"] for node in nodes), sum(node["used_cores"] for node in nodes)
+    head = f"{utc_now()}  {len(nodes)} nodes, {used} of {cores} cores in use; "
+    head += f"jobs: {states['running']} running, {states['waiting']} waiting, {states['held']} held"
+    columns, rows = node_rows([{**node, "jobs": [len(node["jobs"])]} for node in nodes])
+    lines = [head, "", *plain_lines(columns, rows)]
+    running = [job for job in jobs if job["state"] == "running"]
+    if running:
+        lines += ["", *plain_lines(*job_rows(running[:MOST_ROWS], unix_ms()))]
+        lines += [f"and {len(running) - MOST_ROWS} more"] if len(running) > MOST_ROWS else []
+    reasons = Counter(job["why"] or job["state"] for job in jobs if job["state"] != "running")
+    if reasons:
+        lines += ["", *plain_lines(("JOBS", "REASON"), [(str(n), why) for why, n in reasons.most_common(MOST_ROWS)])]
+    return lines
