@@ -82,7 +82,6 @@ class ImprovingSchedule:
                 progress(done + 1, tries)
 
     def _try(self, job: int, chance: np.random.Generator) -> None:
-        """Insert a job before concurrent jobs, unless the sum of starts grows."""
         end = self.start[job] + self._span[job]
         beside = np.flatnonzero((self.start < end) & (self.start + self._span > self._earliest[job]))
         beside = beside[beside != job]
@@ -242,7 +241,6 @@ def least_wait(
 def _raised(
     demand: SharedDemand, weight: Floats, reached: float, step: int, prices: Floats, length: float
 ) -> tuple[float, Floats]:
-    """Best bound from these prices on, and prices (steps, resources)."""
     there = demand.capacity_by_step(step, len(prices))
     start, used = np.zeros(len(weight)), np.zeros_like(prices)
     best, kept, since = -np.inf, prices, 0

@@ -126,7 +126,6 @@ def _range_text(first: int, last: int) -> str:
 
 
 def _arrays(jobs: Iterable[Job]) -> list[list[Job]]:
-    """Groups of jobs: those of an array together."""
     groups: dict[int, list[Job]] = {}
     for job in jobs:
         groups.setdefault(job["id"] if job["array"] is None else job["array"], []).append(job)
@@ -134,7 +133,6 @@ def _arrays(jobs: Iterable[Job]) -> list[list[Job]]:
 
 
 def _counts_text(group: Sequence[Job]) -> str:
-    """Number of jobs by state, and the reason of the first waiting one."""
     counts = Counter(job["state"] for job in group)
     counts["ended"] = group[0]["array_size"] - len(group)
     parts = [f"{counts[state]} {state}" for state in ("running", "waiting", "held", "ended") if counts[state]]

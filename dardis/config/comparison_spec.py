@@ -60,7 +60,6 @@ class TraceSpec(ReplaySpec):
     @model_validator(mode="before")
     @classmethod
     def _with_name_and_cuts(cls, value: Any) -> Any:  # noqa: ANN401 (whatever a file states)
-        """Default the name to the file name, and accept `from_s` and `to_s`."""
         if not isinstance(value, dict):
             return value
         value = dict(value)

@@ -209,7 +209,6 @@ def _unbroken(path: Path, rows: list[SeriesRow], within: Within) -> list[SeriesR
 
 
 def _usual_steps(steps: list[int]) -> list[int]:
-    """Duration of each value: the usual step, with one change if both parts last a day."""
     if not steps:
         return []
     change = next((i for i, step in enumerate(steps) if step != steps[0]), len(steps))

@@ -144,7 +144,6 @@ def _table_within(annotation: object) -> type | None:
 
 
 def _moment(value: object) -> int:
-    """Read Unix seconds of an ISO 8601 text or TOML time, UTC by default."""
     try:
         return parse_utc(value.isoformat() if isinstance(value, datetime) else str(value))
     except (ValueError, OverflowError):

@@ -1,1 +1,22 @@
-"""Live service: real jobs on real nodes."""
+"""Live service: real jobs on real nodes. `Client` and `Executor` are for Python programs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from dardis.live.executor import Executor as Executor
+    from dardis.live.job_client import Client as Client
+
+
+def __getattr__(name: str) -> object:
+    """Import a class on use."""
+    if name == "Client":
+        from dardis.live.job_client import Client
+
+        return Client
+    if name == "Executor":
+        from dardis.live.executor import Executor
+
+        return Executor
+    raise AttributeError(name)

@@ -428,7 +428,6 @@ class Gateway:
             self._end(job, LiveJobState.UNKNOWN, why, now_ms)
 
     def _end(self, job: LiveJob, state: LiveJobState, why: str, now_ms: int) -> None:
-        """End a job and jobs that depend in vain. A loop, because chains may be long."""
         self._end_one(job, state, why, now_ms)
         ended = deque([job])
         while ended:
@@ -527,7 +526,6 @@ class Gateway:
         )  # fmt: skip
 
     def _possible_nodes(self, job: LiveJob) -> set[str]:
-        """Possible nodes of a job on removed nodes; a renamed host may have renamed nodes."""
         nodes = {share.node for share in job.shares}
         hosts = job.hosts.keys() & set(self.machine.hosts) if not nodes.issubset(self.machine.names) else ()
         return nodes.union(*map(self.machine.nodes, hosts))

@@ -211,7 +211,6 @@ class Mailbox:
     async def _send_step(
         self, keeper: SupervisorClient, part: JobStep, run: Mapping[str, Any], files: Sequence[SmallFile]
     ) -> None:  # fmt: skip
-        """Start after the intent is durable, unless the job ended."""
         with self._close_on_error(keeper):
             lease = self._lease_fields(keeper) if run["lease"] else {}
             if lease is None:

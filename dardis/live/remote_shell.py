@@ -71,7 +71,6 @@ class NotRunError(DardisError):
 
 
 def _follow(service: Client, path: str, asked: dict[str, Any]) -> Mapping[str, Any]:
-    """Copy the output of a command; return the exit record. Retries without a service."""
     streams = {"out": sys.stdout.buffer, "err": sys.stderr.buffer}
     pause_s = PAUSE_S[0]
     while True:

@@ -57,7 +57,6 @@ def translate_options(options: Iterable[GivenOption], place: str) -> tuple[dict[
 
 
 def _translate(name: str, said: OptionText) -> tuple[OptionText, str]:
-    """Value as job option, and the stated type of GPU, which is ignored."""
     if name == "exclusive" and said.text:
         raise InputError(said.place, repr(said.text), "--exclusive without a value: nodes for this job alone")
     if name == "nice":

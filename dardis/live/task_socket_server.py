@@ -159,12 +159,10 @@ class TaskApi:
                 del known[run]
 
     def _is_settled(self, job: LiveJob) -> bool:
-        """Whether clients of tasks that an earlier service started have had time to return."""
         elapsed_s = monotonic_s() - self._began_s
         return elapsed_s > RECONNECT_S or (job.started_ms or 0) > unix_ms() - elapsed_s * 1000
 
     def _used(self, run: str) -> list[TaskPlace]:
-        """Places of all tasks that run, or that a client is about to start."""
         known, steps = self._allocations.get(run, {}), self._service.gateway.steps
         for one in list(known.values()):
             parts = map(steps.get, _names(run, one))

@@ -102,7 +102,6 @@ def core_utilisation(schedule: Schedule, platform: Platform, window: tuple[int, 
 
 
 def _pieces(f: StepFunction, g: StepFunction, start: int, end: int) -> tuple[Ints, Ints, Ints]:
-    """Lengths and values of f and g on their constant pieces within `[start, end)`."""
     inner = breakpoints([f, g])
     edges = np.concatenate([[start], inner[(inner > start) & (inner < end)], [max(start, end)]]).astype(np.int64)
     return np.diff(edges), f.at(edges[:-1]), g.at(edges[:-1])

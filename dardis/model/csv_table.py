@@ -162,7 +162,6 @@ class CsvTable:
             writer.writerows(self._cells([*zip(*block, strict=True)]))
 
     def _begun(self, file: TextIO) -> Any:  # noqa: ANN401 (a writer of the csv module has no name)
-        """Write the header. Only with CR LF does the csv module quote a lone CR."""
         texts = any(column.kind is TEXT for column in self.columns)
         writer = csv.writer(_LineFeeds(file), lineterminator="\r\n") if texts else csv.writer(file, lineterminator="\n")
         writer.writerow(self.names)

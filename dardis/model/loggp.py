@@ -80,7 +80,6 @@ def _gather_equal_ns(children: int, child: float, down: _Hop, up: _Hop, work: fl
 
 @lru_cache(maxsize=4096)
 def _of_tree(hosts: int, arity: int, down: _Hop, up: _Hop, work: float) -> float:
-    """Time from a message at the root until the root can answer."""
     parts: dict[int, list[int]] = {}
     sizes = {hosts}
     while sizes:

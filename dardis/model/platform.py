@@ -370,6 +370,5 @@ def platform_to_dict(platform: Platform) -> dict[str, Any]:
 
 
 def _of_group(group: NodeGroup) -> dict[str, Any]:
-    """Fields of a group. For thousands of groups, `asdict` takes a tenth of a second."""
     told = {one.name: getattr(group, one.name) for one in fields(NodeGroup)}
     return told | {"resources": dict(group.resources), "power": group.power and asdict(group.power)}

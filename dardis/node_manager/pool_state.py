@@ -346,7 +346,6 @@ class PoolState(NodeProfiles):
         into: GrowingRows | None = None,
         *more: object,
     ) -> tuple[Ints, Ints]:  # fmt: skip
-        """Run a kernel for offers, or for sums `into` rows; return (rows, offset)."""
         if ask.held_only:
             asked = QueriedNodes(held.offset, held.node, ask.needed)
         else:

@@ -64,7 +64,6 @@ def gantt(
 
 
 def _classes(schedules: Sequence[Schedule]) -> tuple[str, list[str], list[Ints]]:
-    """Criterion (queues if few, else widths), class names, and class per job."""
     most = len(chart.CYCLE)
     queues = by_size(queue for schedule in schedules for queue in np.array(schedule.queue, object)[schedule.ran])
     if 1 < len(queues) <= most:

@@ -90,7 +90,6 @@ class LocalRounds:
         return self._improved(asking, self._pool.improve(improve, now))
 
     def _improved(self, asking: Sequence[JobState], found: ImproveResponse) -> list[Effect]:
-        """Count queries in batches; each move starts a new batch."""
         moved = dict(zip(found.place.tolist(), range(len(found.place)), strict=True))
         effects: list[Effect] = []
         begin, batch = 0, FIRST_BATCH

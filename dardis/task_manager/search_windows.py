@@ -69,7 +69,6 @@ class SearchRules:
 
 
 def _limit(search: Search, job: Job, rules: SearchRules, horizon: int) -> int:
-    """Last start of the attempt; without a deadline, the first grid point after all changes."""
     if search.latest is not None:
         return search.latest
     return rules.starts_of(job).opens(max(horizon, search.earliest)) + rules.grain - 1

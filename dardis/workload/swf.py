@@ -83,7 +83,6 @@ def _read_plain(rows: list[str]) -> Ints | None:
 
 
 def _read_each(rows: list[str], lines: list[int]) -> tuple[Ints, list[int], list[_Extra], list[Skipped]]:
-    """Read line by line: table, line numbers, MetaCentrum's fields, problems."""
     numbers = array("q")
     read: list[int] = []
     extras: list[_Extra] = []

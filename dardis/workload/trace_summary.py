@@ -66,7 +66,6 @@ def summarise(trace: Trace, platform: Platform | None) -> list[tuple[str, str]]:
 
 
 def _on_machine(trace: Trace, platform: Platform) -> list[tuple[str, str]]:
-    """Load, unrunnable jobs, and partitions or queues with a load up to 1."""
     load = offered_load(trace, platform)
     told = "one instant" if load is None else f"{load:.3f} of {platform.cores:,} cores"
     lines = [(f"load on {platform.name}", told)]

@@ -62,7 +62,6 @@ def export_json(plan: PlanFolder, names: list[str]) -> Export:
 
 
 def _switching(rule: Switching, platform: Platform) -> dict[str, Any]:
-    """The table with all keys, as a plan that was read back has them."""
     table = switching_table(rule, platform)
     groups = {name: {"spares": [], "floors": []} | group for name, group in table["groups"].items()}
     return table | {"groups": groups}

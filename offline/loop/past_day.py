@@ -159,7 +159,6 @@ def _delay_closures(closed: Sequence[Absence], runs: Sequence[_RunningJob]) -> l
 def _closures_beside_jobs(
     closed: Sequence[Absence], runs: Sequence[_RunningJob], platform: Platform
 ) -> list[Maintenance]:
-    """Reserve the rest of a node in planned downtime while earlier jobs run."""
     windows = []
     for begin, end, node in closed:
         here = [

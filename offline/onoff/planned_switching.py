@@ -146,7 +146,6 @@ def _choose_downtimes(
 def _extend_downtimes(
     taken: list[tuple[int, int, int]], gaps: Spans, need: StepFunction, count: int, end: int, limits: SwitchingLimits
 ) -> list[tuple[int, int, int]]:
-    """Extend downtimes to jobs less than a step away: just-in-time boots."""
     gap_of: dict[int, list[tuple[int, int]]] = defaultdict(list)
     for node, start, until in zip(gaps.node.tolist(), gaps.start.tolist(), gaps.end.tolist(), strict=True):
         gap_of[node].append((start, until))

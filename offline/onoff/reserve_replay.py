@@ -112,7 +112,6 @@ class PastDemand:
         self._pair_job, self._pair_piece = self._boot_pieces()
 
     def _boot_pieces(self) -> tuple[Ints, Ints]:
-        """(job with idle nodes, piece of time within a boot before), by job, then time."""
         takes = np.flatnonzero(self._level)
         since, until = self.start[takes] - self.power.boot_s, self.start[takes]
         first = np.searchsorted(self._ends, since, side="right")

@@ -93,7 +93,6 @@ def _least_power_problem(problem: DayProblem) -> DayProblem:
 
 
 def _least_power(group: NodeGroup) -> tuple[NodeGroup, float]:
-    """The group idling at least power, and the extra W of a busy core."""
     power = group.power or NodePower()
     least = min(power.off_w, power.idle_w, power.boot_w if power.boot_s else np.inf,
                 power.shutdown_w if power.shutdown_s else np.inf)  # fmt: skip

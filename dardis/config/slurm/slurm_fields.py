@@ -78,7 +78,6 @@ def partition_of(place: str, name: str, words: KeyValues) -> SlurmPartition:
 
 
 def _cores(place: str, words: KeyValues) -> int:
-    """CPUs in Slurm: cores, or hardware threads if so configured. Excludes system CPUs."""
     cpus = _number(place, words, "CPUEfctv", 1, LARGEST_CORES, "CPUTot", "CPUs", "Procs")
     if cpus is not None:
         return cpus

@@ -194,7 +194,6 @@ def _levels(jobs: Sequence[WaitingJob]) -> list[tuple[int, ...]]:
 
 
 def _slurm_bids(asked: Sequence[Sequence[SinglePartRequest]], free: FreeLevels, worth: PreferenceScale) -> list[Bid]:
-    """Bids for Slurm's placement of each job, beside earlier placements."""
     left, bids = free.amounts.copy(), []
     for requests in asked:
         for one in requests:

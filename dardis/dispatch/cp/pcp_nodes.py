@@ -261,7 +261,6 @@ class _NodeModelCase:
         )
 
     def _fitting_jobs(self, plan: NodePlan) -> list[int]:
-        """Jobs in order, without starts on nodes in use outside the model."""
         problem = self.task.problem
         if self.task.running is problem.running:
             return list(plan.order)

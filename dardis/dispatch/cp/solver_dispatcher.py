@@ -194,7 +194,6 @@ class ModelPass:
         return self._platform.starts_of(jobs.jobs[slot].queue).opens(now) > now
 
     def _start_jobs(self, placer: Placer, jobs: JobTable, begins: list[_PlannedStart], now: int) -> None:
-        """Start jobs as the model places, or by best fit; the rest wait."""
         queue = jobs.queue
         running = {job.number for job in jobs.jobs.values()} if self._positions else set()
         self._positions = {job: at for job, at in self._positions.items() if job in running}

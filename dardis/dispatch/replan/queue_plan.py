@@ -78,7 +78,6 @@ class ReplanPass:
         return self._ahead
 
     def _improve(self, queue: QueueArrays, ahead: PlanBuffers, cpu_s: float, now: int) -> Solved | None:
-        """Improve the plan; return the record without the number of starts."""
         plan = QueuePlan.of_list_schedule(ahead, now)
         if not (plan.soonest == 0).any():
             return None

@@ -51,7 +51,6 @@ def find_groups(name: str, setting: str) -> CgroupParents:
 
 
 def _own_cgroup(controller: str | None) -> str | None:
-    """Cgroup of the supervisor, in version 2 (None) or for a controller."""
     mount = None
     for line in Path("/proc/self/mounts").read_text().splitlines():
         _, place, kind, options, *_ = line.split()
@@ -68,7 +67,6 @@ def _own_cgroup(controller: str | None) -> str | None:
 
 
 def _usable(path: str, needed: str) -> str | None:
-    """Cgroup if a child can enter a nested cgroup and `needed` exists."""
     within = f"{path}/trial"
     try:
         make(path)

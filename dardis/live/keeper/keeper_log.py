@@ -83,7 +83,6 @@ class Log:
                 self._compact()
 
     def _compact(self) -> None:
-        """Compact the log. A kill at any step leaves a valid log."""
         entries = list(self.state.entries())
         line = line_of(entries)
         new = self._path.with_name("log.new")

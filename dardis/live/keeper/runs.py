@@ -298,7 +298,6 @@ class SupervisedRuns:
             self._end_first(run, ProcessExit(why=END_REASONS[what]))
 
     def _read_start_file(self, name: str) -> StartRecord | None:
-        """Read the start file; if missing, create an empty file to block a start."""
         with suppress(FileExistsError):
             os.close(os.open(self._start_file(name), os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
         return read_start_record(self._start_file(name))

@@ -103,7 +103,6 @@ class Watchdog:
 
 
 def _write_end_reason(begun: Sequence[str]) -> None:
-    """Add the end reason to start files, in a child because the disk may hang."""
     pid = os.fork()
     if pid == 0:
         try:

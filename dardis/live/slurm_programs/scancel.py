@@ -62,7 +62,6 @@ def main(words: Sequence[str]) -> int:
 
 
 def _end(service: Client, jobs: Sequence[Job], said: Mapping[str, str], warning: LimitSignal | None) -> bool:
-    """Cancel jobs, or send them a signal; return whether one cannot be."""
     failed = False
     for job in jobs:
         try:

@@ -36,7 +36,6 @@ def mpi_library(command: Sequence[str]) -> Path | None:
 
 
 def _is_python_of_mpi(words: Sequence[str]) -> bool:
-    """Whether a Python program uses mpi4py: its text, its module or its script says so."""
     for place, word in enumerate(words):
         if word in {"-c", "-m"}:
             return _PYTHON.search(" ".join(words[place + 1 : place + 2]).encode(errors="replace")) is not None

@@ -310,7 +310,6 @@ class LockstepLateManager:
         return effects
 
     def _pass(self, now: int, stop: int, reserving: int) -> bool:
-        """Find nodes up to place `stop`. Return whether a job must reserve."""
         view, placer = self._view, self._placer
         state = placer.room.state
         awake, delay = view.awake(now)

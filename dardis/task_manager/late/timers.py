@@ -181,7 +181,6 @@ class TimedLateManager:
         return [PlacementDeferred(number, NO_START), poll]
 
     def _on_published(self, published: say.Published, now: int) -> list[Effect]:
-        """Store a publication; idle jobs get turns, and heads yield or move."""
         source = (published.host, published.incarnation)
         if self._claims.is_dead(*source) or published.at < self._seen.get(source, published.at):
             return []
@@ -235,7 +234,6 @@ class TimedLateManager:
         return self._negotiation.query_jobs([state], [window], [-1], now, asks_again=True)
 
     def _on_earlier_start(self, this: Round, chosen: Pick | None, now: int) -> list[Effect]:
-        """Cancel a head that can start earlier. The announcement stays: no worse job may reserve."""
         number = this.states[0].job.number
         self._peeking.discard(number)
         gains = chosen is not None and chosen.start < self._mine.get(number, chosen.start)

@@ -263,7 +263,6 @@ class _Entries:
 
 
 def _hull(market: Market, segment: int) -> list[tuple[float, float]]:
-    """Edges of the lower hull of money an hour over kW added: slope, value at 0."""
     there = np.flatnonzero(market.levels_w >= market.base_w[segment])
     chosen = there[np.unique(np.linspace(0, len(there) - 1, HULL_POINTS).astype(np.int64))]
     points: list[tuple[float, float]] = []

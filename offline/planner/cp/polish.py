@@ -75,7 +75,6 @@ def penalised_profit(problem: DayProblem, start: Ints) -> float:
 
 
 def _choose_movable(problem: DayProblem, start: Ints, seed: int, step: int) -> Ints:
-    """Choose jobs at random, by core-seconds. Odd steps prefer starts near a random time."""
     day, jobs = problem.conditions, problem.jobs
     possible = np.flatnonzero(
         np.array(able_groups(problem), dtype=bool) & (np.maximum(jobs.earliest, day.start) < day.end)
