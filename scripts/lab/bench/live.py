@@ -1,6 +1,7 @@
-"""The live service: no-op jobs beside HyperQueue and xargs, how soon a job begins, what a long queue and idling cost.
+"""The live service: no-op jobs beside HyperQueue and xargs, functions beside Dask, first output, long queues, idling.
 
-Clock times of one host, in turns. HyperQueue is left out where it isn't installed (`pip install hyperqueue`).
+Clock times of one host, in turns. HyperQueue and Dask are left out where they are not installed (`pip install
+hyperqueue distributed`).
 """
 
 from __future__ import annotations
@@ -11,18 +12,23 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any, Final
 
+from dardis.live import Executor
 from scripts.lab.bench.measure import Row
 from scripts.lab.kit.spread import Spread
 
 NO_OPS: Final = 400
+CALLS, ROUND_TRIPS, WORKERS = 2000, 200, 2
 QUEUED, RUNNING, SINGLE, IDLE_S = 10_000, 100, 100, 10
 ROOM: Final = f'name = "m"\n[[nodes]]\ncount = 10\nprefix = "n"\nresources = {{ cores = {RUNNING // 10} }}\n'
+
+
+Mapper = Callable[[Callable[[int], int], Sequence[int]], Iterable[int]]
 
 
 class Connection(HTTPConnection):
@@ -103,7 +109,10 @@ class Service:
 
 def live(folder: Path, repeats: int) -> list[Row]:
     """All rows; `folder` is for the services' own."""
-    return [*_no_ops(_new(folder, "a"), repeats), _idle(_new(folder, "b")), _long_queue(_new(folder, "c"))]
+    return [
+        *_no_ops(_new(folder, "a"), repeats), _idle(_new(folder, "b")), _long_queue(_new(folder, "c")),
+        *_functions(_new(folder, "d"), repeats),
+    ]  # fmt: skip
 
 
 def _new(folder: Path, name: str) -> Path:
@@ -127,7 +136,7 @@ def _no_ops(folder: Path, repeats: int) -> list[Row]:
             for name, program in programs.items():
                 taken[name].append(_timed(program))
         cpu, peak = _cpu_s(service.processes), _mib(service.processes)
-    goals = {"xargs -P2": ">= 0.8", "HyperQueue": ">= 1"}
+    goals = {"xargs -P2": ">= 0.8", "HyperQueue": ">= 1.5"}
     own = Spread.of([cpu / (repeats + 1)])
     rows = []
     for name in programs:
@@ -212,6 +221,8 @@ def _long_queue(folder: Path) -> Row:
     empty = [_timed(lambda: asks.submit(["/bin/true"])) for _ in range(50)]
     asks.submit(["/bin/true"], QUEUED)
     long = [_timed(lambda: asks.submit(["/bin/true"])) for _ in range(50)]
+    queue = [sys.executable, "-m", "dardis", "queue", "--folder", str(folder)]
+    shown = [_timed(lambda: subprocess.run(queue, stdout=subprocess.DEVNULL, check=True)) for _ in range(5)]
     peak = _mib(service.processes[:1])
     service.kill()
     recovered = service.start()
@@ -220,12 +231,60 @@ def _long_queue(folder: Path) -> Row:
     a, b = Spread.of(empty).median, Spread.of(long).median
     notes = {
         "empty_ms": round(1e3 * a, 1), "long_ms": round(1e3 * b, 1), "recovery_s": round(recovered, 2),
-        "queued": told["queued"], "running": told["running"],
+        "dardis_queue_s": round(Spread.of(shown).median, 2), "queued": told["queued"], "running": told["running"],
     }  # fmt: skip
     return Row(
         f"a submission behind {QUEUED}", "dardis serve", QUEUED, Spread.of(long), Spread.of([peak]),
         Spread.of([b / a]), "time / into an empty queue", "<= 2", notes,
     )  # fmt: skip
+
+
+def _functions(folder: Path, repeats: int) -> list[Row]:
+    """No-op functions in warm workers, all at once and one after the other, beside Dask's."""
+    with ExitStack() as stack:
+        service = Service(folder)
+        stack.callback(service.end)
+        programs: dict[str, Mapper] = {"ours": stack.enter_context(Executor(WORKERS, folder=folder)).map}
+        if (theirs := stack.enter_context(_dask())) is not None:
+            programs["Dask"] = theirs
+        rates: dict[str, list[float]] = {name: [] for name in programs}
+        trips_ms: dict[str, list[float]] = {name: [] for name in programs}
+        for _ in range(repeats + 1):  # the first is for caches
+            for name, run in programs.items():
+                rates[name].append(CALLS / _timed(lambda run=run: list(run(abs, range(CALLS)))))  # type: ignore[misc]
+                alone = [1e3 * _timed(lambda run=run: list(run(abs, [-1]))) for _ in range(ROUND_TRIPS)]  # type: ignore[misc]
+                trips_ms[name].append(Spread.of(alone).median)
+        cpu, peak = Spread.of([_cpu_s(service.processes)]), Spread.of([_mib(service.processes)])
+    rows = [
+        Row(
+            "one function at a time", "dardis serve", ROUND_TRIPS, cpu, peak, Spread.of(trips_ms["ours"][1:]),
+            "ms of a round trip", "<= 10", {f"{name}_ms": round(trips_ms[name][-1], 2) for name in programs},
+        )
+    ]  # fmt: skip
+    if "Dask" in programs:
+        ratio = Spread.ratio(rates["ours"][1:], rates["Dask"][1:])
+        notes = {f"{name}_a_second": round(Spread.of(rates[name][1:]).median, 0) for name in programs}
+        rows.append(
+            Row(
+                "no-op functions", "dardis serve", CALLS, cpu, peak, ratio, "functions a second / Dask's", ">= 1", notes
+            )
+        )
+    return rows
+
+
+@contextmanager
+def _dask() -> Iterator[Mapper | None]:
+    """What maps a function in as many workers of Dask; None where it isn't installed."""
+    try:
+        from distributed import Client, LocalCluster
+    except ImportError:
+        yield None
+        return
+    with (
+        LocalCluster(n_workers=WORKERS, threads_per_worker=1, dashboard_address=None) as cluster,
+        Client(cluster) as client,
+    ):
+        yield lambda function, values: client.gather(client.map(function, values, pure=False))
 
 
 def _timed(work: Callable[[], object]) -> float:
