@@ -18,6 +18,7 @@ from dardis.live.slurm_names import PROGRAMS
 from dardis.live.slurm_times import read_moment
 from dardis.live.slurm_translation import YES, OptionText
 from dardis.model.errors import InputError
+from dardis.model.files import read_text
 from dardis.model.numbers import whole_number
 
 LOGIN_S: Final = 10
@@ -160,10 +161,7 @@ def _retries(said: Mapping[str, OptionText]) -> dict[str, Any]:
 
 def read_environment(path: Path) -> dict[str, str]:
     """Variables of a file with a line NAME=VALUE for each; `#` begins a comment line. Raises InputError."""
-    try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(path, f"cannot be read ({getattr(error, 'strerror', None) or error})", "a text file") from None
+    lines = read_text(path).splitlines()
     found = {}
     for number, line in enumerate(lines, 1):
         if not line.strip() or line.lstrip().startswith("#"):

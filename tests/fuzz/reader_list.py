@@ -35,7 +35,9 @@ from dardis.config.weather import read_weather
 from dardis.dispatch.cp.decision_problem import DecisionProblem
 from dardis.dispatch.cp.instance import read_instance
 from dardis.live.directives import read_directives, read_script
-from dardis.live.submit_request import submit_request
+from dardis.live.job_items import ItemFormat, check_items, filled_words, parse_items
+from dardis.live.slurm_programs.srun import read_programs
+from dardis.live.submit_request import read_environment, submit_request
 from dardis.metrics.comparison_tables import read_found
 from dardis.metrics.jobs_csv import read_jobs, write_jobs
 from dardis.metrics.power import power_terms
@@ -123,6 +125,9 @@ def readers() -> list[Reader]:
         Reader("controllers", "bmc.toml", (files.CONTROLLERS,), _read_controllers, _write_login),
         Reader("credentials", "login.toml", (files.LOGIN,), _read_login, _write_login),
         Reader("script", "job.sh", (files.SCRIPT,), _read_script),
+        Reader("items", "items.jsonl", (files.ITEMS,), _read_items),
+        Reader("variables", "job.env", (files.VARIABLES,), read_environment),
+        Reader("programs of tasks", "multi.conf", (files.PROGRAMS,), lambda path: read_programs(path, 8)),
         Reader("found.json", "found.json", (files.FOUND,), lambda path: read_state(path.parent)),
         Reader(
             "target", "target.json", (files.TARGET,), lambda path: (load_target(path, PLATFORM), _read_profile(path))
@@ -355,6 +360,12 @@ def _read_login(path: Path) -> object:
 def _read_script(path: Path) -> object:
     directives = read_directives(read_script(path)[0], path)
     return submit_request(directives.merge_options({}), [], path.name, {}, datetime(2026, 12, 1, tzinfo=UTC))
+
+
+def _read_items(path: Path) -> object:
+    items = parse_items(path.read_bytes(), ItemFormat.JSON, str(path))
+    check_items(items, ["{seed}"], ItemFormat.JSON, str(path))
+    return [filled_words(["{seed}"], item, is_json=True) for item in items]
 
 
 def _read_deadlines(path: Path) -> object:

@@ -23,6 +23,10 @@ NO_READERS_OF_FILES = {
     ("dardis/comparison/workers.py", "_failure_reason"): "what a process of ours has said",
     ("dardis/comparison/comparison_folder.py", "__init__"): "tests/unit/comparison/test_compare_runs.py",
     ("offline/apply/redfish_client.py", "_object"): "tests/unit/offline/apply/test_applier.py",
+    ("dardis/cli/submit_command.py", "_items"): "tests/unit/live/test_job_items.py",
+    ("dardis/live/worker.py", "main"): "what an executor of ours says",
+    ("dardis/live/slurm_programs/srun_mpi.py", "mpi_library"): "a user's program, of which only its library is sought",
+    ("dardis/live/slurm_programs/srun_mpi.py", "_is_python_of_mpi"): "a user's program, in which a name is sought",
     ("dardis/live/agent.py", "on_message"): "what a service of ours says, whose key is known",
     (
         "dardis/live/connections.py",
@@ -56,6 +60,7 @@ NO_READERS_OF_FILES = {
     ("dardis/live/keeper_client.py", "_last_output_line"): "what a keeper has complained of, handed on as it is",
     ("dardis/live/ranks.py", "serve_ranks"): "what the system says of itself",
     ("dardis/live/output.py", "read_output"): "bytes of which nothing is understood",
+    ("dardis/live/output.py", "_new_lines"): "bytes of which nothing is understood",
 }
 
 

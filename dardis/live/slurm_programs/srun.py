@@ -29,6 +29,7 @@ from dardis.live.slurm_programs.srun_output import TaskOutput
 from dardis.live.slurm_translation import gpu_count
 from dardis.live.task_request import TaskRequest
 from dardis.model.errors import DardisError, InputError
+from dardis.model.files import read_text
 from dardis.model.hostlist import names_of
 from dardis.model.numbers import whole_number
 
@@ -309,11 +310,7 @@ def _exported(said: Mapping[str, GivenOption]) -> dict[str, str]:
 def read_programs(path: Path, tasks: int) -> list[list[str]]:
     """Commands by rank in a file of --multi-prog. Raises InputError."""
     found: dict[int, list[str]] = {}
-    try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(path, f"cannot be read ({getattr(error, 'strerror', None) or error})", "a text file") from None
-    for number, line in enumerate(lines, 1):
+    for number, line in enumerate(read_text(path).splitlines(), 1):
         words = line.split()
         if not words or words[0].startswith("#"):
             continue

@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -23,8 +24,11 @@ def mpi_library(command: Sequence[str]) -> Path | None:
     found = shutil.which(command[0])
     if found is None:
         return None
-    with Path(found).open("rb") as file:
-        head = file.read(_MOST_BYTES)
+    try:
+        with Path(found).open("rb") as file:
+            head = file.read(_MOST_BYTES)
+    except PermissionError:  # a program may be executable only
+        return None
     if not head.startswith(_ELF):
         return Path("mpi4py") if _PYTHON.search(head) else None
     said = subprocess.run(["ldd", found], capture_output=True, text=True, check=False)  # noqa: S607 (of the system)
@@ -41,7 +45,9 @@ def _is_python_of_mpi(words: Sequence[str]) -> bool:
             return _PYTHON.search(" ".join(words[place + 1 : place + 2]).encode(errors="replace")) is not None
         if not word.startswith("-"):
             path = Path(word)
-            return path.is_file() and _PYTHON.search(path.read_bytes()[:_MOST_BYTES]) is not None
+            with suppress(OSError), path.open("rb") as file:
+                return _PYTHON.search(file.read(_MOST_BYTES)) is not None
+            return False
     return False
 
 

@@ -15,8 +15,6 @@ from dardis.live.slurm_programs.slurm_jobs import JobName, folded, read_name, re
 from dardis.model.errors import InputError
 
 ROOT = Path(__file__).parents[3]
-NOW_MS = round(time.time() * 1000)
-RUNS = {"started_ms": NOW_MS - 3_665_000, "nodes": ["n1", "n2"]}
 WAITS = {"why": "waits for jobs of its array"}
 
 
@@ -28,10 +26,12 @@ def fake(tmp_path, monkeypatch):
     monkeypatch.setenv("DARDIS_FOLDER", str(folder))
     monkeypatch.setenv("TZ", "UTC")
     time.tzset()
-    ended = {"ended_ms": NOW_MS - 60_000, "started_ms": NOW_MS - 125_000, "submitted_ms": NOW_MS - 130_000}
+    now_ms = round(time.time() * 1000)
+    runs = {"started_ms": now_ms - 3_665_000, "nodes": ["n1", "n2"]}
+    ended = {"ended_ms": now_ms - 60_000, "started_ms": now_ms - 125_000, "submitted_ms": now_ms - 130_000}
     with served(folder) as one:
         one.add(
-            job(3, "running", **RUNS, array=3, index=0, name="many", cpus=2, node_count=2, partition="long"),
+            job(3, "running", **runs, array=3, index=0, name="many", cpus=2, node_count=2, partition="long"),
             *(job(number, **WAITS, array=3, index=number - 3, name="many") for number in (4, 5, 7)),
             job(8, name="last", why="waits for the end of job 3", after=[{"kind": "ok", "id": 3}]), job(9, "held"),
             job(1, "failed", code=3, **ended), job(2, "cancelled", why="cannot end before its deadline", **ended),
