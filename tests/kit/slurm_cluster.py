@@ -140,7 +140,7 @@ class Cluster:
     def __exit__(self, *_: object) -> None:
         self.run("scancel", "-u", getpass.getuser(), check=False)
         with contextlib.suppress(AssertionError):
-            until(lambda: not self.run("squeue", "-h", check=False).stdout, "no job left", 10)
+            until(lambda: not self.run("squeue", "-h", check=False).stdout, "no job left", patience_s=10)
         stop([*self.folder.glob("*.pid")])
 
     def world(self, _name: str) -> list[str]:
