@@ -19,4 +19,4 @@ def __getattr__(name: str) -> object:
         from dardis.live.executor import Executor
 
         return Executor
-    raise AttributeError(name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -12,12 +12,12 @@ from collections.abc import Callable
 from concurrent.futures import BrokenExecutor, Future
 from concurrent.futures import Executor as BaseExecutor
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from multiprocessing import AuthenticationError
 from multiprocessing import connection as connections
 from multiprocessing.connection import Connection, Listener, wait
 from pathlib import Path
-from threading import Condition, Thread
+from threading import RLock, Thread
 from typing import Any, Final, ParamSpec, TypeVar
 
 from dardis.engine.clock import monotonic_s
@@ -28,12 +28,6 @@ from dardis.model.errors import DardisError, InputError
 
 P = ParamSpec("P")
 T = TypeVar("T")
-AHEAD: Final = 2
-"""Calls that a worker has at most, if calls are short."""
-SHORT_S: Final = 0.02
-"""Longest mean duration of short calls, s."""
-SMALL_BYTES: Final = 32_768
-"""Longest call that a busy worker gets: it must fit in the socket while the worker sends a result."""
 LOOK_S: Final = 5.0
 """Pause between checks for workers whose jobs have ended, s."""
 
@@ -49,9 +43,8 @@ class _Call:
 class _Worker:
     job: int
     connection: Connection
-    calls: deque[_Call] = field(default_factory=deque)
-    """Calls that the worker has, the running one first."""
-    since_s: float = 0.0
+    call: _Call | None = None
+    """Call that the worker runs."""
 
 
 class Executor(BaseExecutor):
@@ -74,11 +67,10 @@ class Executor(BaseExecutor):
         usual = {"name": "executor", "time": "unlimited", "output": "/dev/null"}
         self._options: dict[str, str | float | bool] = {**usual, **amounts, **options}
         self._waiting: deque[_Call] = deque()
-        self._news = Condition()
+        self._lock = RLock()
         self._workers: dict[Connection, _Worker] = {}
         self._jobs: set[int] = set()
         """Workers that have not connected yet."""
-        self._mean_s = 1.0
         self._is_over = self._is_ended = False
         self._key = bytes.fromhex(fresh_key())
         self._resources = ExitStack()
@@ -87,7 +79,7 @@ class Executor(BaseExecutor):
     def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
         """Run a function with arguments in a worker. Raises InputError if they cannot be pickled."""
         call = _Call(pickled_call(fn, args, kwargs), Future(), self._retries)
-        with self._news:
+        with self._lock:
             if self._is_over:
                 raise RuntimeError("cannot schedule new futures after shutdown")
             if self._serving is None:
@@ -98,7 +90,7 @@ class Executor(BaseExecutor):
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         """End the workers after all calls, or at once with `cancel_futures` as far as they have not begun."""
-        with self._news:
+        with self._lock:
             self._is_over = True
             if cancel_futures:
                 for call in self._waiting:
@@ -124,14 +116,18 @@ class Executor(BaseExecutor):
             folder = opened.enter_context(tempfile.TemporaryDirectory(prefix="dardis-"))
             address: Any = f"{folder}/socket" if len(hosts) < 2 else (socket.gethostname(), 0)
             self._listener = opened.enter_context(Listener(address, backlog=128, authkey=self._key))
-            self._submit_workers(self._count)
+            self._submit_missing_workers()
             self._resources = opened.pop_all()
         self._accepting = Thread(target=self._accept, name="dardis-executor-accept", daemon=True)
         self._serving = Thread(target=self._serve, name="dardis-executor", daemon=True)
         self._accepting.start()
         self._serving.start()
 
-    def _submit_workers(self, count: int) -> None:
+    def _submit_missing_workers(self) -> None:
+        with self._lock:
+            count = self._count - len(self._workers) - len(self._jobs)
+        if count <= 0:
+            return
         place = str(Path(__file__).resolve().parents[2])
         environment = {
             **os.environ, "DARDIS_EXECUTOR": json.dumps(self._listener.address), "DARDIS_EXECUTOR_KEY": self._key.hex(),
@@ -139,7 +135,10 @@ class Executor(BaseExecutor):
         }  # fmt: skip
         command = [sys.executable, "-m", "dardis.live.worker"]
         options = self._options | ({"array": f"0-{count - 1}"} if count > 1 else {})
-        self._jobs.update(self._client.submit(command, environment=environment, options=options))
+        numbers = self._client.submit(command, environment=environment, options=options)
+        with self._lock:
+            self._jobs.update(numbers)
+            self._jobs.difference_update(worker.job for worker in self._workers.values())
 
     def _accept(self) -> None:
         while True:
@@ -150,7 +149,7 @@ class Executor(BaseExecutor):
                 if self._is_ended:
                     return
                 continue
-            with self._news:
+            with self._lock:
                 self._jobs.discard(job)
                 self._workers[connection] = _Worker(job, connection)
             self._notify()
@@ -169,31 +168,28 @@ class Executor(BaseExecutor):
                     self._receive(self._workers[ready])
             if monotonic_s() - looked_s > LOOK_S:
                 looked_s = monotonic_s()
-                self._replace_lost()
+                self._forget_ended()
 
     def _is_done(self) -> bool:
-        with self._news:
-            busy = any(worker.calls for worker in self._workers.values())
+        with self._lock:
+            busy = any(worker.call for worker in self._workers.values())
             return self._is_over and not self._waiting and not busy
 
     def _hand_out(self) -> None:
-        most = AHEAD if self._mean_s < SHORT_S else 1
-        for depth in range(most):
-            for worker in [one for one in self._workers.values() if len(one.calls) == depth]:
-                call = self._next_call(SMALL_BYTES if depth else None)
-                if call is None:
-                    return
-                if not worker.calls:
-                    worker.since_s = monotonic_s()
-                worker.calls.append(call)
-                try:
-                    worker.connection.send_bytes(call.data)
-                except OSError:
-                    self._lose(worker)
+        with self._lock:
+            idle = [worker for worker in self._workers.values() if worker.call is None]
+        for worker in idle:
+            worker.call = self._next_call()
+            if worker.call is None:
+                return
+            try:
+                worker.connection.send_bytes(worker.call.data)
+            except OSError:
+                self._lose(worker)
 
-    def _next_call(self, limit: int | None) -> _Call | None:
-        with self._news:
-            while self._waiting and (limit is None or len(self._waiting[0].data) <= limit):
+    def _next_call(self) -> _Call | None:
+        with self._lock:
+            while self._waiting:
                 call = self._waiting.popleft()
                 if call.future.running() or call.future.set_running_or_notify_cancel():
                     return call
@@ -205,9 +201,8 @@ class Executor(BaseExecutor):
         except (EOFError, OSError):
             self._lose(worker)
             return
-        call, now_s = worker.calls.popleft(), monotonic_s()
-        self._mean_s += 0.2 * (now_s - worker.since_s - self._mean_s)
-        worker.since_s = now_s
+        call, worker.call = worker.call, None
+        assert call is not None
         value, error = value_of(data[:1] == b"+", data[1:])
         if error is None:
             call.future.set_result(value)
@@ -215,44 +210,44 @@ class Executor(BaseExecutor):
             call.future.set_exception(error)
 
     def _lose(self, worker: _Worker) -> None:
-        with self._news:
+        """Handle the death of a worker."""
+        call = worker.call
+        with self._lock:
             self._workers.pop(worker.connection, None)
             worker.connection.close()
-            first = worker.calls.popleft() if worker.calls else None
-            self._waiting.extendleft(reversed(worker.calls))
-            if first is not None and first.retries:
-                first.retries -= 1
-                self._waiting.appendleft(first)
-                first = None
-        if first is not None:
-            first.future.set_exception(BrokenExecutor(f"the worker (job {worker.job}) died while it ran the call"))
-        self._replace(1)
+            if call is not None and call.retries:
+                call.retries -= 1
+                self._waiting.appendleft(call)
+                call = None
+        if call is not None:
+            call.future.set_exception(BrokenExecutor(f"the worker (job {worker.job}) died while it ran the call"))
+        self._replace_workers()
 
-    def _replace_lost(self) -> None:
-        with self._news:
-            waiting = list(self._jobs)
-        lost, why = 0, ""
-        for number in waiting:
+    def _forget_ended(self) -> None:
+        """Forget workers whose jobs ended before they connected: others would not start either."""
+        with self._lock:
+            pending = list(self._jobs)
+        why = ""
+        for number in pending:
             with suppress(DardisError):
                 job = self._client.job(number)
                 if job["ended_ms"] is not None:
-                    self._jobs.discard(number)
-                    lost, why = lost + 1, job["why"] or job["state"]
-        if lost and not self._workers and not self._jobs:
+                    why = job["why"] or job["state"]
+                    with self._lock:
+                        self._jobs.discard(number)
+        if why and not self._workers and not self._jobs:
             self._break(f"no worker could start: {why}")
-        elif lost:
-            self._replace(lost)
 
-    def _replace(self, count: int) -> None:
+    def _replace_workers(self) -> None:
         if self._waiting or not self._is_over:
             try:
-                self._submit_workers(count)
+                self._submit_missing_workers()
             except DardisError as error:
                 if not self._workers and not self._jobs:
                     self._break(str(error))
 
     def _break(self, why: str) -> None:
-        with self._news:
+        with self._lock:
             waiting, self._waiting, self._is_over = list(self._waiting), deque(), True
         for call in waiting:
             if call.future.running() or call.future.set_running_or_notify_cancel():

@@ -44,8 +44,8 @@ class Client:
         argv = shlex.split(command) if isinstance(command, str) else list(command)
         if not argv and not script:
             raise InputError("submit", "no command", "a command, or script=TEXT")
-        said = read_directives(script, Path("script")).merge_options(_texts(options)) if script else {}
-        said = said or Directives().merge_options(_texts(options))
+        stated = read_directives(script, Path("script")) if script else Directives()
+        said = stated.merge_options(_texts(options))
         present = os.environ if environment is None else environment
         name = Path(argv[0]).name if argv and not script else "job"
         asked = submit_request(said, argv, name, present, local_now())

@@ -14,6 +14,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
 from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any, Final
@@ -251,8 +252,8 @@ def _functions(folder: Path, repeats: int) -> list[Row]:
         trips_ms: dict[str, list[float]] = {name: [] for name in programs}
         for _ in range(repeats + 1):  # the first is for caches
             for name, run in programs.items():
-                rates[name].append(CALLS / _timed(lambda run=run: list(run(abs, range(CALLS)))))  # type: ignore[misc]
-                alone = [1e3 * _timed(lambda run=run: list(run(abs, [-1]))) for _ in range(ROUND_TRIPS)]  # type: ignore[misc]
+                rates[name].append(CALLS / _timed(partial(_map_all, run, range(CALLS))))
+                alone = [1e3 * _timed(partial(_map_all, run, [-1])) for _ in range(ROUND_TRIPS)]
                 trips_ms[name].append(Spread.of(alone).median)
         cpu, peak = Spread.of([_cpu_s(service.processes)]), Spread.of([_mib(service.processes)])
     rows = [
@@ -270,6 +271,10 @@ def _functions(folder: Path, repeats: int) -> list[Row]:
             )
         )
     return rows
+
+
+def _map_all(run: Mapper, values: Sequence[int]) -> None:
+    list(run(abs, values))
 
 
 @contextmanager

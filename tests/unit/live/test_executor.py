@@ -79,6 +79,33 @@ def test_dead_worker_breaks_its_call_or_the_call_runs_again(live, tmp_path):
             executor.submit(dies, tmp_path / "c", 9).result(60)
 
 
+def test_calls_do_not_wait_behind_a_long_one_while_a_worker_is_idle(live, tmp_path):
+    def waits_for(place):
+        until(place.exists)
+        return "long"
+
+    with Executor(2, folder=live.folder) as executor:
+        assert list(executor.map(abs, range(100))) == list(range(100))
+        long = executor.submit(waits_for, tmp_path / "go")
+        assert list(executor.map(abs, range(100))) == list(range(100))
+        assert not long.done()
+        (tmp_path / "go").touch()
+        assert long.result(60) == "long"
+
+
+def test_large_calls_and_results_pass_both_ways(live):
+    with Executor(2, folder=live.folder) as executor:
+        sizes = list(executor.map(lambda data: data[::-1], [bytes(3_000_000)] * 8))
+    assert [len(data) for data in sizes] == [3_000_000] * 8
+
+
+def test_workers_that_end_before_they_connect_break_the_executor(live, monkeypatch):
+    monkeypatch.setattr("dardis.live.executor.LOOK_S", 0.1)
+    monkeypatch.setattr("sys.executable", "/bin/false")
+    with Executor(2, folder=live.folder) as executor, pytest.raises(BrokenExecutor, match="no worker could start: "):
+        executor.submit(int).result(60)
+
+
 def test_waiting_calls_can_be_cancelled(live):
     executor = Executor(folder=live.folder)
     first = executor.submit(time.sleep, 0.5)
