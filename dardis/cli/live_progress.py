@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from itertools import pairwise
 from threading import Event, Thread
 from typing import TYPE_CHECKING, Final, Protocol
 
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
     from dardis.live.client import Client
 
 PERIOD_S: Final = 1.0
+UNFINISHED: Final = ("held", "waiting", "running")
+FAILED: Final = ("failed", "timeout", "cancelled", "unknown")
 
 
 class EndedJob(Protocol):
@@ -24,9 +27,13 @@ class EndedJob(Protocol):
 
 
 @contextmanager
-def wait_progress(service: Client, numbers: Sequence[int] | None) -> Iterator[EndedJob]:
-    """Show how many of the jobs are done, run and have failed, their rate, and the time left; None: show nothing."""
-    if numbers is None or not sys.stderr.isatty():
+def wait_progress(service: Client, numbers: Sequence[int]) -> Iterator[EndedJob]:
+    """Show how many of the jobs are done, run and have failed, their rate, and the time left.
+
+    Shows nothing for a single job, and for numbers with gaps, because the service counts jobs from one to another.
+    """
+    has_gaps = any(later != number + 1 for number, later in pairwise(numbers))
+    if len(numbers) < 2 or has_gaps or not sys.stderr.isatty():
         yield _ignore
         return
     from rich.console import Console
@@ -46,15 +53,18 @@ def wait_progress(service: Client, numbers: Sequence[int] | None) -> Iterator[En
         task = bars.add_task("jobs", total=len(numbers), running=0, failed=0, rate="-")
 
         def poll() -> None:
+            failed = 0
             while not over.is_set():
                 try:
                     counts = service.get("/counts", first=numbers[0], last=numbers[-1])
                 except DardisError:
                     counts = {}
                 if counts:
+                    failed = max(failed, failures, sum(counts[state] for state in FAILED))
+                    left = sum(counts[state] for state in UNFINISHED)
                     speed = bars.tasks[0].finished_speed or bars.tasks[0].speed
                     bars.update(
-                        task, completed=len(numbers) - sum(counts.values()), running=counts["running"], failed=failures,
+                        task, completed=len(numbers) - left, running=counts["running"], failed=failed,
                         rate="-" if speed is None else f"{speed:.1f}",
                     )  # fmt: skip
                 over.wait(PERIOD_S)

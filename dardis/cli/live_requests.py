@@ -76,35 +76,25 @@ def wait_for_jobs(service: Client, numbers: Iterable[int], as_json: bool) -> Job
     The status is UNKNOWN if the service stays unreachable.
     """
     from dardis.cli.live_progress import wait_progress
-
-    highest = JobStatus(0)
-    listed = list(numbers)
-    watched = None if as_json or len(listed) < 2 else listed
-    with wait_progress(service, watched) as ended:
-        for number in listed:
-            status = _wait_for_job(service, number, as_json)
-            ended(failed=bool(status))
-            highest = JobStatus(max(highest, abs(status)))
-            if status < 0:  # the service stays unreachable
-                break
-    return highest
-
-
-def _wait_for_job(service: Client, number: int, as_json: bool) -> int:
-    """Wait for a job, and report its failure; return its exit status, negative if the service stays unreachable."""
     from dardis.live.client import ServiceUnavailableError
     from dardis.live.exit_codes import UNKNOWN, exit_code_of
 
-    try:
-        job = service.wait_for_end(number)
-    except ServiceUnavailableError as away:
-        typer.echo(f"dardis: {away}", err=True)
-        return -UNKNOWN
-    if as_json:
-        print_json(job)
-    elif job["state"] != "completed":
-        typer.echo(f"dardis: job {number} {job['state']}{_failure_reason(job)}", err=True)
-    return exit_code_of(job)
+    highest, listed = JobStatus(0), list(numbers)
+    with wait_progress(service, [] if as_json else listed) as ended:
+        for number in listed:
+            try:
+                job = service.wait_for_end(number)
+            except ServiceUnavailableError as away:
+                typer.echo(f"dardis: {away}", err=True)
+                return JobStatus(max(highest, UNKNOWN))
+            if as_json:
+                print_json(job)
+            elif job["state"] != "completed":
+                typer.echo(f"dardis: job {number} {job['state']}{_failure_reason(job)}", err=True)
+            status = exit_code_of(job)
+            ended(failed=bool(status))
+            highest = JobStatus(max(highest, status))
+    return highest
 
 
 def _failure_reason(job: Mapping[str, Any]) -> str:

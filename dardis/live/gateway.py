@@ -98,9 +98,9 @@ class Gateway:
         return self._open[first].jobs if first in self._open else []
 
     def counts(self, first: int, last: int) -> dict[str, int]:
-        """Number of unfinished jobs by state, of those from `first` to `last`."""
+        """Number of jobs by state, of those from `first` to `last` whose arrays have unfinished jobs."""
         found = Counter(job.state for number, job in self._jobs.items() if first <= number <= last)
-        return {state: found[state] for state in LiveJobState if not state.is_over}
+        return {state: found[state] for state in LiveJobState}
 
     def jobs(self) -> list[LiveJob]:
         """Unfinished jobs by number."""

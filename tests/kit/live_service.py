@@ -73,7 +73,7 @@ class FakeService:
         if (method, path) == ("GET", "/nodes"):
             return 200, {"nodes": list(self.nodes.values())}
         if (method, path) == ("GET", "/counts"):
-            return 200, {"held": 0, "waiting": 1, "running": 1}
+            return 200, dict.fromkeys(STATES_OVER, 0) | {"held": 0, "waiting": 1, "running": 1, "failed": 1}
         if (method, path) == ("GET", "/status"):
             return 200, {"max_time_s": UNLIMITED_S}
         if (method, path) == ("POST", "/stop"):

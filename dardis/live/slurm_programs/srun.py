@@ -37,17 +37,10 @@ FORWARDED: Final = (signal.SIGUSR1, signal.SIGUSR2, signal.SIGQUIT, signal.SIGCO
 """Signals that srun passes on to its tasks."""
 _LARGEST: Final = 1 << 20
 _NOT_OF_MPI: Final = (
-    "label",
-    "output",
-    "error",
-    "input",
-    "nodelist",
-    "exclude",
-    "nodes",
-    "time",
-    "chdir",
-    "overcommit",
-)
+    "label", "output", "error", "input", "nodelist", "exclude", "nodes", "time", "chdir", "overcommit", "gpus-per-task",
+    "ntasks-per-node", "export",
+)  # fmt: skip
+"""Options that mpirun does not get."""
 SRUN: Final = OptionTable("srun", {
     **options_of(VALUE, USED, """
         chdir/D cpus-per-task/c error/e exclude/x export gpus/G gpus-per-node gpus-per-task gres input/i job-name/J
@@ -103,7 +96,9 @@ def _run_mpi_program(said: Mapping[str, GivenOption], asked: TaskRequest, comman
     library = mpi_library(command) or (Path(kind) if kind else None)
     if library is None:
         return
-    if other := [said[name].written for name in _NOT_OF_MPI if name in said]:
+    usual = {"export": ALL, "ntasks-per-node": os.environ.get("SLURM_NTASKS_PER_NODE")}
+    given = [said[name] for name in _NOT_OF_MPI if name in said and said[name].value.lower() != usual.get(name)]
+    if other := [option.written for option in given]:
         raise InputError("srun", f"{other[0]} with an MPI program", "no such option, or mpirun in its place")
     line = mpirun_command(library, command, asked.tasks, asked.cpus)
     sys.stderr.write(f"srun: note: an MPI program is started with {shlex.join(line[: -len(command)])}\n")

@@ -53,6 +53,26 @@ def asked(fake):
     return body
 
 
+class Terminal(io.StringIO):
+    """Keeps what is written to it."""
+
+    def isatty(self):
+        return True
+
+
+def test_wait_shows_progress_on_a_terminal(fake, monkeypatch):
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "120")
+    fake.add(*(job(number, "completed", code=0) for number in (1, 2, 3, 5)))
+    for numbers, is_shown in (("1-3", True), ("1", False)):
+        monkeypatch.setattr(sys, "stderr", terminal := Terminal())
+        assert run(["wait", numbers]) == 0
+        assert ("1 running, 1 failed" in terminal.getvalue()) == is_shown
+    monkeypatch.setattr(sys, "stderr", terminal := Terminal())
+    assert run(["wait", "1", "3", "5"]) == 0
+    assert "running" not in terminal.getvalue()
+
+
 def test_command_is_submitted(fake, capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLOUR", "red")

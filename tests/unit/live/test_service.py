@@ -126,7 +126,24 @@ def test_output_of_an_array_is_followed_with_indices(live, capfdbinary):
     assert run(["logs", "-f", str(first), "--folder", str(live.folder)]) == 0
     lines = capfdbinary.readouterr().out.splitlines()
     assert sorted(lines) == [b"4: begins 4", b"4: ends", b"5: begins 5", b"5: ends"]
-    assert live.client.get("/counts", first=first, last=first + 1) == {"held": 0, "waiting": 0, "running": 0}
+    counts = live.client.get("/counts", first=first, last=first + 1)
+    assert [counts[state] for state in ("held", "waiting", "running")] == [0, 0, 0]
+
+
+def test_jobs_of_an_array_are_counted_by_state(live):
+    script = (
+        "[ $DARDIS_ARRAY_INDEX != 1 ] || exit 3; [ $DARDIS_ARRAY_INDEX != 2 ] || until [ -e go ]; do sleep 0.05; done"
+    )
+    first, *_, last = live.submit(script, array="0-2")
+    client = live.client
+    for number in (first, first + 1):
+        live.ended(number)
+    until(lambda: client.get("/counts", first=first, last=last)["running"] == 1)
+    counts = client.get("/counts", first=first, last=last)
+    assert {state: count for state, count in counts.items() if count} == {"completed": 1, "failed": 1, "running": 1}
+    assert sum(client.get("/counts", first=last, last=last).values()) == 1
+    (live.ran.parent / "go").touch()
+    assert live.ended(last)["state"] == "completed"
 
 
 def test_failed_jobs_run_again_until_they_succeed(live):

@@ -11,7 +11,7 @@ from kit.error_lines import line_of
 from kit.live import Live
 from kit.waiting import until
 
-from dardis.live.slurm_programs.srun import SRUN, read_programs, task_request
+from dardis.live.slurm_programs.srun import SRUN, _run_mpi_program, read_programs, task_request
 from dardis.live.slurm_programs.srun_mpi import mpi_library, mpirun_command
 from dardis.live.task_request import TaskRequest
 
@@ -188,6 +188,27 @@ def test_options_and_variables_make_the_request(words, environment, expected):
 def test_invalid_program_files_are_refused(tmp_path, text, line):
     (tmp_path / "p").write_text(text)
     assert line in line_of(read_programs, tmp_path / "p", 2)
+
+
+def start_of_mpi_program(monkeypatch, *words):
+    """Command that srun becomes for a program of mpi4py, in a job with two tasks on each node."""
+    started = []
+    monkeypatch.setenv("SLURM_NTASKS_PER_NODE", "2")
+    monkeypatch.setattr("os.execv", lambda _, line: started.append(line))
+    monkeypatch.setattr("dardis.live.slurm_programs.srun.mpirun_command", lambda *_: ["mpirun", "-n", "4"])
+    options, command = SRUN.split([*words, sys.executable, "-c", "import mpi4py"], "srun")
+    _run_mpi_program({option.name: option for option in options}, TaskRequest(tasks=4), command)
+    return started[0]
+
+
+@pytest.mark.parametrize("option", ["--label", "--export=NONE", "--ntasks-per-node=3", "--gpus-per-task=1", "-ox"])
+def test_options_that_mpirun_does_not_get_are_rejected(option, monkeypatch):
+    line = line_of(start_of_mpi_program, monkeypatch, option)
+    assert f"{option.partition('=')[0].removesuffix('x')} with an MPI program" in line
+
+
+def test_options_without_effect_on_mpirun_are_accepted(monkeypatch):
+    assert start_of_mpi_program(monkeypatch, "--export=ALL", "--ntasks-per-node=2", "-n4") == ["mpirun", "-n", "4"]
 
 
 def test_mpi_programs_are_recognised_and_started_by_mpirun(tmp_path, monkeypatch):
