@@ -49,11 +49,11 @@ def slurm_environment(job: LiveJob, share: NodeShare, now_s: int) -> dict[str, s
     if job.attempt > 1:
         found["SLURM_RESTART_COUNT"] = job.attempt - 1
     if asked.array is not None and job.index is not None:
-        indices = asked.array.indices
+        spans = asked.array.spans  # not the indices: each of 100,000 jobs would visit them all
         found |= {
             "SLURM_ARRAY_JOB_ID": submission.first, "SLURM_ARRAY_TASK_ID": job.index,
-            "SLURM_ARRAY_TASK_COUNT": len(indices), "SLURM_ARRAY_TASK_MIN": min(indices),
-            "SLURM_ARRAY_TASK_MAX": max(indices), "SLURM_ARRAY_TASK_STEP": array_step(asked.array.spans),
+            "SLURM_ARRAY_TASK_COUNT": submission.count, "SLURM_ARRAY_TASK_MIN": min(span[0] for span in spans),
+            "SLURM_ARRAY_TASK_MAX": max(span[-1] for span in spans), "SLURM_ARRAY_TASK_STEP": array_step(spans),
         }  # fmt: skip
     return {name: str(value) for name, value in found.items()}
 

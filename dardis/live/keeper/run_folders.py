@@ -36,6 +36,7 @@ class RunFolders:
         """Remove a folder in the background, if it is there."""
         with suppress(OSError):
             os.rmdir(path)
+            return
         try:
             owner = os.lstat(path)
             pid = os.fork()
