@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -33,14 +34,14 @@ Limit = Annotated[
 
 def queue(user: OfUser = None, limit: Limit = None, folder: Folder = None, as_json: Json = False) -> None:
     """List unfinished jobs: states, reasons for waiting, and running times."""
-    from dardis.cli.live_tables import job_rows, print_table
-    from dardis.engine.clock import unix_now
+    from dardis.cli.live_tables import array_rows, print_table
+    from dardis.engine.clock import unix_ms
 
-    answer = service_client(folder).get("/jobs", state="open", user=user, limit=limit)
+    ask = partial(service_client(folder).get, "/jobs", state="open", user=user, limit=limit)
     if as_json:
-        print_json(answer)
+        print_json(ask())
     else:
-        print_table(*job_rows(answer["jobs"], round(unix_now() * 1000)))
+        print_table(*array_rows(ask(array=1)["arrays"], unix_ms()))
 
 
 def history(

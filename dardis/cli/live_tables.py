@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 import sys
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -14,7 +13,6 @@ from typing import Any, Final
 import typer
 
 from dardis.live.job_option_texts import read_time, time_text
-from dardis.live.output import output_path
 from dardis.model.errors import InputError
 from dardis.model.moments import parse_utc
 
@@ -50,20 +48,19 @@ def plain_lines(columns: Row, rows: Iterable[Row]) -> list[str]:
     return ["  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines]
 
 
-def job_rows(jobs: Iterable[Job], now_ms: int) -> tuple[Row, list[Row]]:
-    """Return rows of unfinished jobs; the jobs of an array share a row."""
+def array_rows(arrays: Iterable[Job], now_ms: int) -> tuple[Row, list[Row]]:
+    """Return a row for each array of unfinished jobs, and for each other job."""
     rows: list[Row] = []
-    for group in _arrays(jobs):
-        job, last = group[0], group[-1]
-        running = [one for one in group if one["state"] == "running"]
-        alone = len(group) == 1
-        state = "running" if running else "waiting" if any(one["state"] == "waiting" for one in group) else job["state"]
+    for job in arrays:
+        states = job["states"]
+        state = "running" if states.get("running") else "waiting" if states.get("waiting") else job["state"]
+        alone = sum(states.values()) == 1
         rows.append((
-            _range_text(job["id"], last["id"]),
-            "" if job["index"] is None else _range_text(job["index"], last["index"]),
+            _range_text(job["id"], job["last_id"]),
+            "" if job["index"] is None else _range_text(job["index"], job["last_index"]),
             job["name"], job["user"], state, str(job["node_count"]), str(job["cpus"]),
             _span(job["started_ms"], now_ms if job["state"] == "running" and alone else None),
-            time_text(job["walltime_s"]), _nodes_or_reason(job) if alone else _counts_text(group),
+            time_text(job["walltime_s"]), _nodes_or_reason(job) if alone else _counts_text(job),
         ))  # fmt: skip
     return ("ID", "INDEX", "NAME", "USER", "STATE", "NODES", "CPUS", "TIME", "LIMIT", "ON OR REASON"), rows
 
@@ -96,6 +93,8 @@ def node_rows(nodes: Iterable[Mapping[str, Any]]) -> tuple[Row, list[Row]]:
 
 def job_lines(job: Job) -> list[str]:
     """Return one line per known property; file patterns become paths."""
+    from dardis.live.output import output_path
+
     paths = {name: str(output_path(job, error=name == "error")) for name in ("output", "error") if job[name]}
     said = {
         name.removesuffix("_ms") if name.endswith("_ms") else name: _value(name, value)
@@ -125,18 +124,10 @@ def _range_text(first: int, last: int) -> str:
     return str(first) if first == last else f"{first}-{last}"
 
 
-def _arrays(jobs: Iterable[Job]) -> list[list[Job]]:
-    groups: dict[int, list[Job]] = {}
-    for job in jobs:
-        groups.setdefault(job["id"] if job["array"] is None else job["array"], []).append(job)
-    return list(groups.values())
-
-
-def _counts_text(group: Sequence[Job]) -> str:
-    counts = Counter(job["state"] for job in group)
-    counts["ended"] = group[0]["array_size"] - len(group)
-    parts = [f"{counts[state]} {state}" for state in ("running", "waiting", "held", "ended") if counts[state]]
-    why = next((job["why"] for job in group if job["state"] != "running"), "")
+def _counts_text(array: Job) -> str:
+    counts = array["states"] | {"ended": array["array_size"] - sum(array["states"].values())}
+    parts = [f"{counts[state]} {state}" for state in ("running", "waiting", "held", "ended") if counts.get(state)]
+    why = next(iter(array["reasons"]), "")
     return ", ".join(parts) + (f": {why}" if why else "")
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import typer
 
-from dardis.cli.live_tables import job_rows, node_rows, plain_lines
+from dardis.cli.live_tables import array_rows, node_rows, plain_lines
 from dardis.engine.clock import unix_ms, utc_now
 
 if TYPE_CHECKING:
@@ -40,18 +40,20 @@ def watch(service: Client, user: str | None, interval_s: int | None) -> None:
 def view(service: Client, user: str | None) -> list[str]:
     """Lines of one view."""
     nodes = service.get("/nodes")["nodes"]
-    jobs: list[dict[str, Any]] = service.get("/jobs", state="open", user=user)["jobs"]
-    states = Counter(job["state"] for job in jobs)
+    arrays: list[dict[str, Any]] = service.get("/jobs", state="open", user=user, array=1)["arrays"]
+    states, reasons = Counter[str](), Counter[str]()
+    for array in arrays:
+        states.update(array["states"])
+        reasons.update(array["reasons"])
     cores, used = sum(node["cores"] for node in nodes), sum(node["used_cores"] for node in nodes)
     head = f"{utc_now()}  {len(nodes)} nodes, {used} of {cores} cores in use; "
     head += f"jobs: {states['running']} running, {states['waiting']} waiting, {states['held']} held"
     columns, rows = node_rows([{**node, "jobs": [len(node["jobs"])]} for node in nodes])
     lines = [head, "", *plain_lines(columns, rows)]
-    running = [job for job in jobs if job["state"] == "running"]
+    running = [array for array in arrays if "running" in array["states"]]
     if running:
-        lines += ["", *plain_lines(*job_rows(running[:MOST_ROWS], unix_ms()))]
+        lines += ["", *plain_lines(*array_rows(running[:MOST_ROWS], unix_ms()))]
         lines += [f"and {len(running) - MOST_ROWS} more"] if len(running) > MOST_ROWS else []
-    reasons = Counter(job["why"] or job["state"] for job in jobs if job["state"] != "running")
     if reasons:
         lines += ["", *plain_lines(("JOBS", "REASON"), [(str(n), why) for why, n in reasons.most_common(MOST_ROWS)])]
     return lines

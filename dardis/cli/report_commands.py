@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Literal, Protocol
 
 import typer
 
-from dardis.model.out_folder import COMPARISON_FOLDER, LOOP_FOLDER, PLAN_FOLDER, RUN_FOLDER, SCALE_FOLDER, OutFolder
-
 if TYPE_CHECKING:
     from dardis.config.cuts import Cut
+    from dardis.model.out_folder import OutFolder
     from dardis.report.chart import ChartFormat
 
 
@@ -40,7 +39,7 @@ def report(
 ) -> None:
     """Draw DIR/report.html from the other files in DIR: one file, readable offline."""
     from dardis.model.errors import InputError
-    from dardis.model.out_folder import lock_folder
+    from dardis.model.out_folder import RUN_FOLDER, lock_folder
     from dardis.report.batsim_files import write_batsim_files
     from dardis.report.chart import ChartFormat
     from dardis.report.run_page import draw_report
@@ -63,6 +62,7 @@ def report(
 
 
 def _kind_of(folder: Path) -> tuple[OutFolder, ReportDrawer | None]:
+    from dardis.model.out_folder import COMPARISON_FOLDER, LOOP_FOLDER, PLAN_FOLDER, RUN_FOLDER, SCALE_FOLDER
     from dardis.report.compare_page import draw_comparison
     from dardis.report.pictures import redraw_loop
     from dardis.report.plan_page import redraw_plan

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import tempfile
 from collections.abc import Callable, Mapping
-from concurrent.futures import ProcessPoolExecutor
 from functools import partial
-from multiprocessing.synchronize import Lock
 from pathlib import Path
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
 from dardis.model.errors import InputError
+
+if TYPE_CHECKING:
+    from multiprocessing.synchronize import Lock
 
 _PLATFORM: Final = """
 name = "tiny"
@@ -115,6 +115,9 @@ def warm(
     ] = None,
 ) -> None:
     """Compile kernels in advance, in two processes, by tiny simulations and plans. Compiled kernels are kept."""
+    import multiprocessing  # every command loads this module, and these two are slow to load
+    from concurrent.futures import ProcessPoolExecutor
+
     from dardis.kernels.jit import COMPILE_LISTENER, compiles
 
     if unknown := [name for name in names or () if name not in ROOTS]:

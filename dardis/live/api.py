@@ -7,11 +7,11 @@ import json
 import os
 import pwd
 import socket
-from collections import defaultdict
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections import Counter, defaultdict
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from functools import partial
-from itertools import islice
+from itertools import groupby, islice
 from math import inf, isnan
 from typing import Any, Final
 
@@ -40,6 +40,8 @@ MOST_AT_ONCE: Final = 500
 """Most other jobs in an answer."""
 PIECE: Final = 50
 """Jobs processed per turn."""
+PIECE_CHARACTERS: Final = 1 << 16
+"""Characters of a queue sent at once."""
 MOST_PIECES: Final = 1000
 """Most pieces per answer."""
 CLIENT_CHECK_S: Final = 10.0
@@ -176,19 +178,38 @@ class Api:
         async with self._listing[request["uid"]]:
             jobs = self._service.gateway.jobs()
             jobs = list(islice((job for job in jobs if user is None or job.submission.user.name == user), most))
+            arrays = request.query.get("array") == "1"
+            told = self._arrays_as_json(request, jobs) if arrays else self._each_as_json(request, jobs)
             with suppress(ConnectionError, TimeoutError):  # no reader
                 async with asyncio.timeout(BODY_S):
                     await response.prepare(request)
-                    await response.write(b'{"jobs": [')
-                    for at in range(0, len(jobs), PIECE):
-                        told = ", ".join(json.dumps(self._job_as_json(request, job)) for job in jobs[at : at + PIECE])
-                        await response.write((", " if at else "").encode() + told.encode())
-                        await asyncio.sleep(0)
-                    await response.write(b"]}")
+                    unsent = '{"arrays": [' if arrays else '{"jobs": ['
+                    separator = ""
+                    async for one in told:
+                        unsent, separator = f"{unsent}{separator}{json.dumps(one)}", ", "
+                        if len(unsent) > PIECE_CHARACTERS:
+                            await response.write(unsent.encode())
+                            unsent = ""
+                    await response.write(f"{unsent}]}}".encode())
                     return response
         if request.transport is not None:
             request.transport.abort()
         return response
+
+    async def _each_as_json(self, request: web.Request, jobs: Iterable[LiveJob]) -> AsyncIterator[dict[str, Any]]:
+        async for job in _in_pieces(jobs):
+            yield self._job_as_json(request, job)
+
+    async def _arrays_as_json(self, request: web.Request, jobs: Iterable[LiveJob]) -> AsyncIterator[dict[str, Any]]:
+        """First job of each array, with the last number and index, and counts of states and of reasons to wait."""
+        for _, group in groupby(jobs, lambda job: job.submission.first):
+            array, states, reasons = list(group), Counter[str](), Counter[str]()
+            async for job in _in_pieces(array):
+                states[job.state] += 1
+                if job.state is not LiveJobState.RUNNING:
+                    reasons[self._reason(job)] += 1
+            told = {"last_id": array[-1].number, "last_index": array[-1].index, "states": states, "reasons": reasons}
+            yield self._job_as_json(request, array[0]) | told
 
     async def _history(self, request: web.Request, most: int, *, only_over: bool) -> web.Response:
         """Recent jobs below a number, newest first, and where to continue.
@@ -214,10 +235,13 @@ class Api:
         return web.json_response({"jobs": told[:most], "next": before or None})
 
     def _job_as_json(self, request: web.Request, job: LiveJob) -> dict[str, Any]:
-        gateway = self._service.gateway
-        lost = gateway.liveness.lost_reason(job)
-        told = job.as_dict() | {"lost": bool(lost), "why": lost or job.why or gateway.wait_reason(job)}
+        lost = bool(self._service.gateway.liveness.lost_reason(job))
+        told = job.as_dict() | {"lost": lost, "why": self._reason(job)}
         return told if self._is_owner(request, job) else told | _HIDDEN
+
+    def _reason(self, job: LiveJob) -> str:
+        gateway = self._service.gateway
+        return gateway.liveness.lost_reason(job) or job.why or gateway.wait_reason(job)
 
     def _find_job(self, request: web.Request) -> LiveJob:
         number = int(request.match_info["id"])
@@ -325,6 +349,14 @@ class Api:
         running = self._service.gateway.running
         await self._service.stop(kill=bool(told.get("kill", False)))
         return web.json_response({"running": running})
+
+
+async def _in_pieces(jobs: Iterable[LiveJob]) -> AsyncIterator[LiveJob]:
+    """Jobs, with pauses for other requests."""
+    for at, job in enumerate(jobs):
+        if at % PIECE == 0:
+            await asyncio.sleep(0)
+        yield job
 
 
 def _job_user(uid: int, gid: int) -> JobUser:
