@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import threading
+from collections import Counter
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
@@ -30,6 +31,21 @@ def job(number, state="waiting", **more):
         "allocated_cores": 0, "retried": 0, "array_size": 1,
         **more,
     }  # fmt: skip
+
+
+def arrays_of(jobs):
+    """Arrays of unfinished jobs as the service tells them."""
+    groups = {}
+    for one in jobs:
+        groups.setdefault(one["array"] or one["id"], []).append(one)
+    return [
+        {
+            **group[0], "last_id": group[-1]["id"], "last_index": group[-1]["index"],
+            "states": Counter(one["state"] for one in group),
+            "reasons": Counter(one["why"] for one in group if one["state"] != "running"),
+        }
+        for group in groups.values()
+    ]  # fmt: skip
 
 
 class FakeService:
@@ -69,6 +85,8 @@ class FakeService:
             found = [one for one in found if query.get("user") in {None, one["user"]}]
             found = [one for one in found if (one["ended_ms"] or 0) >= int(query.get("since_ms", 0))]
             told = {"jobs": found[: int(query.get("limit", len(found)))]}
+            if query.get("array") == "1":
+                return 200, {"arrays": arrays_of(told["jobs"])}
             return 200, told | ({"next": None} if over != [False] else {})
         if (method, path) == ("GET", "/nodes"):
             return 200, {"nodes": list(self.nodes.values())}

@@ -8,11 +8,15 @@ import threading
 from contextlib import asynccontextmanager
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 from aiohttp import ClientSession, UnixConnector
+from kit.live_service import arrays_of
 
 from dardis.live.api import Api
-from dardis.live.live_jobs import JobUser
+from dardis.live.job_option_texts import read_array
+from dardis.live.job_request import JobRequest
+from dardis.live.live_jobs import JobUser, LiveJobState, Submission, new_jobs
 from dardis.live.socket_server import PeerUser, open_listener
 
 
@@ -171,16 +175,16 @@ class Waiting:
 
 
 @asynccontextmanager
-async def a_queue(folder, count):
-    """A service where so many jobs wait, and its socket."""
+async def a_queue(folder, jobs):
+    """A service with these jobs, and its socket."""
 
     async def ended(_, patience_s):
         await asyncio.sleep(min(patience_s or 60.0, 60.0))
         return Waiting()
 
     gateway = SimpleNamespace(
-        queued=0, running=0, jobs=lambda: [Waiting()] * count, liveness=SimpleNamespace(lost_reason=lambda _: ""),
-        wait_reason=lambda _: "",
+        queued=0, running=0, jobs=lambda: jobs, liveness=SimpleNamespace(lost_reason=lambda _: ""),
+        wait_reason=lambda job: f"reason {job.number % 3}",
     )  # fmt: skip
     service = SimpleNamespace(
         users=False, folder=folder, trouble="", journal=SimpleNamespace(epoch=1), unreachable_hosts={}, gateway=gateway,
@@ -195,7 +199,7 @@ async def a_queue(folder, count):
 @pytest.mark.filterwarnings("ignore:It is recommended to use web.RequestKey")  # older aiohttp has none
 def test_queue_response_stops_while_the_client_does_not_read(tmp_path):
     async def work():
-        async with a_queue(tmp_path, 5000) as path:
+        async with a_queue(tmp_path, [Waiting()] * 5000) as path:
             Waiting.told = 0
             all_of_them = []
             for _ in range(30):
@@ -218,5 +222,32 @@ def test_queue_response_stops_while_the_client_does_not_read(tmp_path):
                     assert len((await answer.json())["jobs"]) == 3
                 async with session.get("/jobs?user=nobody") as answer:
                     assert await answer.json() == {"jobs": []}
+
+    asyncio.run(work())
+
+
+@pytest.mark.filterwarnings("ignore:It is recommended to use web.RequestKey")  # older aiohttp has none
+@pytest.mark.parametrize("seed", range(5))
+def test_arrays_of_the_queue_agree_with_its_jobs(tmp_path, seed):
+    chance, jobs, first = np.random.default_rng(seed), [], 1
+    for _ in range(40):
+        array = (None, "1-3", "0-99:7")[chance.integers(3)]
+        asked = JobRequest(argv=("true",), array=None if array is None else read_array(array, "array"))
+        submission = Submission(first, JobUser(os.getuid(), 0, "me"), asked, "", {}, "/", 0)
+        jobs += [job for job in new_jobs(submission) if chance.random() < 0.8]
+        first += submission.count
+    for job in jobs:
+        job.state = (LiveJobState.RUNNING, LiveJobState.WAITING, LiveJobState.HELD)[chance.integers(3)]
+
+    async def work():
+        async with (
+            a_queue(tmp_path, jobs) as path,
+            ClientSession("http://x", connector=UnixConnector(path)) as session,
+            session.get("/jobs") as each,
+            session.get("/jobs?array=1") as arrays,
+        ):
+            told = (await each.json())["jobs"]
+            assert [one["id"] for one in told] == [job.number for job in jobs]
+            assert (await arrays.json())["arrays"] == arrays_of(told)
 
     asyncio.run(work())
