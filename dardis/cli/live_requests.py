@@ -81,8 +81,11 @@ def wait_for_jobs(service: Client, numbers: Iterable[int], as_json: bool) -> Job
 
     highest, listed = JobStatus(0), list(numbers)
     with wait_progress(service, [] if as_json else listed) as ended:
-        for number in listed:
+        for at, number in enumerate(listed):
             try:
+                if at == 0:
+                    for last in _last_numbers(listed):
+                        service.job(last)  # an unknown number is reported before the wait for others
                 job = service.wait_for_end(number)
             except ServiceUnavailableError as away:
                 typer.echo(f"dardis: {away}", err=True)
@@ -95,6 +98,14 @@ def wait_for_jobs(service: Client, numbers: Iterable[int], as_json: bool) -> Job
             ended(failed=bool(status))
             highest = JobStatus(max(highest, status))
     return highest
+
+
+def _last_numbers(numbers: list[int]) -> list[int]:
+    """Last number of each range, if there are several numbers."""
+    following = [*numbers[1:], 0]
+    return [
+        number for number, later in zip(numbers, following, strict=True) if later != number + 1 and len(numbers) > 1
+    ]
 
 
 def _failure_reason(job: Mapping[str, Any]) -> str:

@@ -11,6 +11,7 @@ import typer
 
 from dardis.cli.live_tables import array_rows, node_rows, plain_lines
 from dardis.engine.clock import unix_ms, utc_now
+from dardis.model.errors import DardisError
 
 if TYPE_CHECKING:
     from dardis.live.client import Client
@@ -32,9 +33,14 @@ def watch(service: Client, user: str | None, interval_s: int | None) -> None:
     from rich.text import Text
 
     with Live(screen=True, auto_refresh=False) as live:
+        lines = view(service, user)
         while True:
-            live.update(Text("\n".join(view(service, user)), no_wrap=True, overflow="ellipsis"), refresh=True)
+            live.update(Text("\n".join(lines), no_wrap=True, overflow="ellipsis"), refresh=True)
             sleep(interval_s or USUAL_S)
+            try:
+                lines = view(service, user)
+            except DardisError as error:
+                lines = [str(error), *lines[lines[0].startswith(str(service.folder)) :]]
 
 
 def view(service: Client, user: str | None) -> list[str]:

@@ -39,7 +39,7 @@ _MISTAKES: Final = frozenset({400, 403, 404, 405, 413, 422})
 
 
 class ServiceUnavailableError(DardisError):
-    """The service has not returned in time."""
+    """The service does not answer, or has not returned in time."""
 
 
 class _NoAnswer(Exception):  # noqa: N818 (not yet an error)
@@ -173,7 +173,7 @@ class Client:
                 self._was_there = True
                 return told
             except TimeoutError:
-                raise DardisError(f"{self.folder}: the service accepts no requests") from None
+                raise ServiceUnavailableError(f"{self.folder}: the service accepts no requests") from None
             except _NoAnswer as gone:
                 if last is None:
                     last = monotonic_s() + (RETRY_S if away_s is None or not begun else away_s)
@@ -207,7 +207,7 @@ class Client:
             answer = self._answer(connection, method, path, body)
             return self._value(answer.status, _read(answer))
         except TimeoutError:
-            raise DardisError(f"{self.folder}: the service does not answer") from None
+            raise ServiceUnavailableError(f"{self.folder}: the service does not answer") from None
 
     def _answer(
         self, connection: _UnixConnection, method: str, path: str, body: Mapping[str, Any] | None

@@ -19,6 +19,8 @@ from dardis.live.submit_request import body_of, submit_request
 from dardis.model.errors import InputError
 
 POLL_S: Final = 0.5
+WAIT_S: Final = 1.0
+"""Longest wait for a job in one request, s."""
 NO_OPTIONS: Final[Mapping[str, str | float | bool]] = MappingProxyType({})
 
 
@@ -74,12 +76,15 @@ class Client:
             if until_s is None:
                 found.append(self._service.wait_for_end(number))
                 continue
-            left_s = max(until_s - monotonic_s(), 0.0)
-            job = self._service.get(f"/jobs/{number}/wait", patience_s=left_s, timeout=f"{left_s:.3f}")
-            if not http.is_over(job):
-                raise TimeoutError(f"job {number} is {job['state']}")
+            while not http.is_over(job := self._wait(number, until_s)):
+                if monotonic_s() >= until_s:
+                    raise TimeoutError(f"job {number} is {job['state']}")
             found.append(job)
         return found
+
+    def _wait(self, number: int, until_s: float) -> dict[str, Any]:
+        left_s = min(max(until_s - monotonic_s(), 0.0), WAIT_S)  # a restarted service is asked for the whole time again
+        return self._service.get(f"/jobs/{number}/wait", patience_s=left_s, timeout=f"{left_s:.3f}")
 
     def cancel(self, numbers: int | Iterable[int]) -> None:
         """Cancel jobs."""

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import pickle
 import traceback
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 import cloudpickle
 
 from dardis.model.errors import InputError
+
+_VALUE: Final = b"+"
+_EXCEPTION: Final = b"-"
 
 
 class RemoteTracebackError(Exception):
@@ -32,27 +36,52 @@ def pickled_call(function: Callable[..., Any], words: Sequence[Any], named: Mapp
         raise InputError("submit", f"{name} and its arguments can't be pickled ({error})", "picklable values") from None
 
 
-def result_of(call: bytes) -> tuple[bool, bytes]:
-    """Run a call; return whether it succeeded, and the bytes of its value, or of its exception with a traceback."""
+def result_of(call: bytes) -> bytes:
+    """Run a call; return the bytes of its value, or of its exception. In a process that it forked, exceptions pass."""
+    process = os.getpid()
     try:
         function, words, named = pickle.loads(call)  # noqa: S301 (from a client with the key)
-        return True, cloudpickle.dumps(function(*words, **named))
-    except BaseException as error:  # noqa: BLE001 (of the function)
-        text = traceback.format_exc()
-        try:
-            return False, cloudpickle.dumps((error, text))
-        except Exception:  # noqa: BLE001 (the exception holds what cannot be pickled)
-            return False, cloudpickle.dumps((RuntimeError(f"{type(error).__name__}: {error}"), text))
+        value: bytes = cloudpickle.dumps(function(*words, **named))
+        return _VALUE + value
+    except BaseException as error:
+        if os.getpid() != process:
+            raise
+        return _EXCEPTION + pickle.dumps((traceback.format_exc(), _text_of(error), _pickled(error)))
 
 
-def value_of(succeeded: bool, data: bytes) -> tuple[Any, BaseException | None]:
+def _text_of(error: BaseException) -> str:
+    try:
+        return f"{type(error).__name__}: {error}"
+    except Exception:  # noqa: BLE001 (of the exception's own code)
+        return type(error).__name__
+
+
+def _pickled(error: BaseException) -> bytes:
+    """Bytes of an exception; empty: it does not survive."""
+    try:
+        data: bytes = cloudpickle.dumps(error)
+        pickle.loads(data)  # noqa: S301 (made here)
+    except Exception:  # noqa: BLE001 (it holds what cannot be pickled, or needs other arguments)
+        return b""
+    return data
+
+
+def value_of(result: bytes) -> tuple[Any, BaseException | None]:
     """Value and exception (None: success) of a result."""
     try:
-        value = pickle.loads(data)  # noqa: S301 (from a worker with the key)
-    except Exception as error:  # noqa: BLE001 (of the value's own code)
+        value = pickle.loads(result[1:])  # noqa: S301 (from a worker with the key)
+    except BaseException as error:  # noqa: BLE001 (of the value's own code)
         return None, error
-    if succeeded:
+    if result[:1] == _VALUE:
         return value, None
-    raised, text = value
-    raised.__cause__ = RemoteTracebackError(text)
+    trace, text, data = value
+    try:
+        raised = pickle.loads(data) if data else RuntimeError(text)  # noqa: S301 (from a worker with the key)
+        raised.__cause__ = RemoteTracebackError(trace)
+        if isinstance(raised, BaseException):
+            return None, raised
+    except BaseException:  # noqa: BLE001, S110 (of the exception's own code)
+        pass
+    raised = RuntimeError(text)
+    raised.__cause__ = RemoteTracebackError(trace)
     return None, raised

@@ -1,15 +1,19 @@
 """Worker of an `Executor`: a job that runs pickled calls until its client is gone.
 
-`python -m dardis.live.worker`, with DARDIS_EXECUTOR (address) and DARDIS_EXECUTOR_KEY in the environment.
+DARDIS_EXECUTOR (address) and DARDIS_EXECUTOR_KEY are in its environment. Each call is answered twice: by an empty
+message before it begins, and by its result.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import select
 import sys
+from contextlib import suppress
 from multiprocessing import AuthenticationError
 from multiprocessing.connection import Client
+from threading import Thread
 
 from dardis.live.pickled_calls import result_of
 
@@ -17,13 +21,19 @@ from dardis.live.pickled_calls import result_of
 def main() -> int:
     """Run calls; exit status 1 if the client does not answer."""
     address, key = json.loads(os.environ.pop("DARDIS_EXECUTOR")), bytes.fromhex(os.environ.pop("DARDIS_EXECUTOR_KEY"))
+    process = os.getpid()
     try:
         with Client(tuple(address) if isinstance(address, list) else address, authkey=key) as client:
             client.send_bytes(os.environ.get("DARDIS_JOB_ID", "0").encode())
+            Thread(target=_end_with_client, args=(client.fileno(),), daemon=True).start()
             while call := client.recv_bytes():
-                succeeded, data = result_of(call)
-                sys.stdout.flush()
-                client.send_bytes((b"+" if succeeded else b"-") + data)
+                client.send_bytes(b"")
+                result = result_of(call)
+                if os.getpid() != process:  # the call forked, and this process is not the worker
+                    os._exit(0)
+                with suppress(Exception):  # the call may have closed or replaced it
+                    sys.stdout.flush()
+                client.send_bytes(result)
     except EOFError:
         return 0
     except (OSError, AuthenticationError) as error:
@@ -32,5 +42,9 @@ def main() -> int:
     return 0
 
 
-if __name__ == "__main__":
-    sys.exit(main())
+def _end_with_client(file: int) -> None:
+    """End this process as soon as the client closes the connection, also while a call runs."""
+    gone = select.poll()
+    gone.register(file, select.POLLRDHUP)
+    gone.poll()
+    os._exit(0)

@@ -1,10 +1,14 @@
 """Functions in jobs of a real service: values, exceptions, dead workers, cancellation, and the client of jobs."""
 
+import dataclasses
 import os
 import signal
+import socket
+import subprocess
+import sys
 import threading
 import time
-from concurrent.futures import BrokenExecutor
+from concurrent.futures import BrokenExecutor, wait
 
 import pytest
 from kit.live import Live
@@ -100,7 +104,7 @@ def test_large_calls_and_results_pass_both_ways(live):
 
 
 def test_workers_that_end_before_they_connect_break_the_executor(live, monkeypatch):
-    monkeypatch.setattr("dardis.live.executor.LOOK_S", 0.1)
+    monkeypatch.setattr("dardis.live.worker_pool.LOOK_S", 0.1)
     monkeypatch.setattr("sys.executable", "/bin/false")
     with Executor(2, folder=live.folder) as executor, pytest.raises(BrokenExecutor, match="no worker could start: "):
         executor.submit(int).result(60)
@@ -120,8 +124,152 @@ def test_waiting_calls_can_be_cancelled(live):
 def test_workers_that_cannot_start_break_the_executor(live):
     with pytest.raises(InputError, match="99 cores"):
         Executor(folder=live.folder, cpus=99).submit(int)
-    with pytest.raises(InputError, match="workers, retries"):
-        Executor(0, folder=live.folder)
+    for refused in ({"workers": 0}, {"retries": -1}, {"array": "0-3"}, {"nodes": 2}):
+        with pytest.raises(InputError, match="workers"):
+            Executor(folder=live.folder, **refused)
+
+
+def test_exceptions_that_do_not_survive_pickling_keep_name_and_traceback(live):
+    class TwoArguments(Exception):  # noqa: N818
+        def __init__(self, code, place):
+            super().__init__(f"{code} at {place}")
+
+    @dataclasses.dataclass(frozen=True)
+    class Frozen(Exception):  # noqa: N818
+        pass
+
+    class NoText(Exception):  # noqa: N818
+        def __str__(self):
+            raise ValueError
+
+    class Ends:
+        def __reduce__(self):
+            return sys.exit, (3,)
+
+    def raises(error):
+        raise error
+
+    def closes():
+        sys.stdout.close()
+
+    with Executor(folder=live.folder) as executor:
+        for call, kind, text in (
+            (lambda: raises(TwoArguments(5, "disk")), RuntimeError, "TwoArguments: 5 at disk"),
+            (lambda: raises(Frozen()), RuntimeError, "Frozen"),
+            (lambda: raises(NoText(threading.Lock())), RuntimeError, "NoText"),
+        ):
+            with pytest.raises(kind, match=text) as caught:
+                executor.submit(call).result(60)
+            assert "in raises" in str(caught.value.__cause__)
+        with pytest.raises(SystemExit):
+            executor.submit(Ends).result(60)
+        executor.submit(closes).result(60)
+        assert executor.submit(int, "7").result(60) == 7
+
+
+def test_results_belong_to_their_calls_if_a_call_forks(live):
+    def forks(how):
+        if child := os.fork():
+            return os.waitpid(child, 0)[1]
+        return how()
+
+    with Executor(folder=live.folder) as executor:
+        for how, status in ((lambda: 1, 0), (lambda: sys.exit(3), 3 << 8)):
+            first, second = executor.submit(forks, how), executor.submit(int, "7")
+            assert (first.result(60), second.result(60)) == (status, 7)
+
+
+def test_callbacks_cannot_stop_the_executor(live, capsys):
+    with Executor(folder=live.folder) as executor:
+        executor.submit(int).add_done_callback(lambda _: sys.exit(1))
+        assert executor.submit(int, "7").result(60) == 7
+    assert "SystemExit" in capsys.readouterr().err
+
+
+def test_calls_for_idle_workers_that_died_run_elsewhere(live):
+    with Executor(2, folder=live.folder) as executor:
+        for _ in range(3):
+            os.kill(executor.submit(os.getpid).result(60), signal.SIGKILL)
+            assert executor.submit(int, "7").result(60) == 7
+
+
+def test_shutdown_does_not_wait_for_a_worker_that_has_no_room(live):
+    client = Client(live.folder)
+    numbers = client.submit("sleep 60", options={"array": "0-3", "cpus": 4, "output": "/dev/null"})
+    until(lambda: all(client.job(number)["state"] == "running" for number in numbers))
+    executor = Executor(2, folder=live.folder)
+    calls = [executor.submit(int) for _ in range(3)]
+    assert calls[0].cancel()
+    assert wait(calls[:1], 10).done
+    executor.shutdown(cancel_futures=True)
+    assert all(call.cancelled() for call in calls)
+    client.cancel(numbers)
+    until(lambda: not client.jobs())
+
+
+def test_silent_peers_hold_nobody_up(live):
+    with socket.socket(socket.AF_UNIX) as peer, Executor(folder=live.folder) as executor:
+        assert executor.submit(int, "7").result(60) == 7
+        peer.connect(executor._pool._listener.address)
+        os.kill(executor.submit(os.getpid).result(60), signal.SIGKILL)
+        assert executor.submit(int, "9").result(60) == 9, "a new worker connects"
+
+
+def test_forked_process_leaves_the_executor_alone(live):
+    with Executor(folder=live.folder) as executor:
+        assert executor.submit(int, "7").result(60) == 7
+        if not (child := os.fork()):
+            try:
+                executor.submit(int)
+            except BrokenExecutor:
+                os._exit(5)
+            os._exit(1)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 5
+        assert executor.submit(int, "8").result(60) == 8
+
+
+PROGRAM = """
+import os, sys, time
+from pathlib import Path
+from dardis.live import Executor
+def call(place, seconds):
+    time.sleep(seconds)
+    Path(place).touch()
+executor = Executor(folder=sys.argv[1])
+calls = [executor.submit(call, f"{sys.argv[2]}/{n}", float(sys.argv[3])) for n in range(3)]
+"""
+
+
+def started_program(live, tmp_path, seconds, more):
+    (tmp_path / "p.py").write_text(PROGRAM + more)
+    return subprocess.Popen([sys.executable, tmp_path / "p.py", live.folder, tmp_path, str(seconds)])
+
+
+@pytest.mark.parametrize("more", ["", "executor.shutdown(wait=False)", "del executor"])
+def test_calls_run_although_the_program_ends(live, tmp_path, more):
+    assert started_program(live, tmp_path, 0.2, more).wait(60) == 0
+    assert all((tmp_path / str(n)).exists() for n in range(3))
+    until(lambda: not Client(live.folder).jobs())
+
+
+def test_workers_end_with_a_killed_program(live, tmp_path):
+    client = Client(live.folder)
+    program = started_program(live, tmp_path, 600, "")
+    until(lambda: [job["state"] for job in client.jobs()] == ["running"])
+    program.kill()
+    program.wait()
+    until(lambda: not client.jobs())
+    assert not (tmp_path / "0").exists()
+
+
+def test_workers_have_the_search_path_of_the_program(live, tmp_path, monkeypatch):
+    (tmp_path / "here").mkdir()
+    (tmp_path / "here/json.py").write_text("raise RuntimeError\n")
+    monkeypatch.chdir(tmp_path / "here")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    with Executor(folder=live.folder) as executor:
+        assert executor.submit(lambda: sys.path).result(60) == sys.path
+        assert executor.submit(lambda: os.environ.get("PYTHONPATH")).result(60) == os.environ.get("PYTHONPATH")
 
 
 def test_client_submits_once_waits_and_cancels(live):

@@ -241,6 +241,8 @@ def test_wait_for_several_jobs_exits_with_the_highest_code(fake, capsys):
     assert run(["wait", "3", "1-2"]) == 7
     assert run(["wait", "1", "3"]) == 3
     capsys.readouterr()
+    assert run(["wait", "1", "9"]) == 2
+    assert capsys.readouterr().err == "dardis: there is no job 9\n", "before any wait"
     assert run(["wait", "--json", "1", "3"]) == 3
     assert [json.loads(line)["id"] for line in capsys.readouterr().out.splitlines()] == [1, 3]
 
