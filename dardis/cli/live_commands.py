@@ -20,6 +20,7 @@ from dardis.cli.live_requests import (
     id_of,
     ids_of,
     print_json,
+    ranges_of,
     service_client,
     wait_for_jobs,
 )
@@ -259,19 +260,27 @@ def _change(do: str, jobs: Sequence[str], whole_array: bool, folder: Path | None
     from dardis.model.errors import DardisError
 
     service = service_client(folder)
-    refusal: DardisError | None = None
-    for number in ids_of(jobs):
-        try:
-            answer = service.change_job(number, do, array=whole_array)
-        except DardisError as error:
-            if refusal is not None:
-                typer.echo(f"dardis: {refusal}", err=True)
-            refusal = error
+    refusals: list[DardisError] = []
+    for first, last in ranges_of(jobs):
+        if first < last and not whole_array and not as_json:
+            if not service.change_range(first, last, do):
+                refusals.append(DardisError(f"no job from {first} to {last} can be {_PAST[do]}"))
             continue
-        if as_json:
-            print_json(answer)
-    if refusal is not None:
-        raise refusal
+        for number in range(first, last + 1):
+            try:
+                answer = service.change_job(number, do, array=whole_array)
+            except DardisError as error:
+                refusals.append(error)
+                continue
+            if as_json:
+                print_json(answer)
+    for refusal in refusals[:-1]:
+        typer.echo(f"dardis: {refusal}", err=True)
+    if refusals:
+        raise refusals[-1]
+
+
+_PAST: Final = {"cancel": "cancelled", "hold": "held", "release": "released"}
 
 
 def replay(

@@ -59,14 +59,19 @@ def id_of(text: str) -> int:
 
 def ids_of(words: Iterable[str]) -> list[int]:
     """Return job ids from ids and A-B ranges. Raises InputError."""
+    return [number for first, last in ranges_of(words) for number in range(first, last + 1)]
+
+
+def ranges_of(words: Iterable[str]) -> list[tuple[int, int]]:
+    """Return first and last job ids of ids and A-B ranges. Raises InputError."""
     from dardis.live.job_option_texts import LARGEST_ID
 
-    found: list[int] = []
+    found = []
     for word in words:
         first, dash, last = word.partition("-")
         low = parse_whole_number("ID", first, 1, LARGEST_ID, "the number of a job, or A-B", word)
         high = parse_whole_number("ID", last, low, low + MOST_IDS, "the number of a job, or A-B", word) if dash else low
-        found += range(low, high + 1)
+        found.append((low, high))
     return found
 
 

@@ -222,7 +222,7 @@ def _items(
 
     if each is None:
         if kind is not None or at_once is not None:
-            raise InputError("--items, --at-once", "given without --each", "both, or neither")
+            raise InputError("--at-once" if kind is None else "--items", "given without --each", "--each as well")
         return [], ""
     if "array" in said:
         raise InputError("--each, --array", "both", "one of them")

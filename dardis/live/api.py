@@ -75,6 +75,7 @@ class Api:
                 web.get("/jobs/{id}", self._show),
                 web.get("/jobs/{id}/wait", self._wait),
                 web.post("/jobs/{id}/{do:cancel|hold|release|retry}", self._change),
+                web.post("/jobs/{do:cancel|hold|release}", self._change_range),
                 web.post("/jobs/{id}/signal", self._signal),
                 web.get("/nodes", self._nodes),
                 web.post("/nodes/{name}/{do:drain|resume}", self._drain),
@@ -279,6 +280,23 @@ class Api:
         await self._service.wait_until_written()
         return web.json_response(self._job_as_json(request, self._find_job(request)))
 
+    async def _change_range(self, request: web.Request) -> web.Response:
+        """Change the own unfinished jobs from one number to another, as far as possible."""
+        told = await self._callers.read_body(request)
+        first, last, do, gateway = (
+            int(told["first"]),
+            int(told["last"]),
+            request.match_info["do"],
+            self._service.gateway,
+        )
+        self._service.check_ready()
+        found = (gateway.job(number) for number in range(first, min(last, first + MOST_OPEN_JOBS) + 1))
+        jobs = [job for job in found if job is not None and self._is_owner(request, job)]
+        changed = sum([self._change_job(job, do) for job in jobs])
+        if changed:
+            await self._service.wait_until_written()
+        return web.json_response({"changed": changed})
+
     async def _signal(self, request: web.Request) -> web.Response:
         """Send a signal to the script of a running job (`script`), to its steps (`steps`), or to both."""
         job, told = self._owned_job(request), await self._callers.read_body(request)
@@ -328,7 +346,9 @@ class Api:
     async def _give_up(self, request: web.Request) -> web.Response:
         self._check_operator(request)
         self._service.check_ready()
-        name = request.match_info["name"]
+        name, gateway = request.match_info["name"], self._service.gateway
+        if gateway.machine.host(name) is None and name not in {*gateway.machine.hosts, *gateway.removed_hosts}:
+            raise web.HTTPNotFound(text=f"there is no host or node {name}")
         refuses = name in self._service.gateway.liveness.refusing
         if not (count := self._service.gateway.give_up(name, unix_ms())) and not refuses:
             raise web.HTTPConflict(text=f"no job on {name} is unreachable")

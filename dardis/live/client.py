@@ -154,6 +154,10 @@ class Client:
         """Cancel, hold or release a job or array."""
         return self.post(f"/jobs/{number}/{do}" + ("?array=1" if array else ""))
 
+    def change_range(self, first: int, last: int, do: str) -> int:
+        """Cancel, hold or release the unfinished jobs from `first` to `last`. Return how many have changed."""
+        return int(self.post(f"/jobs/{do}", {"first": first, "last": last})["changed"])
+
     def change_node(self, name: str, do: str, body: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """Drain or resume a node."""
         return self.post(f"/nodes/{quote(name, safe='')}/{do}", body)

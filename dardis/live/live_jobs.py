@@ -244,7 +244,7 @@ class LiveJob:
             "allocated_cores": sum(len(share.cores) for share in self.shares),
             "retried": self.retried, "array_size": submission.count,
             "nodes": [share.node for share in self.shares], "node_count": submission.request.nodes,
-            "cwd": submission.cwd,
+            "cwd": submission.cwd, "uid": submission.user.uid, "has_script": bool(submission.script),
         }  # fmt: skip
 
 

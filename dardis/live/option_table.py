@@ -106,7 +106,8 @@ class OptionTable:
         """Whether an option counts; False: it is ignored. Raises InputError if it is rejected."""
         support = self.options[given.name].support
         if support not in {USED, IGNORED}:
-            raise InputError(place, repr(given.value) if given.value else "is not supported", support)
+            value = f"{given.value!r} " if given.value else ""
+            raise InputError(place, f"{value}is not supported ({support})", "a call without it")
         return support == USED
 
 

@@ -26,7 +26,7 @@ SBATCH: Final = OptionTable("sbatch", {
         segment sockets-per-node switches thread-spec threads-per-core time-min tres-bind wait-all-nodes wckey"""),
     **options_of(OPTIONAL, IGNORED, "no-kill/k oom-kill-step parsable propagate"),
     **options_of(FLAG, IGNORED, """
-        contiguous ignore-pbs overcommit/O oversubscribe/s quiet/Q reboot spread-job use-min-nodes
+        contiguous ignore-pbs overcommit/O oversubscribe/s reboot spread-job use-min-nodes
         verbose/v"""),
     # What a result may depend on.
     **options_of(VALUE, _NO_FEATURES, "batch constraint/C cluster-constraint prefer"),

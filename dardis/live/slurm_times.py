@@ -1,4 +1,4 @@
-"""Moments in Slurm's notation, as `--begin` and `--deadline` take them, in local time. Pure."""
+"""Moments in Slurm's notation, as `--begin`, `--deadline` and `sacct` take them, in local time. Pure."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dardis.live.job_option_texts import LAST_MOMENT_MS
 from dardis.model.errors import InputError
 
 MOMENTS: Final = "now+1hour, 16:00, 2026-12-24, 2026-12-24T16:00:00, 12/24/26, tomorrow, noon, midnight or teatime"
-_NOW: Final = re.compile(r"now(?:\s*\+\s*(\d{1,9})\s*([a-z]*))?")
+_NOW: Final = re.compile(r"now(?:\s*([+-])\s*(\d{1,9})\s*([a-z]*))?")
 _UNITS_S: Final = {"second": 1, "minute": 60, "hour": 3600, "day": 86400, "week": 604_800}
 _CLOCK: Final = re.compile(r"(\d\d?):(\d\d)(?::(\d\d))?\s*([ap]m)?")
 _ISO_DATE: Final = re.compile(r"(\d{4})-(\d\d?)-(\d\d?)")
@@ -19,18 +19,20 @@ _DIGITS: Final = re.compile(r"(\d\d)(\d\d)(\d\d)?")
 _NAMED: Final = {"midnight": time(0), "elevenses": time(11), "noon": time(12), "fika": time(15), "teatime": time(16)}
 
 
-def read_moment(text: str, place: str, now: datetime) -> int:
-    """Unix s of a moment. `now` has the time zone (None: local). A time of day alone is the next such time.
+def read_moment(text: str, place: str, now: datetime, *, past: bool = False) -> int:
+    """Unix s of a moment. `now` has the time zone (None: local).
 
+    A time of day, or a day without a year, is the next one; with `past`, that of today or this year.
     Raises InputError.
     """
     said = text.strip().lower()
     if (found := _NOW.fullmatch(said)) is not None:
-        unit_s = _unit_s(found[2] or "")
-        moment_s = int(now.timestamp()) + int(found[1] or 0) * (unit_s or 0)
-        if unit_s is not None and moment_s * 1000 <= LAST_MOMENT_MS:
+        unit_s = _unit_s(found[3] or "")
+        shift_s = int(found[2] or 0) * (unit_s or 0)
+        moment_s = int(now.timestamp()) + (-shift_s if found[1] == "-" else shift_s)
+        if unit_s is not None and 0 <= moment_s * 1000 <= LAST_MOMENT_MS:
             return moment_s
-    elif (moment := _of_words(said, now)) is not None:
+    elif (moment := _of_words(said, now, past=past)) is not None:
         return int(moment.timestamp())
     raise InputError(place, repr(text), MOMENTS)
 
@@ -39,12 +41,12 @@ def _unit_s(unit: str) -> int | None:
     return 1 if not unit else _UNITS_S.get(unit) or _UNITS_S.get(unit.removesuffix("s"))
 
 
-def _of_words(said: str, now: datetime) -> datetime | None:
+def _of_words(said: str, now: datetime, *, past: bool) -> datetime | None:
     words = re.sub(r"\s+([ap]m)\b", r"\1", re.sub(r"(\d)t(?=\d)", r"\1 ", said)).split()
     day: date | None = None
     clock: time | None = None
     for word in words:
-        found_day, found_clock = _day(word, now), _clock(word)
+        found_day, found_clock = _day(word, now, past=past), _clock(word)
         if (found_day is None) == (found_clock is None) or (found_day and day) or (found_clock and clock):
             return None
         day, clock = found_day or day, found_clock if found_clock is not None else clock
@@ -52,8 +54,10 @@ def _of_words(said: str, now: datetime) -> datetime | None:
         return None
     if day is None:
         moment = datetime.combine(now.date(), clock or time(), now.tzinfo)
-        return moment if moment > now else datetime.combine(now.date() + timedelta(1), clock or time(), now.tzinfo)
-    if clock is None and day == now.date():
+        if past or moment > now:
+            return moment
+        return datetime.combine(now.date() + timedelta(1), clock or time(), now.tzinfo)
+    if clock is None and day == now.date() and not past:
         return now
     return datetime.combine(day, clock or time(), now.tzinfo)
 
@@ -71,7 +75,7 @@ def _clock(word: str) -> time | None:
     return time(hour, minute, second) if hour < 24 and minute < 60 and second < 60 else None
 
 
-def _day(word: str, now: datetime) -> date | None:
+def _day(word: str, now: datetime, *, past: bool) -> date | None:
     if word in ("today", "tomorrow"):
         return now.date() + timedelta(word == "tomorrow")
     if (found := _ISO_DATE.fullmatch(word)) is not None:
@@ -86,7 +90,7 @@ def _day(word: str, now: datetime) -> date | None:
     if year is not None:
         return _date(int(year) + (0 if len(year) == 4 else 2000), int(month), int(day))
     this = _date(now.year, int(month), int(day))
-    return this if this is None or this >= now.date() else _date(now.year + 1, int(month), int(day))
+    return this if past or this is None or this >= now.date() else _date(now.year + 1, int(month), int(day))
 
 
 def _date(year: int, month: int, day: int) -> date | None:

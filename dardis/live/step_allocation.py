@@ -97,8 +97,8 @@ def _on_node(
     return places
 
 
-def task_variables(places: Sequence[TaskPlace], rank: int, step: int, cpus: int) -> dict[str, str]:
-    """Variables of Slurm for a task of a step; `cpus`: cores of each task, 0 if shared."""
+def task_variables(places: Sequence[TaskPlace], rank: int, step: int) -> dict[str, str]:
+    """Variables of Slurm for a task of a step."""
     nodes = list(dict.fromkeys(place.node for place in places))
     here = [other for other, place in enumerate(places) if place.node == places[rank].node]
     cores = {core for other in here for core in places[other].cores}
@@ -110,8 +110,6 @@ def task_variables(places: Sequence[TaskPlace], rank: int, step: int, cpus: int)
         "SLURM_STEP_NODELIST": hostlist_in_order(nodes), "SLURM_STEP_TASKS_PER_NODE": counts,
         "SLURM_TASKS_PER_NODE": counts, "SLURM_GTIDS": ",".join(map(str, here)), "SLURM_CPUS_ON_NODE": len(cores),
     }  # fmt: skip
-    if cpus:
-        found["SLURM_CPUS_PER_TASK"] = cpus
     if places[rank].gpus:
         found["CUDA_VISIBLE_DEVICES"] = found["SLURM_STEP_GPUS"] = ",".join(map(str, places[rank].gpus))
     return {name: str(value) for name, value in found.items()}

@@ -155,7 +155,7 @@ def _retries(said: Mapping[str, OptionText]) -> dict[str, Any]:
         found["retry_codes"] = tuple(integer_value(said["retry-codes"]._replace(text=part), 1, 255) for part in parts)
     if len(found) > ("retries" in said) and not found.get("retries"):
         other = said.get("retry-codes") or said["retry-delay"]
-        raise InputError(other.place, "given without --retries", "both, or neither")
+        raise InputError(other.place, "given without --retries", "--retries as well")
     return found
 
 

@@ -107,7 +107,7 @@ class TaskApi:
                         replace(commands[rank % len(commands)], stdin=f"{pipes}{rank}" if rank in near else None)
                         for rank in range(asked.tasks)
                     ]
-                await self._stream_tasks(response, run, allocation, asked.cpus, commands, told.get("seen") or [])
+                await self._stream_tasks(response, run, allocation, commands, told.get("seen") or [])
             finally:
                 allocation.clients -= 1
                 self._wake(run)
@@ -177,7 +177,7 @@ class TaskApi:
             self._queues.pop(run, None)
 
     async def _stream_tasks(
-        self, response: web.StreamResponse, run: str, allocation: _Allocation, cpus: int,
+        self, response: web.StreamResponse, run: str, allocation: _Allocation,
         commands: Sequence[StepCommand], seen: Sequence[Mapping[str, Any]],
     ) -> None:  # fmt: skip
         """Start the tasks that are not over, and write their output. `seen`: by rank, what the client has had."""
@@ -186,7 +186,7 @@ class TaskApi:
             had = seen[rank] if rank < len(seen) else {}
             if not had.get("over"):
                 command = commands[rank] if len(commands) > 1 else commands[0]
-                variables = task_variables(allocation.places, rank, allocation.step, cpus)
+                variables = task_variables(allocation.places, rank, allocation.step)
                 command = replace(command, variables=variables, cores=allocation.places[rank].cores)
                 tasks.append(asyncio.create_task(self._stream_task(response, name, rank, allocation, command, had)))
         try:

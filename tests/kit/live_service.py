@@ -28,7 +28,7 @@ def job(number, state="waiting", **more):
         "attempt": int(begun), "submitted_ms": 1_700_000_000_000, "started_ms": 1_700_000_060_000 if begun else None,
         "ended_ms": 1_700_000_160_000 if over else None, "code": 0 if state == "completed" else None, "signal": None,
         "host": "n1" if begun else "", "nodes": ["n1"] if begun else [], "node_count": 1, "lost": False,
-        "allocated_cores": 0, "retried": 0, "array_size": 1,
+        "allocated_cores": 0, "retried": 0, "array_size": 1, "uid": 0, "has_script": False,
         **more,
     }  # fmt: skip
 
@@ -88,14 +88,15 @@ class FakeService:
             if query.get("array") == "1":
                 return 200, {"arrays": arrays_of(told["jobs"])}
             return 200, told | ({"next": None} if over != [False] else {})
-        if (method, path) == ("GET", "/nodes"):
-            return 200, {"nodes": list(self.nodes.values())}
-        if (method, path) == ("GET", "/counts"):
-            return 200, dict.fromkeys(STATES_OVER, 0) | {"held": 0, "waiting": 1, "running": 1, "failed": 1}
-        if (method, path) == ("GET", "/status"):
-            return 200, {"max_time_s": UNLIMITED_S}
-        if (method, path) == ("POST", "/stop"):
-            return 200, {"running": 1}
+        plain = {
+            ("GET", "/nodes"): {"nodes": list(self.nodes.values())},
+            ("GET", "/counts"): dict.fromkeys(STATES_OVER, 0) | {"held": 0, "waiting": 1, "running": 1, "failed": 1},
+            ("GET", "/status"): {"max_time_s": UNLIMITED_S}, ("POST", "/stop"): {"running": 1},
+        }  # fmt: skip
+        if (method, path) in plain:
+            return 200, plain[method, path]
+        if match := re.fullmatch(r"/jobs/(cancel|hold|release)", path):
+            return 200, {"changed": self._change_range(body["first"], body["last"], match[1])}
         if match := re.fullmatch(r"/jobs/(\d+)(?:/(\w+))?", path):
             return self._of_job(method, int(match[1]), match[2], body)
         if (match := re.fullmatch(r"/nodes/([^/]+)/(drain|resume)", path)) and method == "POST":
@@ -113,6 +114,10 @@ class FakeService:
             self.keys[body["key"]] = ids
             self.add(*(job(one, array=None if array is None else first, name=body["jobs"]["name"]) for one in ids))
         return {"ids": self.keys[body["key"]], "warnings": []}
+
+    def _change_range(self, first, last, do):
+        found = [number for number, one in self.jobs.items() if first <= number <= last]
+        return sum(self._of_job("POST", number, do, {})[0] == 200 for number in found)
 
     def _of_job(self, method, number, do, body):
         if number not in self.jobs:

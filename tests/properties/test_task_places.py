@@ -74,15 +74,15 @@ def test_concurrent_steps_share_no_core_and_wait_only_if_they_do_not_fit(job, re
 
 def test_variables_of_tasks_follow_their_places():
     places = [TaskPlace("a1", (0,)), TaskPlace("a1", (1,)), TaskPlace("a3", (0,), (2,))]
-    told = task_variables(places, 2, 5, 1)
+    told = task_variables(places, 2, 5)
     assert told == {
         "SLURM_STEP_ID": "5", "SLURM_STEPID": "5", "SLURM_PROCID": "2", "SLURM_LOCALID": "0", "SLURM_NODEID": "1",
         "SLURM_NTASKS": "3", "SLURM_NPROCS": "3", "SLURM_NNODES": "2", "SLURM_STEP_NUM_TASKS": "3",
         "SLURM_STEP_NUM_NODES": "2", "SLURM_STEP_NODELIST": "a[1,3]", "SLURM_STEP_TASKS_PER_NODE": "2,1",
-        "SLURM_TASKS_PER_NODE": "2,1", "SLURM_GTIDS": "2", "SLURM_CPUS_ON_NODE": "1", "SLURM_CPUS_PER_TASK": "1",
+        "SLURM_TASKS_PER_NODE": "2,1", "SLURM_GTIDS": "2", "SLURM_CPUS_ON_NODE": "1",
         "CUDA_VISIBLE_DEVICES": "2", "SLURM_STEP_GPUS": "2",
     }  # fmt: skip
-    assert task_variables(places, 1, 0, 0)["SLURM_LOCALID"] == "1"
+    assert task_variables(places, 1, 0)["SLURM_LOCALID"] == "1"
 
 
 @pytest.mark.parametrize(

@@ -117,7 +117,8 @@ def main(words: Sequence[str]) -> int:
     options, left = PROGRAM.split(words, "sacct")
     for option in options:
         if PROGRAM.supported(option, option.written):
-            said[option.name] = option.value
+            earlier = f"{said[option.name]}," if option.name == "jobs" and "jobs" in said else ""
+            said[option.name] = earlier + option.value
     if left:
         raise InputError("sacct", repr(left[0]), "options such as --jobs=12")
     usual = BRIEF if "brief" in said else os.environ.get("SACCT_FORMAT", USUAL)
@@ -160,14 +161,21 @@ def read_columns(text: str) -> list[Column]:
     return columns
 
 
+def _known(service: Client, name: of.JobName) -> Job | None:
+    try:
+        return service.job(name.number)
+    except InputError:  # there is no such job
+        return None
+
+
 def selected(said: Mapping[str, str], now_ms: int, now: datetime) -> list[Job]:
     """Jobs that the options select, by number. Raises InputError and DardisError."""
     named = [of.read_name(text, "--jobs") for text in said.get("jobs", "").replace(" ", ",").split(",") if text]
     states = of.read_states(said["state"], "--state") if "state" in said else None
     since_ms = 0 if named else int(now.replace(hour=0, minute=0, second=0, microsecond=0).timestamp() * 1000)
     if "starttime" in said:
-        since_ms = read_moment(said["starttime"], "--starttime", now) * 1000
-    until_ms = read_moment(said["endtime"], "--endtime", now) * 1000 if "endtime" in said else now_ms
+        since_ms = read_moment(said["starttime"], "--starttime", now, past=True) * 1000
+    until_ms = read_moment(said["endtime"], "--endtime", now, past=True) * 1000 if "endtime" in said else now_ms
     names = {*filter(None, said.get("name", "").split(","))}
     users = {*filter(None, said.get("user", said.get("uid", "")).split(","))}
     if not users and "allusers" not in said and os.getuid() != 0:
@@ -175,7 +183,7 @@ def selected(said: Mapping[str, str], now_ms: int, now: datetime) -> list[Job]:
     partitions = {*filter(None, said.get("partition", "").split(","))}
     service = Client(service_folder(None))
     if named and "starttime" not in said:
-        since_ms = min(service.job(one.number)["submitted_ms"] for one in named)
+        since_ms = min((job["submitted_ms"] for job in map(partial(_known, service), named) if job), default=now_ms)
     jobs = {job["id"]: job for job in service.history(MOST_JOBS, state="over", since_ms=since_ms or None)}
     jobs |= {job["id"]: job for job in service.get("/jobs", state="open")["jobs"]}
     return [

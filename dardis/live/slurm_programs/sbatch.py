@@ -21,8 +21,8 @@ from dardis.model.errors import InputError
 
 PROGRAM: Final = OptionTable("sbatch", {
     **SBATCH.options,
-    **options_of(OPTIONAL, USED, "parsable"), **options_of(VALUE, USED, "wrap"),
-    **options_of(FLAG, "the job would not be submitted: leave it out", "test-only"),
+    **options_of(OPTIONAL, USED, "parsable"), **options_of(VALUE, USED, "wrap"), **options_of(FLAG, USED, "quiet/Q"),
+    **options_of(FLAG, "jobs are submitted only", "test-only"),
 })  # fmt: skip
 _VARIABLES: Final = {
     "ARRAY_INX": "array", "EXPORT": "export", "GPUS": "gpus", "GPUS_PER_NODE": "gpus-per-node",
@@ -38,7 +38,7 @@ _VARIABLES: Final = {
 def main(words: Sequence[str]) -> int:
     """Submit a script. Raises InputError and DardisError."""
     options, argv = PROGRAM.split(words, "sbatch")
-    own = {option.name: option.value for option in options if option.name in {"parsable", "wrap"}}
+    own = {option.name: option.value for option in options if option.name in {"parsable", "quiet", "wrap"}}
     for option in options:
         PROGRAM.supported(option, option.written)
     given, warnings = translate_options((option for option in options if option.name not in own), "")
@@ -60,12 +60,13 @@ def main(words: Sequence[str]) -> int:
     said = directives.merge_options({**of_variables, **given})
     said.setdefault("output", OptionText("slurm-%A_%a.out" if "array" in said else "slurm-%j.out", "--output"))
     asked = submit_request(said, argv[1:], name, os.environ, local_now())
-    for line in (*notes, *warnings, *directives.warnings, *asked.warnings):
+    for line in () if "quiet" in own else (*notes, *warnings, *directives.warnings, *asked.warnings):
         sys.stderr.write(f"sbatch: warning: {line}\n")
     service = Client(service_folder(None))
     answer = service.submit(body_of(asked, script, fresh_key()))
     first = answer["ids"][0]
-    sys.stdout.write(f"{first}\n" if "parsable" in own else f"Submitted batch job {first}\n")
+    if "parsable" in own or "quiet" not in own:
+        sys.stdout.write(f"{first}\n" if "parsable" in own else f"Submitted batch job {first}\n")
     sys.stdout.flush()
     if not is_set(said, "wait"):
         return 0

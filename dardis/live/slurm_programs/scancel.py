@@ -63,6 +63,17 @@ def main(words: Sequence[str]) -> int:
 
 def _end(service: Client, jobs: Sequence[Job], said: Mapping[str, str], warning: LimitSignal | None) -> bool:
     failed = False
+    if warning is None and len(jobs) > 1:  # one request for each run of numbers
+        numbers = sorted(job["id"] for job in jobs)
+        starts = [at for at, number in enumerate(numbers) if at == 0 or numbers[at - 1] != number - 1]
+        ends = [*starts[1:], len(numbers)]
+        changed = sum(
+            service.change_range(numbers[begin], numbers[end - 1], "cancel")
+            for begin, end in zip(starts, ends, strict=True)
+        )
+        if changed < len(numbers):
+            sys.stderr.write(f"scancel: error: {len(numbers) - changed} of {len(numbers)} jobs cannot be cancelled\n")
+        return changed < len(numbers)
     for job in jobs:
         try:
             if warning is None:

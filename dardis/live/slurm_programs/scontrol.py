@@ -17,38 +17,52 @@ from dardis.live.slurm_programs.slurm_jobs import RECENT_MS, Job, limit_text, lo
 from dardis.model.errors import InputError
 from dardis.model.hostlist import hostlist, hostlist_in_order, names_of
 
-_COMMANDS: Final = "show hostnames, hostlist, job, node, partition or config, hold, release or ping"
+_COMMANDS: Final = "show hostnames, hostlist, job, node, partition or config, hold, release, version or ping"
+_FLAGS: Final = frozenset({"-o", "--oneliner", "-Q", "--quiet", "-d", "--details", "-a", "--all"})
 
 
 def main(words: Sequence[str]) -> int:
     """Run a command. Raises InputError and DardisError."""
-    left = [word for word in words if word not in {"-o", "--oneliner", "-Q", "--quiet", "-d", "--details"}]
-    one_line = len(left) < len(words) and ("-o" in words or "--oneliner" in words)
+    one_line, left = "-o" in words or "--oneliner" in words, [word for word in words if word not in _FLAGS]
+    if left[:1] == ["show"] and len(left) > 1:
+        what, equals, name = left[1].partition("=")  # show job=12
+        left[1:2] = [what.lower(), *([name] if equals else [])]
     match left:
-        case ["show", "hostnames" | "hostname", *given] if len(given) < 2:
-            text = given[0] if given else os.environ.get("SLURM_JOB_NODELIST", "")
-            sys.stdout.write("".join(f"{name}\n" for name in _names(text)))
-        case ["show", "hostlist" | "hostlistsorted" as how, given]:
-            names = [name for part in _names(given.replace("\n", ",")) for name in part.split()]
-            sys.stdout.write(f"{hostlist_in_order(names) if how == 'hostlist' else hostlist(names)}\n")
-        case ["show", "job" | "jobs", *given] if len(given) < 2:
-            _show_jobs(given, one_line=one_line)
-        case ["hold" | "release" as do, *given] if given:
+        case ["show", what, *given] if len(given) < 2 or what.startswith("partition"):
+            return _show(what, given, one_line=one_line)
+        case ["hold" | "uhold" | "release" as do, *given] if given:
             service = Client(service_folder(None))
             for text in given:
                 for job in _matching(service, text):
-                    service.change_job(job["id"], do)
-        case ["show", "config"]:
-            sys.stdout.write("".join(f"{name:<23} = {value}\n" for name, value in _config().items()))
-        case ["show", "partition" | "partitions", *_]:
-            sys.stdout.write(_partition())
-        case ["show", "node" | "nodes", *given] if len(given) < 2:
-            _show_nodes(_names(given[0]) if given else [])
+                    service.change_job(job["id"], do.removeprefix("u"))
+        case ["version"]:
+            sys.stdout.write(f"slurm {SLURM}\n")
         case ["ping"]:
             Client(service_folder(None)).get("/status")
             sys.stdout.write("Slurmctld(primary) is UP\n")
         case _:
             raise InputError("scontrol", repr(" ".join(left)), _COMMANDS)
+    return 0
+
+
+def _show(what: str, given: Sequence[str], *, one_line: bool) -> int:
+    match what:
+        case "hostnames" | "hostname":
+            text = given[0] if given else os.environ.get("SLURM_JOB_NODELIST", "")
+            sys.stdout.write("".join(f"{name}\n" for name in _names(text)))
+        case "hostlist" | "hostlistsorted" if given:
+            names = [name for part in _names(given[0].replace("\n", ",")) for name in part.split()]
+            sys.stdout.write(f"{hostlist_in_order(names) if what == 'hostlist' else hostlist(names)}\n")
+        case "job" | "jobs" | "jobid":
+            _show_jobs(given, one_line=one_line)
+        case "config":
+            sys.stdout.write("".join(f"{name:<23} = {value}\n" for name, value in _config().items()))
+        case "partition" | "partitions":
+            sys.stdout.write(_partition())
+        case "node" | "nodes":
+            _show_nodes(_names(given[0]) if given else [])
+        case _:
+            raise InputError("scontrol", repr(" ".join(["show", what, *given])), _COMMANDS)
     return 0
 
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from dardis.live.client import Client, service_folder
+from dardis.live.job_option_texts import UNLIMITED_S
 from dardis.live.option_table import FLAG, IGNORED, USED, VALUE, OptionTable, options_of
 from dardis.live.slurm_names import PARTITION
 from dardis.live.slurm_programs.slurm_jobs import limit_text
@@ -23,6 +24,7 @@ PROGRAM: Final = OptionTable("sinfo", {
 })  # fmt: skip
 USUAL: Final = "%.9P %.5a %.10l %.6D %.6t %N"
 BY_NODE: Final = "%N %.6D %.9P %6t"
+LONG_BY_NODE: Final = "%N %.6D %.9P %.11T %.4c %.8m %.8f %20E"
 LONG: Final = "%.9P %.5a %.10l %.6D %.9T %.4c %.8m %N"
 Node = Mapping[str, Any]
 Group = Sequence[Node]
@@ -56,10 +58,10 @@ def _gpus(group: Group) -> str:
 
 def fields_of(max_time_s: int) -> dict[str, tuple[str, Callable[[Group], str]]]:
     """Header and text of each field. `max_time_s`: longest walltime of the service."""
-    limit = limit_text({"walltime_s": max_time_s})
+    limit = "infinite" if max_time_s == UNLIMITED_S else limit_text({"walltime_s": max_time_s})
     return {
         "P": ("PARTITION", lambda _: f"{PARTITION}*"), "R": ("PARTITION", lambda _: PARTITION),
-        "a": ("AVAIL", lambda _: "up"), "l": ("TIMELIMIT", lambda _: limit.lower()),
+        "a": ("AVAIL", lambda _: "up"), "l": ("TIMELIMIT", lambda _: limit),
         "D": ("NODES", lambda group: str(len(group))),
         "N": ("NODELIST", lambda group: hostlist(node["name"] for node in group)),
         "n": ("HOSTNAMES", lambda group: ",".join(node["name"] for node in group)),
@@ -84,7 +86,9 @@ def main(words: Sequence[str]) -> int:
         raise InputError("sinfo", repr(left[0]), "options such as --Node")
     service = Client(service_folder(None))
     fields = fields_of(service.get("/status")["max_time_s"])
-    usual = LONG if "long" in said else BY_NODE if "Node" in said else os.environ.get("SINFO_FORMAT", USUAL)
+    usual = BY_NODE if "Node" in said else os.environ.get("SINFO_FORMAT", USUAL)
+    if "long" in said:
+        usual = LONG_BY_NODE if "Node" in said else LONG
     columns = read_format(said.get("format", usual), fields)
     nodes: list[Node] = service.get("/nodes")["nodes"]
     if "nodes" in said:

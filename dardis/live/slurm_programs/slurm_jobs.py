@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any, Final, NamedTuple
 
 from dardis.live.job_option_texts import UNLIMITED_S
+from dardis.live.output import output_path
 from dardis.live.slurm_names import CLUSTER, PARTITION
 from dardis.model.errors import InputError
 from dardis.model.hostlist import hostlist_in_order
@@ -159,7 +160,7 @@ def run_s(job: Job, now_ms: int) -> int | None:
     if job["started_ms"] is None:
         return None
     ended_ms = int(job["ended_ms"] if job["ended_ms"] is not None else now_ms)
-    return max(0, ended_ms - int(job["started_ms"])) // 1000
+    return max(0, ended_ms // 1000 - int(job["started_ms"]) // 1000)  # as the moments are shown
 
 
 def limit_text(job: Job, text: Callable[[int], str] = span) -> str:
@@ -192,9 +193,8 @@ def partition_of(job: Job) -> str:
 
 
 def command_of(job: Job) -> str:
-    """Command, as far as it is known."""
-    argv = job["argv"]
-    return str(argv[0]) if argv else "(null)"
+    """Words of the command; those of a script follow the name of the job, as its path is not kept."""
+    return " ".join([job["name"]] * job["has_script"] + job["argv"]) or "(null)"
 
 
 def tasks_of(job: Job) -> int:
@@ -207,23 +207,26 @@ def show_lines(job: Job, now_ms: int) -> list[str]:
     ends_ms = job["ended_ms"]
     if ends_ms is None and job["started_ms"] is not None and job["walltime_s"] != UNLIMITED_S:
         ends_ms = job["started_ms"] + job["walltime_s"] * 1000
+    paths = {name: output_path(job, error=name == "StdErr") for name in ("StdErr", "StdOut") if job["output"]}
     array = f" ArrayJobId={job['array']} ArrayTaskId={job['index']}" if job["array"] is not None else ""
     of = partial(moment, unknown="Unknown")
     return [
         f"JobId={job['id']}{array} JobName={job['name']}",
-        f"   UserId={job['user']}",
+        f"   UserId={job['user']}({job['uid']}) Priority=1 Account=(null) QOS=normal",
         f"   JobState={state_of(job)} Reason={reason_of(job)} Dependency={dependency_text(job) or '(null)'}",
         f"   Requeue={int(job['requeue'])} Restarts={max(job['attempt'] - 1, 0)} BatchFlag=1 ExitCode={exit_text(job)}",
         f"   RunTime={long_span(run_s(job, now_ms))} TimeLimit={limit_text(job, long_span)} TimeMin=N/A",
         f"   SubmitTime={of(job['submitted_ms'])} EligibleTime={of(job['begin_ms'] or job['submitted_ms'])}",
         f"   StartTime={of(job['started_ms'])} EndTime={of(ends_ms)} Deadline={moment(job['deadline_ms'], NONE)}",
         f"   Partition={partition_of(job)} ClusterName={CLUSTER}",
-        f"   NodeList={nodes_text(job)}",
+        f"   NodeList={nodes_text(job)} BatchHost={(job['nodes'] or ['(null)'])[0]}",
         f"   NumNodes={job['node_count']} NumCPUs={cores_of(job)} NumTasks={tasks_of(job)}",
         f"   CPUs/Task={job['cpus_per_task'] or NONE}",
         f"   Comment={job['comment']}",
         f"   Command={command_of(job)}",
         f"   WorkDir={job['chdir'] or job['cwd']}",
+        f"   StdIn={job['stdin'] or '/dev/null'}",
+        *(f"   {name}={path}" for name, path in paths.items()),
     ]
 
 

@@ -6,6 +6,7 @@ import os
 import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from pwd import getpwuid
 from typing import Any, Final, NamedTuple
@@ -135,6 +136,8 @@ def selected(said: Mapping[str, str], now_ms: int) -> list[Job]:
     names, partitions = {*_texts(said.get("name", ""))}, {*_texts(said.get("partition", ""))}
     service = Client(service_folder(None))
     jobs: list[Job] = service.get("/jobs", state="open")["jobs"]
+    if len(named) == 1 and not any(named[0].matches(job) for job in jobs):
+        _check_known(service, named[0], now_ms)
     if states is not None and states - {"PENDING", "RUNNING"}:
         known = {job["id"] for job in jobs}
         ended = service.history(state="over", since_ms=now_ms - of.RECENT_MS)
@@ -147,6 +150,15 @@ def selected(said: Mapping[str, str], now_ms: int) -> list[Job]:
         and (not names or job["name"] in names)
         and (not partitions or of.partition_of(job) in partitions)
     ]  # fmt: skip
+
+
+def _check_known(service: Client, name: of.JobName, now_ms: int) -> None:
+    """Raise InputError for a job that has never been, or ended long ago."""
+    with suppress(InputError):
+        ended_ms = service.job(name.number)["ended_ms"]
+        if name.indices or ended_ms is None or ended_ms >= now_ms - of.RECENT_MS:
+            return
+    raise InputError.of_message("Invalid job id specified")
 
 
 def _texts(text: str) -> list[str]:

@@ -6,6 +6,7 @@ The tasks outlive a restart of the service. Each byte of output is written once.
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import signal
 import sys
@@ -73,6 +74,8 @@ def main(words: Sequence[str]) -> int:
             said[option.name] = option
         else:
             sys.stderr.write(f"srun: warning: {option.written} {option.value}".rstrip() + " is ignored\n")
+    if "DARDIS_RUN" not in os.environ:
+        raise InputError("srun", "runs only inside jobs", "sbatch --wait SCRIPT, or dardis submit --wait -- COMMAND")
     job, attempt = current_run(os.environ)
     if "jobid" in said and said["jobid"].value != str(job):
         raise InputError("--jobid", said["jobid"].value, f"{job}, the job of this process")
@@ -299,15 +302,21 @@ def _exported(said: Mapping[str, GivenOption]) -> dict[str, str]:
         }
     elif names != ALL:
         present = {name: value for name, value in present.items() if name == "PATH" or name.startswith("SLURM_")}
+    if "cpus-per-task" in said:
+        values = {"SLURM_CPUS_PER_TASK": said["cpus-per-task"].value, **values}
     return present | values
 
 
 def read_programs(path: Path, tasks: int) -> list[list[str]]:
     """Commands by rank in a file of --multi-prog. Raises InputError."""
     found: dict[int, list[str]] = {}
-    for number, line in enumerate(read_text(path).splitlines(), 1):
-        words = line.split()
-        if not words or words[0].startswith("#"):
+    text = re.sub(r"\\\n", " ", read_text(path).replace("\r\n", "\n"))
+    for number, line in enumerate(text.splitlines(), 1):
+        try:
+            words = shlex.split(line, comments=True)
+        except ValueError as error:
+            raise InputError(f"{path}:{number}", f"{line.strip()!r} ({error})", "closed quotes") from None
+        if not words:
             continue
         ranks = _ranks(words[0], tasks, found, f"{path}:{number}")
         if len(words) < 2:

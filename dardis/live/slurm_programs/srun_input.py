@@ -87,7 +87,10 @@ class InputStream:
 
     def _write(self, rank: int) -> None:
         at = 0
-        pipe = os.open(f"{self.prefix}{rank}", os.O_WRONLY | os.O_CLOEXEC)  # waits for the task
+        try:
+            pipe = os.open(f"{self.prefix}{rank}", os.O_WRONLY | os.O_CLOEXEC)  # waits for the task
+        except FileNotFoundError:  # srun ends
+            return
         with suppress(BrokenPipeError):  # the task reads no more
             while True:
                 with self._news:

@@ -124,7 +124,7 @@ def test_items_make_an_array(fake, tmp_path, capsys):
         ("--each items -- echo", "items: the command has no {}"), ("--each nowhere -- x {}", "nowhere: cannot be read"),
         ("--each items --items xml -- x {}", "--items: 'xml'; expected lines, null, json"),
         ("--each items --array 1-2 -- x {}", "--each, --array: both"),
-        ("--items json -- x", "--items, --at-once: given without"),
+        ("--items json -- x", "--items: given without --each; expected --each as well"),
         ("--each items --at-once 0 -- x {}", "--at-once: '0'"), ("--each empty -- x {}", "empty: has no items"),
         ("--each items --items json -- x {a}", "items:1: 'a'; expected a JSON object"),
         ("--retries -1 -- x", "--retries: '-1'"),
@@ -135,7 +135,7 @@ def test_items_make_an_array(fake, tmp_path, capsys):
         ("--begin soon -- x", "--begin: 'soon'"),
         ("--stdin nowhere -- x", "--stdin: 'nowhere'; expected an existing file"),
         ("--nice x -- x", "--nice: 'x'"), ("--signal 99 -- x", "--signal: '99'"), ("--tmp x -- x", "--tmp: 'x'"),
-        ("-n x -- x", "-n: 'x'"), ("--constraint a -- x", "--constraint: 'a'; expected nodes have no features"),
+        ("-n x -- x", "-n: 'x'"), ("--constraint a -- x", "--constraint: 'a' is not supported (nodes have no features"),
     ],
 )  # fmt: skip
 def test_wrong_values_of_new_options_are_one_line(fake, tmp_path, monkeypatch, capsys, arguments, line):
@@ -282,6 +282,17 @@ def test_top_shows_nodes_running_jobs_and_reasons(fake, capsys):
     assert node.split()[:2] == ["n1", "up"]
     assert (columns.split()[0], running.split()[0]) == ("ID", "2")
     assert [reasons, *rows] == ["JOBS  REASON", "2     waits for nodes", "1     held"]
+
+
+def test_range_is_changed_by_one_request(fake, capsys):
+    fake.add(job(1, "completed"), job(2, "running"), *(job(number) for number in range(3, 9)))
+    assert run(["cancel", "1-5", "8"]) == 0
+    assert [path for method, path, _ in fake.asked if method == "POST"] == ["/jobs/cancel", "/jobs/8/cancel"]
+    assert {number for number, one in fake.jobs.items() if one["state"] == "cancelled"} == {2, 3, 4, 5, 8}
+    assert run(["cancel", "1-5", "8"]) == 1
+    assert capsys.readouterr().err.splitlines() == [
+        "dardis: no job from 1 to 5 can be cancelled", "dardis: job 8 is cancelled: it can't be changed any more",
+    ]  # fmt: skip
 
 
 def test_retry_means_all_jobs_of_an_array(fake, capsys):

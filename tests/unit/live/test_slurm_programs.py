@@ -79,7 +79,10 @@ def test_sacct_lists_results(fake, capsys):
         "10             true   00:01:05       500M          1 ",
         "10.batch      batch   00:01:05       500M          1 ",
     ]  # fmt: skip
-    assert run(capsys, "sacct", "-a", "-X", "-n", "-p", "-b", "-S", "now-1")[0] == 1
+    assert run(capsys, "sacct", "-a", "-X", "-n", "-p", "-b", "-S", "now-1fortnight")[0] == 1
+    for of_jobs in (["-j", "1", "-j", "2", "-j3_0"], ["-j", "1,2,99,3_0"]):
+        assert len(run(capsys, "sacct", "-a", "-X", "-n", "-P", *of_jobs)[1]) == 3
+    assert run(capsys, "sacct", "-a", "-j", "99", "-n") == (0, [], [])
     assert run(capsys, "sacct", "-a", "-n", "-j", "1.0", "--format=Reason")[1] == []
     assert run(capsys, "sacct", "-a", "-X", "-n", "-p", "-b", "-S", "2020-01-01", "-E", "2020-02-01")[1] == []
 
@@ -107,7 +110,10 @@ def test_scontrol_shows_hosts_and_jobs(fake, capsys, monkeypatch):
     told = run(capsys, "scontrol", "-o", "show", "job", "8")[1][0]
     assert "JobId=8 JobName=last" in told
     assert "JobState=PENDING Reason=Dependency Dependency=afterok:3" in told
-    assert run(capsys, "scontrol", "hold", "8")[0] == 0
+    for words in (["job=8"], ["jobid", "8"], ["JobId=8"], ["-a", "job", "8"]):
+        assert run(capsys, "scontrol", "-o", "show", *words)[1][0] == told
+    assert run(capsys, "scontrol", "version")[1] == ["slurm 25.05.0"]
+    assert run(capsys, "scontrol", "uhold", "8")[0] == 0
     assert fake.jobs[8]["state"] == "held"
 
 
@@ -125,6 +131,7 @@ def test_sbatch_submits_scripts_and_wrapped_commands(fake, capsys, tmp_path, mon
     )  # fmt: skip
     assert fake.asked[-1][2]["script"].endswith("\necho 1 | wc\n")
     assert JobRequest.from_dict(fake.asked[-1][2]["jobs"]).output == "slurm-%j.out"
+    assert run(capsys, "sbatch", "-Q", "-A", "me", "s.sh") == (0, [], [])
 
 
 @pytest.mark.parametrize(
@@ -141,7 +148,8 @@ def test_sbatch_submits_scripts_and_wrapped_commands(fake, capsys, tmp_path, mon
         ("scancel 99", "scancel: error: Kill job error on job id 99"),
         ("scontrol update x", "scontrol: error: scontrol: 'update x'"),
         ("scontrol show hostnames n[2-1]", "scontrol: error: scontrol"),
-        ("srun true", "srun: error: DARDIS_RUN: is not set"), ("sinfo x", "sinfo: error: sinfo: 'x'"),
+        ("srun true", "srun: error: srun: runs only inside jobs; expected sbatch --wait SCRIPT"),
+        ("squeue -j 99", "squeue: error: Invalid job id"), ("sinfo x", "sinfo: error: sinfo: 'x'"),
         ("scancel 8.0", "scancel: error: scancel: '8.0'"), ("sacctmgr add user me", "sacctmgr: error: sacctmgr: 'add'"),
         ("scontrol show node n9", "scontrol: error: scontrol: there is no"),
     ],

@@ -40,6 +40,19 @@ def test_spans_from_now_are_real_time(count, unit):
     assert read_moment(f"now + {count}{unit[0]}", "--begin", NOW) == NOW.timestamp() + count * unit[1]
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("today", "2026-10-24"), ("2026-10-24", "2026-10-24"), ("10/24", "2026-10-24"), ("01/20", "2026-01-20"),
+        ("00:00", "2026-10-24"), ("16:00", "2026-10-24T16:00"), ("now-1hour", "2026-10-24T12:30:20"),
+        ("now-2days", "2026-10-22T13:30:20"), ("2026-10-24T05:00", "2026-10-24T05:00"),
+    ],
+)  # fmt: skip
+def test_moments_of_a_past_are_those_of_today_and_this_year(text, expected):
+    moment = datetime.fromisoformat(expected).replace(tzinfo=ZONE).timestamp()
+    assert read_moment(text, "--starttime", NOW, past=True) == moment
+
+
 @given(st.datetimes(NOW.replace(tzinfo=None, microsecond=0), NOW.replace(tzinfo=None) + timedelta(999)))
 def test_date_and_time_round_trip(moment):
     whole = moment.replace(microsecond=0)
@@ -51,7 +64,8 @@ def test_date_and_time_round_trip(moment):
     [
         "",
         "soon",
-        "now-1",
+        "now-1fortnight",
+        "now*2",
         "now+1year",
         "25:00",
         "16:60",

@@ -80,14 +80,16 @@ def test_output_goes_to_files_and_input_comes_from_files_and_pipes(live):
     (echo piped; seq 30000) | srun -n 2 -N 1 sh -c 'if [ $SLURM_PROCID = 0 ]; then head -1; else tail -1; fi'
     sleep 3 | srun -n 1 -N 1 echo early; echo short | srun -n 1 -N 1 sh -c 'sleep 0.5; cat'
     srun -n 1 --input none cat; srun -n 1 -o none echo nothing
-    printf '0-1 echo a%%t\\n# text\\n* echo rest %%o\\n' > programs; srun --multi-prog -l programs
+    printf '0-1 echo a%%t\\n# text\\n* sh -c "echo rest \\\\\\n %%o"\\n' > programs; srun --multi-prog -l programs
+    srun -n 1 sh -c 'echo ${SLURM_CPUS_PER_TASK-unset}'; srun -n 1 -c 2 sh -c 'echo $SLURM_CPUS_PER_TASK'
     """
     lines, code = ran(live, script)
     assert sorted(lines[:4]) == [f"task {rank}" for rank in range(4)]
     assert sorted(lines[4:8]) == ["0: 1", "0: 2", "1: 1", "1: 2"]
     assert sorted(lines[8:10]) == ["30000", "piped"]
     assert lines[10:12] == ["early", "short"]
-    assert sorted(lines[12:]) == ["0: a0", "1: a1", "2: rest 0", "3: rest 1"]
+    assert sorted(lines[12:16]) == ["0: a0", "1: a1", "2: rest 0", "3: rest 1"]
+    assert lines[16:] == ["unset", "2"]
     assert code == 0
 
 
@@ -143,7 +145,7 @@ def test_tasks_and_their_output_survive_kills_of_the_service(live):
     [
         ("-n 99 true", "srun: error: --ntasks: 99 tasks do not fit the job"),
         ("-n x true", "srun: error: -n: 'x'"),
-        ("--pty true", "srun: error: --pty: is not supported; expected terminals"),
+        ("--pty true", "srun: error: --pty: is not supported (terminals"),
 
 
         ("-y true", "srun: error: srun: unknown"),
