@@ -106,7 +106,6 @@ def wait_for_jobs(service: Client, numbers: Iterable[int], as_json: bool) -> Job
 
 
 def _last_numbers(numbers: list[int]) -> list[int]:
-    """Last number of each range, if there are several numbers."""
     following = [*numbers[1:], 0]
     return [
         number for number, later in zip(numbers, following, strict=True) if later != number + 1 and len(numbers) > 1

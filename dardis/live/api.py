@@ -281,7 +281,6 @@ class Api:
         return web.json_response(self._job_as_json(request, self._find_job(request)))
 
     async def _change_range(self, request: web.Request) -> web.Response:
-        """Change the own unfinished jobs from one number to another, as far as possible."""
         told = await self._callers.read_body(request)
         first, last, do, gateway = (
             int(told["first"]),

@@ -57,7 +57,6 @@ def _text_of(error: BaseException) -> str:
 
 
 def _pickled(error: BaseException) -> bytes:
-    """Bytes of an exception; empty: it does not survive."""
     try:
         data: bytes = cloudpickle.dumps(error)
         pickle.loads(data)  # noqa: S301 (made here)

@@ -43,7 +43,6 @@ def main() -> int:
 
 
 def _end_with_client(file: int) -> None:
-    """End this process as soon as the client closes the connection, also while a call runs."""
     gone = select.poll()
     gone.register(file, select.POLLRDHUP)
     gone.poll()

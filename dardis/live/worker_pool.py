@@ -185,7 +185,6 @@ class WorkerPool:
         return None
 
     def _run(self, call: Call, worker: _Worker) -> bool:
-        """Run a call; return whether the worker is left."""
         connection = worker.connection
         try:
             if not connection.poll():  # else the worker is gone
@@ -249,7 +248,6 @@ class WorkerPool:
                 call.future.set_running_or_notify_cancel()
 
     def _find_lost_workers(self) -> None:
-        """Find idle workers that have closed their connection."""
         with self._news:
             idle = {worker.connection: worker for worker in self._workers if not worker.is_busy}
             for connection in wait([*idle], 0):
@@ -284,7 +282,6 @@ class WorkerPool:
         self._not_before_s = monotonic_s() + min(0.5 * 2**self._failures, _MOST_PAUSE_S)
 
     def _replace(self) -> None:
-        """Submit workers in the place of lost ones, or give up."""
         with self._news:
             if self._failures >= MOST_FAILURES and not self._workers and not self._pending:
                 return self._break(self._failure)
@@ -342,7 +339,6 @@ def _settle(future: Future[Any], value: object, error: BaseException | None) -> 
 
 
 def _shut(connection: Connection) -> None:
-    """End the wait for a worker that is gone."""
     with suppress(OSError), socket.socket(fileno=os.dup(connection.fileno())) as peer:
         peer.shutdown(socket.SHUT_RDWR)
 

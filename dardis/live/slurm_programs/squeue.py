@@ -153,7 +153,6 @@ def selected(said: Mapping[str, str], now_ms: int) -> list[Job]:
 
 
 def _check_known(service: Client, name: of.JobName, now_ms: int) -> None:
-    """Raise InputError for a job that has never been, or ended long ago."""
     with suppress(InputError):
         ended_ms = service.job(name.number)["ended_ms"]
         if name.indices or ended_ms is None or ended_ms >= now_ms - of.RECENT_MS:
