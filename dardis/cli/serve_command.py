@@ -76,6 +76,16 @@ def serve(
     ] = None,
     journal_cert: Annotated[Path | None, typer.Option(metavar="C.pem", help="Client certificate for etcd.")] = None,
     journal_key: Annotated[Path | None, typer.Option(metavar="K.pem", help="Key of the client certificate.")] = None,
+    metrics: Annotated[
+        int | None,
+        typer.Option(
+            "--metrics",
+            parser=whole_number_parser("--metrics", 1, 65_535),
+            metavar="PORT",
+            help="Serve metrics for Prometheus on this port of the loopback device, to clients with the token in "
+            "DIR/metrics.token.",
+        ),
+    ] = None,
     epoch: Annotated[
         int | None,
         typer.Option(
@@ -120,7 +130,18 @@ def serve(
     limit = user_jobs or DEFAULT_JOBS
     longest_s = UNLIMITED_S if max_time in (None, "none") else read_time(max_time, "--max-time")
     asked = ServiceSettings(
-        service_folder(folder), platform, etcd, users, limit, longest_s, keep, epoch or 1, keepers_apart, address, begun
+        service_folder(folder),
+        platform,
+        etcd,
+        users,
+        limit,
+        longest_s,
+        keep,
+        epoch or 1,
+        keepers_apart,
+        metrics,
+        address,
+        begun,
     )
     if launched_by_mpi():
         from dardis.comparison.end_with_parent import end_with

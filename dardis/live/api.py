@@ -26,6 +26,7 @@ from dardis.live.job_request import JobRequest, check_environment
 from dardis.live.journal import JournalError
 from dardis.live.keeper_mailbox import MOST_TEXT
 from dardis.live.live_jobs import JobUser, LiveJob, LiveJobState, Submission
+from dardis.live.metrics_endpoint import metrics_response
 from dardis.live.remote_socket_server import ForwardedConnections
 from dardis.live.service import Service
 from dardis.live.socket_server import PeerUser
@@ -66,7 +67,7 @@ class Api:
     def app(self) -> web.Application:
         """Application with all routes."""
         steps = StepApi(self._service, self._owned_job, self._callers.read_body)
-        app = web.Application(middlewares=[self._handle_errors])
+        app = web.Application(middlewares=[self._count_requests])
         app.add_routes(
             [
                 web.post("/jobs", self._submit),
@@ -81,6 +82,7 @@ class Api:
                 web.post("/nodes/{name}/{do:drain|resume}", self._drain),
                 web.post("/nodes/{name}/lost", self._give_up),
                 web.get("/status", self._status),
+                web.get("/metrics", self._metrics),
                 web.post("/stop", self._stop),
                 *steps.routes(),
                 *TaskApi(self._service, steps, self._owned_job, self._callers.read_body).routes(),
@@ -106,6 +108,13 @@ class Api:
             yield
 
     @web.middleware
+    async def _count_requests(
+        self, request: web.Request, handler: Callable[[web.Request], Answer]
+    ) -> web.StreamResponse:
+        answer = await self._handle_errors(request, handler)
+        self._service.metrics.on_request(request.method, answer.status)
+        return answer
+
     async def _handle_errors(
         self, request: web.Request, handler: Callable[[web.Request], Answer]
     ) -> web.StreamResponse:
@@ -361,6 +370,9 @@ class Api:
             "trouble": service.trouble, "silent": service.unreachable_hosts, "queued": service.gateway.queued,
             "running": service.gateway.running, "max_time_s": service.max_time_s,
         })  # fmt: skip
+
+    async def _metrics(self, request: web.Request) -> web.Response:
+        return metrics_response(self._service.metrics, request)
 
     async def _stop(self, request: web.Request) -> web.Response:
         self._check_operator(request)

@@ -28,6 +28,7 @@ from dardis.live.keeper_client import SUPERVISOR_FOLDER, LocalSupervisorClient
 from dardis.live.keeper_mailbox import SupervisedHost
 from dardis.live.live_decisions import warm
 from dardis.live.machine import HostFacts, machine_of, machine_of_platform
+from dardis.live.metrics_endpoint import serve_metrics
 from dardis.live.remote_socket_server import ForwardedConnections
 from dardis.live.retention import keep_pruning
 from dardis.live.service import Service
@@ -53,6 +54,8 @@ class ServiceSettings:
     """Time to keep finished jobs; None: for ever."""
     epoch: int
     has_external_supervisors: bool
+    metrics_port: int | None
+    """Port of the loopback device for metrics; None: none."""
     address: str | None
     """Address of the first rank; None: host name."""
     on_start: Callable[[Service], None]
@@ -151,7 +154,10 @@ async def serve_until_stopped(
         asyncio.get_running_loop().add_signal_handler(which, service.stopping.set)
     api = Api(service, asked.user_jobs)
     with open_listener(service.folder, users=service.users) as listener:
-        async with api.serve_connections(listener, doors):
+        async with (
+            serve_metrics(service.metrics, service.folder, asked.metrics_port),
+            api.serve_connections(listener, doors),
+        ):
             keep = asked.keep_days
             pruning = None if keep is None else asyncio.create_task(keep_pruning(service, keep))
             try:

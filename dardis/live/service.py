@@ -29,6 +29,7 @@ from dardis.live.keeper_client import SupervisorClient
 from dardis.live.keeper_mailbox import LOOK_S, IntendedRuns, Mailbox, SupervisedHost, leases_end_s
 from dardis.live.live_jobs import LiveJob, LiveJobState, Submission, job_of, jobs_of
 from dardis.live.machine import LiveMachine
+from dardis.live.service_metrics import ServiceMetrics
 from dardis.model.errors import InputError
 
 _T = TypeVar("_T")
@@ -56,6 +57,7 @@ class Service:
         self.max_time_s = max_time_s
         self._homes, self._reach = homes, reach
         self.gateway = self._restored_gateway()
+        self.metrics = ServiceMetrics(lambda: self.gateway, journal.epoch, lambda: self.unreachable_hosts)
         self.trouble = STARTING
         """Why not ready; empty: ready."""
         self.stopping = asyncio.Event()
@@ -103,6 +105,7 @@ class Service:
         submission = replace(submission, first=self._next, request=request)
         self.gateway.submit(submission, unix_ms())
         self._next += submission.count
+        self.metrics.on_submission(submission.count)
         numbers = range(submission.first, self._next)
         if named is not None:
             self._keys[named] = numbers
@@ -306,6 +309,7 @@ class Service:
             taken = self.gateway.take_output()
             unwritten, self._unwritten = self._unwritten, []
             intended: list[tuple[Mailbox, IntendedRuns]] = []
+            begun_s = monotonic_s()
             try:
                 if taken.batch:
                     writing = self.between_writes(self.journal.write, taken.batch)
@@ -314,6 +318,7 @@ class Service:
             except JournalError:
                 self._unwritten = [*unwritten, *self._unwritten]
                 raise
+            self.metrics.on_output(taken, monotonic_s() - begun_s)
             self._acknowledge(taken, unwritten)
             self._order(taken.orders, intended)
             if not (self._due.is_set() or any(post.has_records for post in self._posts.values())):

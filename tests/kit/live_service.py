@@ -10,12 +10,15 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from socketserver import ThreadingMixIn, UnixStreamServer
+from types import SimpleNamespace
 from urllib.parse import parse_qs, urlsplit
 
 from dardis.live.job_option_texts import UNLIMITED_S, read_array
 from dardis.live.job_request import JobRequest
 
 STATES_OVER = {"completed", "failed", "timeout", "cancelled", "unknown"}
+NO_METRICS = SimpleNamespace(on_request=lambda *_: None)
+"""Metrics of a service that count nothing."""
 ASKED = JobRequest(argv=("/bin/true",)).as_dict()
 
 

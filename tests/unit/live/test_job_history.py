@@ -5,6 +5,7 @@ import random
 from types import SimpleNamespace
 
 import pytest
+from kit.live_service import NO_METRICS
 
 from dardis.live import api
 from dardis.live.api import Api
@@ -48,7 +49,7 @@ def served(journal, jobs):
     """A service that has them in memory that are not over, and others that were handed in with such."""
     still = {job.submission.first for job in jobs if not job.state.is_over}
     known = {job.number: job for job in jobs if job.submission.first in still}
-    service = SimpleNamespace(journal=journal, users=True, looked=[])
+    service = SimpleNamespace(journal=journal, users=True, looked=[], metrics=NO_METRICS)
     service.gateway = SimpleNamespace(job=known.get, jobs=list, liveness=HostLiveness(()), wait_reason=lambda _: "")
 
     def history(*asked):

@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from aiohttp import ClientSession, UnixConnector
-from kit.live_service import arrays_of
+from kit.live_service import NO_METRICS, arrays_of
 
 from dardis.live.api import Api
 from dardis.live.job_option_texts import read_array
@@ -35,7 +35,7 @@ def test_slow_user_lookup_does_not_delay_others(tmp_path, monkeypatch):
 
     service = SimpleNamespace(
         users=False, folder=tmp_path, trouble="", journal=SimpleNamespace(epoch=1), unreachable_hosts={}, submit=submit,
-        max_time_s=1,
+        max_time_s=1, metrics=NO_METRICS,
         gateway=SimpleNamespace(queued=0, running=0, jobs=list),
     )  # fmt: skip
 
@@ -96,7 +96,7 @@ def test_agent_states_the_user_of_a_forwarded_request(tmp_path, users):
 
     service = SimpleNamespace(
         users=users, folder=tmp_path, trouble="", journal=SimpleNamespace(epoch=1), unreachable_hosts={}, submit=submit,
-        max_time_s=1,
+        max_time_s=1, metrics=NO_METRICS,
         gateway=SimpleNamespace(queued=0, running=0, jobs=list, drain=None),
     )  # fmt: skip
 
@@ -144,7 +144,7 @@ class Doors:
 @pytest.mark.filterwarnings("ignore:It is recommended to use web.RequestKey")  # older aiohttp has none
 @pytest.mark.parametrize("how", [socket.SHUT_WR, socket.SHUT_RDWR])
 def test_connection_lost_within_a_body_leaves_no_state(tmp_path, caplog, how):
-    service = SimpleNamespace(users=False, gateway=SimpleNamespace(jobs=list))
+    service = SimpleNamespace(users=False, gateway=SimpleNamespace(jobs=list), metrics=NO_METRICS)
 
     async def cut():
         with open_listener(tmp_path, users=False) as listener, socket.socket(socket.AF_UNIX) as one:
@@ -188,7 +188,7 @@ async def a_queue(folder, jobs):
     )  # fmt: skip
     service = SimpleNamespace(
         users=False, folder=folder, trouble="", journal=SimpleNamespace(epoch=1), unreachable_hosts={}, gateway=gateway,
-        max_time_s=1,
+        max_time_s=1, metrics=NO_METRICS,
         find=lambda _: Waiting(), wait_for_end=ended,
     )  # fmt: skip
     with open_listener(folder, users=False) as listener:

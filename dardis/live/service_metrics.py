@@ -1,0 +1,191 @@
+"""Metrics of a live service in Prometheus's text format. Only here is `prometheus_client` imported."""
+
+from __future__ import annotations
+
+from collections import Counter as Counts
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from typing import Final, NamedTuple
+
+import numpy as np
+from prometheus_client import CollectorRegistry, Counter, Histogram, disable_created_metrics
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.exposition import choose_encoder
+
+from dardis import __version__
+from dardis.engine.clock import unix_now
+from dardis.live.gateway import Gateway
+from dardis.live.gateway_orders import ForgetRun, GatewayOutput, StartRun
+from dardis.live.live_jobs import LiveJob, LiveJobState
+from dardis.live.machine import LiveMachine
+from dardis.power.node_power import MachinePower
+
+disable_created_metrics()  # type: ignore[no-untyped-call]  # the start of the service is a figure of its own
+_WAIT_S: Final = (1, 10, 60, 300, 900, 3600, 14_400, 43_200, 86_400, 259_200, 604_800)
+_WRITE_S: Final = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5, 2, 10)
+_CORES: Final = ("used", "free", "closed")
+_UNFINISHED: Final = (LiveJobState.HELD, LiveJobState.WAITING, LiveJobState.RUNNING)
+
+
+class _Run(NamedTuple):
+    """A run whose use is still counted."""
+
+    user: str
+    cores: int
+    watts: float
+    """Power that the job adds to its nodes."""
+    begun_s: float
+
+
+class ServiceMetrics:
+    """Figures of one service process. Counters begin at its start."""
+
+    def __init__(self, gateway: Callable[[], Gateway], epoch: int, unreachable: Callable[[], Iterable[str]]) -> None:
+        """`gateway` returns the current one; `unreachable` the unreachable hosts."""
+        self._gateway, self._epoch, self._unreachable = gateway, epoch, unreachable
+        machine = gateway().machine
+        self._power = MachinePower.of_platform(machine.platform)
+        self._registry = CollectorRegistry()
+        self._submitted = self._counter("jobs_submitted", "Jobs submitted.")
+        self._started = self._counter("jobs_started", "Starts of jobs, with reruns.")
+        self._restarted = self._counter("jobs_restarted", "Starts of jobs that had run before.")
+        self._ended = self._counter("jobs_ended", "Ends of jobs.", "state")
+        self._requests = self._counter("requests", "Requests of clients.", "method", "status")
+        self._waits = Histogram(
+            "dardis_job_wait_seconds", "Time from submission, or the begin time, to the first start.",
+            buckets=_WAIT_S, registry=self._registry,
+        )  # fmt: skip
+        self._writes = Histogram(
+            "dardis_journal_write_seconds", "Time of a write to the journal.", buckets=_WRITE_S, registry=self._registry
+        )
+        self._core_s, self._joules = defaultdict[str, float](float), defaultdict[str, float](float)
+        self._runs: dict[str, _Run] = {}
+        self._begun_s = unix_now()
+        for job in gateway().jobs():
+            if job.state is LiveJobState.RUNNING:
+                self._begin(job)
+        self._registry.register(self)
+
+    def _counter(self, name: str, text: str, *labels: str) -> Counter:
+        return Counter(f"dardis_{name}", text, labels, registry=self._registry)
+
+    def on_output(self, taken: GatewayOutput, write_s: float) -> None:
+        """Count what was written to the journal, in `write_s`."""
+        if taken.batch:
+            self._writes.observe(write_s)
+        for order in taken.orders:
+            if isinstance(order, StartRun):
+                self._count_start(order.job)
+            elif isinstance(order, ForgetRun):
+                self._end(order.run)
+        for job in taken.finished_jobs:
+            self._ended.labels(job.state).inc()
+            self._end(job.run)
+
+    def on_submission(self, jobs: int) -> None:
+        """Count accepted jobs."""
+        self._submitted.inc(jobs)
+
+    def on_request(self, method: str, status: int) -> None:
+        """Count an answered request."""
+        self._requests.labels(method, str(status)).inc()
+
+    def text(self, accepted: str) -> tuple[bytes, str]:
+        """All figures, and their content type, for an `Accept` header."""
+        encode, content_type = choose_encoder(accepted)
+        return encode(self._registry), content_type
+
+    # ------------------------------------------------------------------------------------------------------------------
+
+    def _count_start(self, job: LiveJob) -> None:
+        self._started.inc()
+        self._begin(job)
+        if job.attempt > 1:
+            self._restarted.inc()
+        else:
+            since_ms = max(job.submission.submitted_ms, job.begin_ms)
+            self._waits.observe(max(unix_now() - since_ms / 1000, 0.0))
+
+    def _begin(self, job: LiveJob) -> None:
+        machine = self._gateway().machine
+        cores = sum(len(share.cores) for share in job.shares)
+        begun_s = unix_now() if job.started_ms is None else max(job.started_ms / 1000, self._begun_s)
+        self._runs[job.run] = _Run(job.submission.user.name, cores, self._job_watts(job, machine), begun_s)
+
+    def _end(self, name: str) -> None:
+        if (run := self._runs.pop(name, None)) is not None:
+            self._count_use(self._core_s, self._joules, run, unix_now())
+
+    @staticmethod
+    def _count_use(core_s: dict[str, float], joules: dict[str, float], run: _Run, now_s: float) -> None:
+        seconds = max(now_s - run.begun_s, 0.0)
+        core_s[run.user] += run.cores * seconds
+        joules[run.user] += run.watts * seconds
+
+    def _job_watts(self, job: LiveJob, machine: LiveMachine) -> float:
+        found = 0.0
+        for share in job.shares:
+            if (node := machine.node(share.node)) is not None:
+                found += float(self._power.core_w[node]) * len(share.cores)
+                if (of_gpu := self._power.device_w.get("gpu")) is not None:
+                    found += float(of_gpu[node]) * len(share.gpus)
+        return found
+
+    def collect(self) -> Iterator[Metric]:
+        """Figures that are taken from the state of the service. Called by the registry."""
+        gateway, now_s = self._gateway(), unix_now()
+        for run in [name for name in self._runs if gateway.job_of_run(name) is None]:  # of lost hosts
+            self._end(run)
+        states, oldest_ms = Counts[str](), now_s * 1000
+        for job in gateway.jobs():
+            states[job.state] += 1
+            if job.state is LiveJobState.WAITING:
+                oldest_ms = min(oldest_ms, max(job.submission.submitted_ms, job.begin_ms))
+        yield _gauges("jobs", "Unfinished jobs.", "state", {state: states[state] for state in _UNFINISHED})
+        yield _gauge("oldest_wait_seconds", "Wait of the job that waits longest.", now_s - oldest_ms / 1000)
+        yield from self._node_figures(gateway)
+        yield _gauge("hosts_unreachable", "Hosts that do not answer.", len([*self._unreachable()]))
+        yield _gauge("epoch", "Number of the service at its journal; it grows with each start.", self._epoch)
+        yield _gauge("start_time_seconds", "Start of the service, Unix s.", self._begun_s)
+        yield _gauges("info", "Version of the service.", "version", {__version__: 1})
+        core_s, joules = self._core_s.copy(), self._joules.copy()
+        for used in self._runs.values():
+            self._count_use(core_s, joules, used, now_s)
+        yield _counters("core_seconds", "Core-seconds of running and ended jobs.", "user", core_s)
+        if self._power.stated:
+            idle_w = float(np.sum(self._power.idle_w))
+            busy_w = sum(used.watts for used in self._runs.values())
+            watts = {"idle": idle_w, "jobs": busy_w}
+            yield _gauges("power_watts", "Power by the model of the platform: nodes, and what jobs add.", "part", watts)
+            yield _counters("energy_joules", "Energy that jobs added, by the model of the platform.", "user", joules)
+
+    def _node_figures(self, gateway: Gateway) -> Iterator[Metric]:
+        nodes, cores, gpus = Counts[str](), Counts[str](), Counts[str]()
+        for node in gateway.nodes():
+            state = "unreachable" if node["silent"] else node["state"]
+            nodes[state] += 1
+            cores["used"] += node["used_cores"]
+            cores["free" if state == "up" else "closed"] += node["cores"] - node["used_cores"]
+            gpus["all"] += node["gpus"]
+        known = ("up", "draining", "drained", "unreachable")
+        yield _gauges("nodes", "Nodes.", "state", {state: nodes[state] for state in known})
+        yield _gauges("cores", "Cores of all nodes.", "state", {state: cores[state] for state in _CORES})
+        yield _gauge("gpus", "GPUs of all nodes.", gpus["all"])
+
+
+def _gauge(name: str, text: str, value: float) -> Metric:
+    return GaugeMetricFamily(f"dardis_{name}", text, value=value)
+
+
+def _gauges(name: str, text: str, label: str, values: dict[str, float]) -> Metric:
+    family = GaugeMetricFamily(f"dardis_{name}", text, labels=[label])
+    for key, value in values.items():
+        family.add_metric([str(key)], value)
+    return family
+
+
+def _counters(name: str, text: str, label: str, values: dict[str, float]) -> Metric:
+    family = CounterMetricFamily(f"dardis_{name}", text, labels=[label])
+    for key, value in sorted(values.items()):
+        family.add_metric([key], value)
+    return family
