@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -25,6 +25,10 @@ from dardis.cli.live_requests import (
     wait_for_jobs,
 )
 from dardis.config.option_texts import whole_number_parser
+from dardis.model.errors import DardisError, InputError
+
+if TYPE_CHECKING:
+    from dardis.live.client import Client
 
 OfUser = Annotated[str | None, typer.Option("--user", metavar="NAME", help="Only jobs of this user.")]
 Limit = Annotated[
@@ -60,20 +64,49 @@ def history(
             help="At most so many jobs; else 100, or all of --since.",
         ),
     ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="Write jobs.csv, metrics.json and the like to DIR, as dardis simulate does, and all jobs to "
+            "trace.csv, for report, audit and plan.",
+        ),
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace the files of a run in DIR.")] = False,
     folder: Folder = None,
     as_json: Json = False,
 ) -> None:
-    """List finished jobs: results, end times and running times."""
+    """List finished jobs: results, end times and running times. With --out, write them as the folder of a run."""
     from dardis.cli.live_tables import USUAL_HISTORY, ended_rows, ended_since, print_table
-    from dardis.engine.clock import unix_now
+    from dardis.engine.clock import unix_ms
 
-    first_ms = None if since is None else ended_since(since, round(unix_now() * 1000))
+    first_ms = None if since is None else ended_since(since, unix_ms())
+    if out is not None:
+        for option, value in (("--user", user), ("--limit", limit), ("--json", as_json or None)):
+            if value is not None:
+                raise InputError(option, "given with --out", "all jobs, or those of --since")
+        return _write_history(service_client(folder), out, first_ms, force=force)
     most = USUAL_HISTORY if limit is None and since is None else limit
     jobs = service_client(folder).history(most, state="over", user=user, since_ms=first_ms)
     if as_json:
         print_json({"jobs": jobs})
     else:
         print_table(*ended_rows(jobs))
+    return None
+
+
+def _write_history(service: Client, out: Path, since_ms: int | None, *, force: bool) -> None:
+    from dardis.live.recorded_run import platform_of_jobs, recorded_run, write_recorded_run
+    from dardis.report.run_page import draw_report
+
+    told = service.get("/platform")
+    jobs = {job["id"]: job for job in service.history(state="over", since_ms=since_ms)}
+    jobs |= {job["id"]: job for job in service.get("/jobs", state="open")["jobs"]}
+    run = recorded_run(jobs.values(), platform_of_jobs(told), told["nodes"])
+    for note in run.notes:
+        typer.echo(f"dardis: {note}", err=True)
+    metrics = write_recorded_run(run, out, force=force)
+    typer.echo(f"{metrics['jobs']} jobs: {draw_report(out)}")
 
 
 def show(job: JobId, folder: Folder = None, as_json: Json = False) -> None:
@@ -257,8 +290,6 @@ def stop(
 
 
 def _change(do: str, jobs: Sequence[str], whole_array: bool, folder: Path | None, as_json: bool) -> None:
-    from dardis.model.errors import DardisError
-
     service = service_client(folder)
     refusals: list[DardisError] = []
     for first, last in ranges_of(jobs):

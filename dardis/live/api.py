@@ -34,6 +34,7 @@ from dardis.live.step_socket_server import StepApi
 from dardis.live.task_socket_server import TaskApi
 from dardis.live.user_limits import UserLimits
 from dardis.model.errors import DardisError, InputError
+from dardis.model.platform import platform_to_dict
 
 MOST_OPEN_JOBS: Final = 1_000_000
 """Most unfinished jobs in an answer."""
@@ -79,6 +80,7 @@ class Api:
                 web.post("/jobs/{do:cancel|hold|release}", self._change_range),
                 web.post("/jobs/{id}/signal", self._signal),
                 web.get("/nodes", self._nodes),
+                web.get("/platform", self._platform),
                 web.post("/nodes/{name}/{do:drain|resume}", self._drain),
                 web.post("/nodes/{name}/lost", self._give_up),
                 web.get("/status", self._status),
@@ -336,6 +338,10 @@ class Api:
         silent = self._service.unreachable_hosts
         nodes = [node | {"why": silent.get(node["host"]) or node["why"]} for node in self._service.gateway.nodes()]
         return web.json_response({"nodes": nodes})
+
+    async def _platform(self, _: web.Request) -> web.Response:
+        machine = self._service.gateway.machine
+        return web.json_response({"platform": platform_to_dict(machine.platform), "nodes": machine.names})
 
     async def _drain(self, request: web.Request) -> web.Response:
         self._check_operator(request)

@@ -213,7 +213,7 @@ def _warn(line: str) -> None:
 RUN_FOLDER: Final = OutFolder(
     "a run",
     ("jobs.csv", "metrics.json", "metrics_by.csv", "profile.csv", "power.csv", "switching.csv", "decisions.csv",
-     "expectations.csv", "solver.csv", "report.html", "run.json"),
+     "expectations.csv", "solver.csv", "trace.csv", "report.html", "run.json"),
     last_file="run.json",
 )  # fmt: skip
 SCALE_FOLDER: Final = OutFolder(

@@ -9,7 +9,9 @@ from pathlib import Path
 
 import numpy as np
 
+from dardis.config.json_records import RunRecord
 from dardis.config.platform_file import load_platform
+from dardis.config.toml_file import read_json
 from dardis.metrics.power import PowerEnvironment, Reader, platform_cooling, tariff_of
 from dardis.model.errors import InputError
 from dardis.model.job import ActualJob
@@ -144,6 +146,20 @@ def _history(request: SiteSpec, made: Trace | None, flop_per_s: float | None, *,
     return read_equal_units(request.history, strict=request.strict, not_ended=not_ended, flop_per_s=flop_per_s)
 
 
+def _of_service(request: SiteSpec) -> tuple[SiteSpec, int | None]:
+    """Read the trace in a folder of `dardis history --out`, and return the Unix time of its second 0."""
+    if not request.history.is_dir():
+        return request, None
+    record = read_json(request.history / "run.json", RunRecord)
+    if record.unix_start is None or not (trace := request.history / "trace.csv").exists():
+        raise InputError(
+            f"--history {request.history}", "is no history of a service", "a folder of dardis history --out"
+        )
+    if request.calendar_start is not None:
+        raise InputError("--calendar-start", "given, and the folder of --history states it", "one of them")
+    return request.model_copy(update={"history": trace}), record.unix_start
+
+
 def _series(request: SiteSpec, facility: Facility) -> tuple[str | float, str | float, str | float | None]:
     weather, prices, carbon = (
         str(stated) if stated else of_platform
@@ -170,9 +186,10 @@ def load_site(
     if platform.reservations:
         raise InputError(f"{request.platform}: reservations", "unsupported in plans", "a machine without reservations")
     facility = platform.facility
-    stated = facility.begins(request.begins)
+    request, unix_start = _of_service(request)
     weather, prices, carbon = _series(request, facility)
     whole = _history(request, have.trace, platform.flop_per_s, not_ended=moment_of is not None)
+    stated = facility.begins(request.begins) if unix_start is None else unix_start + int(whole.submit.min())
     calendar, assumed = calendar_of(whole, stated)
     moment = None if moment_of is None else moment_of(whole, calendar)
     if moment is not None:

@@ -15,7 +15,9 @@ from dardis.engine.clock import utc_now
 class SiteSpec(CalendarSpec):
     """Options for planning inputs; None: as the platform states."""
 
-    history: Annotated[Path, FILE, Option("Past jobs: SWF, job table, sacct or Eurora CSV.", "TRACE")]
+    history: Annotated[
+        Path, FILE, Option("Past jobs: SWF, job table, sacct, Eurora CSV, or DIR of dardis history --out.", "TRACE")
+    ]
     platform: Annotated[Path, FILE, Option(option_texts.PLATFORM, "P.toml")]
     weather: Annotated[Path | None, FILE, Option("Outdoor temperature (default: the platform's).", "W.csv")] = None
     prices: Annotated[Path | None, FILE, Option("Price of energy (default: the platform's).", "PR.csv")] = None
