@@ -36,6 +36,7 @@ from dardis.dispatch.cp.decision_problem import DecisionProblem
 from dardis.dispatch.cp.instance import read_instance
 from dardis.live.directives import read_directives, read_script
 from dardis.live.job_items import ItemFormat, check_items, filled_words, parse_items
+from dardis.live.metrics_endpoint import TOKEN_FILE, read_token
 from dardis.live.slurm_programs.srun import read_programs
 from dardis.live.submit_request import read_environment, submit_request
 from dardis.metrics.comparison_tables import read_found
@@ -127,6 +128,13 @@ def readers() -> list[Reader]:
         Reader("script", "job.sh", (files.SCRIPT,), _read_script),
         Reader("items", "items.jsonl", (files.ITEMS,), _read_items),
         Reader("variables", "job.env", (files.VARIABLES,), read_environment),
+        Reader(
+            "token",
+            TOKEN_FILE,
+            ("0123456789abcdef\n",),
+            lambda path: read_token(path.parent),
+            lambda folder: (folder / TOKEN_FILE).touch(0o600),
+        ),
         Reader("programs of tasks", "multi.conf", (files.PROGRAMS,), lambda path: read_programs(path, 8)),
         Reader("found.json", "found.json", (files.FOUND,), lambda path: read_state(path.parent)),
         Reader(

@@ -37,6 +37,8 @@ from dardis.model.numbers import whole_number
 FORWARDED: Final = (signal.SIGUSR1, signal.SIGUSR2, signal.SIGQUIT, signal.SIGCONT, signal.SIGALRM)
 """Signals that srun passes on to its tasks."""
 _LARGEST: Final = 1 << 20
+_PIECE: Final = re.compile(r"""'([^']*)'|"([^"]*)"|([^\s'"]+)""")
+"""Part of a word in a file of --multi-prog."""
 _NOT_OF_MPI: Final = (
     "label", "output", "error", "input", "nodelist", "exclude", "nodes", "time", "chdir", "overcommit", "gpus-per-task",
     "ntasks-per-node", "export",
@@ -312,11 +314,8 @@ def read_programs(path: Path, tasks: int) -> list[list[str]]:
     found: dict[int, list[str]] = {}
     text = re.sub(r"\\\n", " ", read_text(path).replace("\r\n", "\n"))
     for number, line in enumerate(text.splitlines(), 1):
-        try:
-            words = shlex.split(line, comments=True)
-        except ValueError as error:
-            raise InputError(f"{path}:{number}", f"{line.strip()!r} ({error})", "closed quotes") from None
-        if not words:
+        words = _quoted_words(line, f"{path}:{number}")
+        if not words or words[0].startswith("#"):
             continue
         ranks = _ranks(words[0], tasks, found, f"{path}:{number}")
         if len(words) < 2:
@@ -326,6 +325,22 @@ def read_programs(path: Path, tasks: int) -> list[list[str]]:
     if missing := [rank for rank in range(tasks) if rank not in found]:
         raise InputError(path, f"no line for task {missing[0]}", f"a line for each task from 0 to {tasks - 1}")
     return [found[rank] for rank in range(tasks)]
+
+
+def _quoted_words(line: str, place: str) -> list[str]:
+    words: list[list[str]] = []
+    end = 0
+    for piece in _PIECE.finditer(line):
+        gap, end = line[end : piece.start()], piece.end()
+        if gap.strip():
+            break
+        if gap or not words:
+            words.append([])
+        words[-1].append(piece[piece.lastindex or 0])
+    else:
+        if not line[end:].strip():
+            return ["".join(word) for word in words]
+    raise InputError(place, "an open quote", "closed quotes")
 
 
 def _ranks(text: str, tasks: int, found: Mapping[int, object], place: str) -> list[int]:
