@@ -22,6 +22,7 @@ from threading import Condition, Event, Thread, main_thread
 from typing import Any, Final
 
 from dardis.engine.clock import monotonic_s
+from dardis.live.client import ServiceUnavailableError
 from dardis.live.job_client import Client
 from dardis.live.pickled_calls import value_of
 from dardis.live.random_keys import fresh_key
@@ -324,8 +325,13 @@ class WorkerPool:
     def _end(self) -> None:
         if self._listener is not None:
             self._listener.close()
-        with suppress(DardisError):  # a worker that starts later finds no client, and ends
-            self._client.cancel([*self._pending])
+        for number in sorted(self._pending):
+            try:
+                self._client.cancel(number)
+            except ServiceUnavailableError:  # a worker that starts later finds no client, and ends
+                return
+            except DardisError:  # it has ended
+                continue
 
 
 def _settle(future: Future[Any], value: object, error: BaseException | None) -> None:

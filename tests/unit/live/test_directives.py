@@ -106,17 +106,9 @@ def test_sbatch_scripts_ask_for_what_slurm_documents(tmp_path, monkeypatch, line
     assert {name: getattr(asked, name) for name in fields} == fields
     usual = JobRequest(**plain, **{name: fields[name] for name in ("array", "output") if name in fields}).as_dict()
     derived = {
-        "nodes",
-        "cpus",
-        "memory_mib",
-        "gpus",
-        "tasks",
-        "tasks_per_node",
-        "gpus_in_total",
-        "gpus_per_task",
-        "most_nodes",
-        "error",
-    }
+        "nodes", "cpus", "memory_mib", "gpus", "tasks", "tasks_per_node", "gpus_in_total", "gpus_per_task",
+        "most_nodes", "error",
+    }  # fmt: skip
     assert {name for name, value in stated.items() if usual[name] != value} <= derived
     assert found.warnings == []
 

@@ -109,19 +109,9 @@ def test_service_starts_in_an_allocation(cluster: Cluster) -> None:
 
     until(serves, f"service: {[file.read_text() for file in cluster.folder.glob('dardis-*.log')]}")
     words = [
-        sys.executable,
-        "-m",
-        "dardis",
-        "submit",
-        "--folder",
-        str(folder),
-        "--wait",
-        "-o",
-        f"{folder}.out",
-        "--",
-        "echo",
-        "hi",
-    ]
+        sys.executable, "-m", "dardis", "submit", "--folder", str(folder), "--wait", "-o", f"{folder}.out", "--",
+        "echo", "hi",
+    ]  # fmt: skip
     subprocess.run(words, check=True, timeout=60)
     assert Path(f"{folder}.out").read_text() == "hi\n"
     cluster.run("scancel", "--signal=TERM", "--batch", number)

@@ -62,19 +62,9 @@ def test_date_and_time_round_trip(moment):
 @pytest.mark.parametrize(
     "text",
     [
-        "",
-        "soon",
-        "now-1fortnight",
-        "now*2",
-        "now+1year",
-        "25:00",
-        "16:60",
-        "13:00pm",
-        "02/30",
-        "2026-13-01",
-        "16:00 17:00",
-        "today today",
+        "", "soon", "now-1fortnight", "now*2", "now+1year", "25:00", "16:60", "13:00pm", "02/30", "2026-13-01",
+        "16:00 17:00", "today today",
     ],
-)
+)  # fmt: skip
 def test_other_notations_are_refused(text):
     assert line_of(read_moment, text, "--begin", NOW).startswith(f"--begin: {text!r}; expected now+1hour, 16:00")
