@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter as Counts
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -13,28 +15,59 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.exposition import choose_encoder
 
 from dardis import __version__
+from dardis.config.prices import read_prices
 from dardis.engine.clock import unix_now
 from dardis.live.gateway import Gateway
 from dardis.live.gateway_orders import ForgetRun, GatewayOutput, StartRun
 from dardis.live.live_jobs import LiveJob, LiveJobState
 from dardis.live.machine import LiveMachine
+from dardis.model.errors import InputError
+from dardis.model.platform import Platform
+from dardis.model.series import Series
 from dardis.power.node_power import MachinePower
 
 disable_created_metrics()  # type: ignore[no-untyped-call]  # the start of the service is a figure of its own
 _WAIT_S: Final = (1, 10, 60, 300, 900, 3600, 14_400, 43_200, 86_400, 259_200, 604_800)
+_JOULES_PER_KWH: Final = 3.6e6
+_HOUR_S: Final = 3600
 _WRITE_S: Final = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5, 2, 10)
 _CORES: Final = ("used", "free", "closed")
 _UNFINISHED: Final = (LiveJobState.HELD, LiveJobState.WAITING, LiveJobState.RUNNING)
 
 
 class _Run(NamedTuple):
-    """A run whose use is still counted."""
+    """A running job."""
 
     user: str
     cores: int
     watts: float
     """Power that the job adds to its nodes."""
-    begun_s: float
+
+
+@dataclass(slots=True)
+class _Use:
+    """What the running jobs of a user take, and what all have used until `since_s` (Unix s)."""
+
+    since_s: float
+    runs: int = 0
+    cores: int = 0
+    watts: float = 0.0
+    core_s: float = 0.0
+    joules: float = 0.0
+    cost: float = 0.0
+
+    def take(self, run: _Run, sign: int) -> None:
+        """Begin (1) or end (-1) a run."""
+        self.runs += sign
+        self.cores += sign * run.cores
+        self.watts = self.watts + sign * run.watts if self.runs else 0.0  # no rests of rounding
+
+    def advance(self, now_s: float, price: float) -> None:
+        """Count the use until now. `price`: of a kWh."""
+        seconds, self.since_s = max(now_s - self.since_s, 0.0), now_s
+        self.core_s += self.cores * seconds
+        self.joules += self.watts * seconds
+        self.cost += max(price, 0.0) * self.watts * seconds / _JOULES_PER_KWH
 
 
 class ServiceMetrics:
@@ -58,9 +91,10 @@ class ServiceMetrics:
         self._writes = Histogram(
             "dardis_journal_write_seconds", "Time of a write to the journal.", buckets=_WRITE_S, registry=self._registry
         )
-        self._core_s, self._joules = defaultdict[str, float](float), defaultdict[str, float](float)
-        self._runs: dict[str, _Run] = {}
         self._begun_s = unix_now()
+        self._runs: dict[str, _Run] = {}
+        self._uses: dict[str, _Use] = {}
+        self._prices = _Prices(machine.platform)
         for job in gateway().jobs():
             if job.state is LiveJobState.RUNNING:
                 self._begin(job)
@@ -107,20 +141,20 @@ class ServiceMetrics:
             self._waits.observe(max(unix_now() - since_ms / 1000, 0.0))
 
     def _begin(self, job: LiveJob) -> None:
-        machine = self._gateway().machine
         cores = sum(len(share.cores) for share in job.shares)
-        begun_s = unix_now() if job.started_ms is None else max(job.started_ms / 1000, self._begun_s)
-        self._runs[job.run] = _Run(job.submission.user.name, cores, self._job_watts(job, machine), begun_s)
+        run = _Run(job.submission.user.name, cores, self._job_watts(job, self._gateway().machine))
+        self._runs[job.run] = run
+        self._advanced(run.user).take(run, 1)
 
     def _end(self, name: str) -> None:
         if (run := self._runs.pop(name, None)) is not None:
-            self._count_use(self._core_s, self._joules, run, unix_now())
+            self._advanced(run.user).take(run, -1)
 
-    @staticmethod
-    def _count_use(core_s: dict[str, float], joules: dict[str, float], run: _Run, now_s: float) -> None:
-        seconds = max(now_s - run.begun_s, 0.0)
-        core_s[run.user] += run.cores * seconds
-        joules[run.user] += run.watts * seconds
+    def _advanced(self, user: str) -> _Use:
+        now_s = unix_now()
+        use = self._uses.setdefault(user, _Use(now_s))
+        use.advance(now_s, self._prices.at(now_s) or 0.0)
+        return use
 
     def _job_watts(self, job: LiveJob, machine: LiveMachine) -> float:
         found = 0.0
@@ -148,16 +182,20 @@ class ServiceMetrics:
         yield _gauge("epoch", "Number of the service at its journal; it grows with each start.", self._epoch)
         yield _gauge("start_time_seconds", "Start of the service, Unix s.", self._begun_s)
         yield _gauges("info", "Version of the service.", "version", {__version__: 1})
-        core_s, joules = self._core_s.copy(), self._joules.copy()
-        for used in self._runs.values():
-            self._count_use(core_s, joules, used, now_s)
-        yield _counters("core_seconds", "Core-seconds of running and ended jobs.", "user", core_s)
-        if self._power.stated:
-            idle_w = float(np.sum(self._power.idle_w))
-            busy_w = sum(used.watts for used in self._runs.values())
-            watts = {"idle": idle_w, "jobs": busy_w}
-            yield _gauges("power_watts", "Power by the model of the platform: nodes, and what jobs add.", "part", watts)
-            yield _counters("energy_joules", "Energy that jobs added, by the model of the platform.", "user", joules)
+        uses = {user: self._advanced(user) for user in sorted(self._uses)}
+        by_user = {user: use.core_s for user, use in uses.items()}
+        yield _counters("core_seconds", "Core-seconds of running and ended jobs.", by_user)
+        if not self._power.stated:
+            return
+        watts = {"idle": float(np.sum(self._power.idle_w)), "jobs": sum(use.watts for use in uses.values())}
+        yield _gauges("power_watts", "Power by the model of the platform: nodes, and what jobs add.", "part", watts)
+        by_user = {user: use.joules for user, use in uses.items()}
+        yield _counters("energy_joules", "Energy that jobs added, by the model of the platform.", by_user)
+        if self._prices.are_stated:
+            by_user = {user: use.cost for user, use in uses.items()}
+            yield _counters("energy_cost", "Cost of this energy, without cooling, in the platform's currency.", by_user)
+            if (price := self._prices.at(now_s)) is not None:
+                yield _gauge("energy_price", "Price of a kWh now, in the platform's currency.", price)
 
     def _node_figures(self, gateway: Gateway) -> Iterator[Metric]:
         nodes, cores, gpus = Counts[str](), Counts[str](), Counts[str]()
@@ -173,6 +211,35 @@ class ServiceMetrics:
         yield _gauge("gpus", "GPUs of all nodes.", gpus["all"])
 
 
+class _Prices:
+    """Prices of the platform; those of a file are read again each hour, as a new day may be in it."""
+
+    def __init__(self, platform: Platform) -> None:
+        self._stated, self._money = platform.facility.prices, platform.money
+        self._hour = -1
+        self._series: Series | None = None
+
+    @property
+    def are_stated(self) -> bool:
+        """Whether the platform has prices."""
+        return self._stated is not None
+
+    def at(self, unix_s: float) -> float | None:
+        """Price of a kWh; None: unknown."""
+        if not isinstance(self._stated, str):
+            return self._stated
+        hour = int(unix_s) // _HOUR_S
+        if hour != self._hour:
+            self._hour, self._series = hour, None
+            span = hour * _HOUR_S, (hour + 1) * _HOUR_S
+            with suppress(InputError, OSError):
+                self._series = read_prices(Path(self._stated)).over(span, self._money)
+        series = self._series
+        if series is None or not series.start <= unix_s < series.end:
+            return None
+        return float(series.at(int(unix_s)))
+
+
 def _gauge(name: str, text: str, value: float) -> Metric:
     return GaugeMetricFamily(f"dardis_{name}", text, value=value)
 
@@ -184,8 +251,9 @@ def _gauges(name: str, text: str, label: str, values: dict[str, float]) -> Metri
     return family
 
 
-def _counters(name: str, text: str, label: str, values: dict[str, float]) -> Metric:
-    family = CounterMetricFamily(f"dardis_{name}", text, labels=[label])
-    for key, value in sorted(values.items()):
+def _counters(name: str, text: str, values: dict[str, float]) -> Metric:
+    """Values by user."""
+    family = CounterMetricFamily(f"dardis_{name}", text, labels=["user"])
+    for key, value in values.items():
         family.add_metric([key], value)
     return family

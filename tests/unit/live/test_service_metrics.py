@@ -18,11 +18,15 @@ from kit.waiting import until
 from prometheus_client.openmetrics import parser as openmetrics
 from prometheus_client.parser import text_string_to_metric_families
 
+from dardis.config.platform_file import load_platform
 from dardis.live.metrics_endpoint import TOKEN_FILE, read_token
+from dardis.live.service_metrics import _Prices
+from dardis.model.moments import parse_utc
 
 DASHBOARD = Path(__file__).parents[3] / "launch/grafana-dashboard.json"
 POWER = "power = { idle_w = 100, core_w = 10, off_w = 5 }\n"
-PLATFORM = f'name = "m"\n[[nodes]]\ncount = 4\nprefix = "n"\nresources = {{ cores = 4, memory = "4GiB" }}\n{POWER}'
+NODES = f'[[nodes]]\ncount = 4\nprefix = "n"\nresources = {{ cores = 4, memory = "4GiB" }}\n{POWER}'
+PLATFORM = f'name = "m"\nprices = 0.25\n{NODES}'
 
 
 def free_port():
@@ -97,6 +101,9 @@ def test_figures_agree_with_jobs_and_nodes(live, port):
     assert 9 <= used_s <= 9 * most_s
     joules = later["energy_joules_total", user] - found["energy_joules_total", user]
     assert joules == pytest.approx(10 * used_s)
+    cost = later["energy_cost_total", user] - found["energy_cost_total", user]
+    assert cost == pytest.approx(0.25 * joules / 3.6e6)
+    assert found["energy_price",] == 0.25
     assert found["oldest_wait_seconds",] <= most_s
     for number in running:
         live.client.change_job(number, "cancel")
@@ -129,6 +136,16 @@ def test_both_formats_are_valid_and_the_dashboard_uses_known_figures(live, port)
     used = {name for panel in panels for one in panel["targets"] for name in re.findall(r"dardis_\w+", one["expr"])}
     assert len({panel["title"] for panel in panels}) == len(panels)
     assert used <= names | {"dardis_jobs_ended_total", "dardis_energy_joules_total"}
+
+
+def test_prices_of_a_file_hold_for_their_hour_and_may_be_missing(tmp_path):
+    (tmp_path / "pr.csv").write_text("start_utc,price_eur_per_kwh\n2026-01-01T00:00Z,0.1\n2026-01-01T01:00Z,0.3\n")
+    (tmp_path / "p.toml").write_text(PLATFORM.replace("0.25", '"pr.csv"'))
+    prices = _Prices(load_platform(tmp_path / "p.toml"))
+    begin = parse_utc("2026-01-01T00:00Z")
+    assert [prices.at(begin + 1800 * half + 0.5) for half in range(4)] == [0.1, 0.1, 0.3, 0.3]
+    assert prices.at(begin - 1) is None
+    assert prices.at(begin + 90_000) is None
 
 
 @pytest.mark.skipif(shutil.which("promtool") is None, reason="needs promtool")
