@@ -69,7 +69,7 @@ def history(
         typer.Option(
             metavar="DIR",
             help="Write jobs.csv, metrics.json and the like to DIR, as dardis simulate does, and all jobs to "
-            "trace.csv, for report, audit and plan.",
+            "recorded.csv, for report, audit and plan.",
         ),
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace the files of a run in DIR.")] = False,
@@ -86,6 +86,8 @@ def history(
             if value is not None:
                 raise InputError(option, "given with --out", "all jobs, or those of --since")
         return _write_history(service_client(folder), out, first_ms, force=force)
+    if force:
+        raise InputError("--force", "given without --out", "--out as well")
     most = USUAL_HISTORY if limit is None and since is None else limit
     jobs = service_client(folder).history(most, state="over", user=user, since_ms=first_ms)
     if as_json:
@@ -100,8 +102,8 @@ def _write_history(service: Client, out: Path, since_ms: int | None, *, force: b
     from dardis.report.run_page import draw_report
 
     told = service.get("/platform")
-    jobs = {job["id"]: job for job in service.history(state="over", since_ms=since_ms)}
-    jobs |= {job["id"]: job for job in service.get("/jobs", state="open")["jobs"]}
+    jobs = {job["id"]: job for job in service.get("/jobs", state="open")["jobs"]}  # first: they may end meanwhile
+    jobs |= {job["id"]: job for job in service.history(state="over", since_ms=since_ms)}
     run = recorded_run(jobs.values(), platform_of_jobs(told), told["nodes"])
     for note in run.notes:
         typer.echo(f"dardis: {note}", err=True)
@@ -293,7 +295,7 @@ def _change(do: str, jobs: Sequence[str], whole_array: bool, folder: Path | None
     service = service_client(folder)
     refusals: list[DardisError] = []
     for first, last in ranges_of(jobs):
-        if first < last and not whole_array and not as_json:
+        if first < last and do != "release" and not whole_array and not as_json:
             if not service.change_range(first, last, do):
                 refusals.append(DardisError(f"no job from {first} to {last} can be {_PAST[do]}"))
             continue
@@ -311,7 +313,7 @@ def _change(do: str, jobs: Sequence[str], whole_array: bool, folder: Path | None
         raise refusals[-1]
 
 
-_PAST: Final = {"cancel": "cancelled", "hold": "held", "release": "released"}
+_PAST: Final = {"cancel": "cancelled", "hold": "held"}
 
 
 def replay(

@@ -33,14 +33,14 @@ def watch(service: Client, user: str | None, interval_s: int | None) -> None:
     from rich.text import Text
 
     with Live(screen=True, auto_refresh=False) as live:
-        lines = view(service, user)
+        lines, trouble = view(service, user), list[str]()
         while True:
-            live.update(Text("\n".join(lines), no_wrap=True, overflow="ellipsis"), refresh=True)
+            live.update(Text("\n".join([*trouble, *lines]), no_wrap=True, overflow="ellipsis"), refresh=True)
             sleep(interval_s or USUAL_S)
             try:
-                lines = view(service, user)
+                lines, trouble = view(service, user), []
             except DardisError as error:
-                lines = [str(error), *lines[lines[0].startswith(str(service.folder)) :]]
+                trouble = [str(error)]
 
 
 def view(service: Client, user: str | None) -> list[str]:

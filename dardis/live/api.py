@@ -77,7 +77,7 @@ class Api:
                 web.get("/jobs/{id}", self._show),
                 web.get("/jobs/{id}/wait", self._wait),
                 web.post("/jobs/{id}/{do:cancel|hold|release|retry}", self._change),
-                web.post("/jobs/{do:cancel|hold|release}", self._change_range),
+                web.post("/jobs/{do:cancel|hold}", self._change_range),
                 web.post("/jobs/{id}/signal", self._signal),
                 web.get("/nodes", self._nodes),
                 web.get("/platform", self._platform),
@@ -113,9 +113,13 @@ class Api:
     async def _count_requests(
         self, request: web.Request, handler: Callable[[web.Request], Answer]
     ) -> web.StreamResponse:
-        answer = await self._handle_errors(request, handler)
-        self._service.metrics.on_request(request.method, answer.status)
-        return answer
+        status = 500
+        try:
+            answer = await self._handle_errors(request, handler)
+            status = answer.status
+            return answer
+        finally:
+            self._service.metrics.on_request(request.method, status)
 
     async def _handle_errors(
         self, request: web.Request, handler: Callable[[web.Request], Answer]
@@ -189,9 +193,9 @@ class Api:
         response = web.StreamResponse(headers={"Content-Type": "application/json; charset=utf-8"})
         async with self._listing[request["uid"]]:
             jobs = self._service.gateway.jobs()
-            jobs = list(islice((job for job in jobs if user is None or job.submission.user.name == user), most))
+            jobs = [job for job in jobs if user is None or job.submission.user.name == user]
             arrays = request.query.get("array") == "1"
-            told = self._arrays_as_json(request, jobs) if arrays else self._each_as_json(request, jobs)
+            told = self._arrays_as_json(request, jobs, most) if arrays else self._each_as_json(request, jobs[:most])
             with suppress(ConnectionError, TimeoutError):  # no reader
                 async with asyncio.timeout(BODY_S):
                     await response.prepare(request)
@@ -212,13 +216,15 @@ class Api:
         async for job in _in_pieces(jobs):
             yield self._job_as_json(request, job)
 
-    async def _arrays_as_json(self, request: web.Request, jobs: Iterable[LiveJob]) -> AsyncIterator[dict[str, Any]]:
+    async def _arrays_as_json(
+        self, request: web.Request, jobs: Iterable[LiveJob], most: int
+    ) -> AsyncIterator[dict[str, Any]]:
         """First job of each array, with the last number and index, and counts of states and of reasons to wait."""
-        for _, group in groupby(jobs, lambda job: job.submission.first):
+        for _, group in islice(groupby(jobs, lambda job: job.submission.first), most):
             array, states, reasons = list(group), Counter[str](), Counter[str]()
             async for job in _in_pieces(array):
                 states[job.state] += 1
-                if job.state is not LiveJobState.RUNNING:
+                if job.state is not LiveJobState.RUNNING and self._is_owner(request, job):
                     reasons[self._reason(job)] += 1
             told = {"last_id": array[-1].number, "last_index": array[-1].index, "states": states, "reasons": reasons}
             yield self._job_as_json(request, array[0]) | told
@@ -293,16 +299,11 @@ class Api:
 
     async def _change_range(self, request: web.Request) -> web.Response:
         told = await self._callers.read_body(request)
-        first, last, do, gateway = (
-            int(told["first"]),
-            int(told["last"]),
-            request.match_info["do"],
-            self._service.gateway,
-        )
+        first, last, do = int(told["first"]), int(told["last"]), request.match_info["do"]
         self._service.check_ready()
-        found = (gateway.job(number) for number in range(first, min(last, first + MOST_OPEN_JOBS) + 1))
-        jobs = [job for job in found if job is not None and self._is_owner(request, job)]
-        changed = sum([self._change_job(job, do) for job in jobs])
+        changed = 0
+        for job in [job for job in self._open_jobs() if first <= job.number <= last and self._is_owner(request, job)]:
+            changed += self._change_job(job, do)
         if changed:
             await self._service.wait_until_written()
         return web.json_response({"changed": changed})

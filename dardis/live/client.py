@@ -155,7 +155,7 @@ class Client:
         return self.post(f"/jobs/{number}/{do}" + ("?array=1" if array else ""))
 
     def change_range(self, first: int, last: int, do: str) -> int:
-        """Cancel, hold or release the unfinished jobs from `first` to `last`. Return how many have changed."""
+        """Cancel or hold the unfinished jobs from `first` to `last`. Return how many have changed."""
         return int(self.post(f"/jobs/{do}", {"first": first, "last": last})["changed"])
 
     def change_node(self, name: str, do: str, body: Mapping[str, Any] | None = None) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from dardis.model.errors import InputError
 P = ParamSpec("P")
 T = TypeVar("T")
 _POOLS: Final[WeakSet[WorkerPool]] = WeakSet()
+_NOT_OF_WORKERS: Final = frozenset({"array", "hold", "nodes", "ntasks", "requeue"})
 
 
 class Executor(BaseExecutor):
@@ -35,14 +36,14 @@ class Executor(BaseExecutor):
     ) -> None:  # fmt: skip
         if workers < 1 or retries < 0:
             raise InputError("workers, retries", f"{workers}, {retries}", "at least 1 worker and 0 retries")
-        if several := sorted({"array", "nodes", "ntasks"}.intersection(options)):
-            raise InputError(several[0], repr(options[several[0]]), "workers=N: each worker is one process on one node")
+        if wrong := sorted(_NOT_OF_WORKERS.intersection(options)):
+            raise InputError(wrong[0], repr(options[wrong[0]]), "other options: each worker is one process on one node")
         amounts = {"cpus": cpus, "gpus": gpus} | ({} if mem is None else {"mem": mem})
         usual = {"name": "executor", "time": "unlimited", "output": "/dev/null"}
         self._retries = retries
         self._pool, self._starting = WorkerPool(Client(folder), workers, {**usual, **amounts, **options}), Lock()
         _POOLS.add(self._pool)
-        finalize(self, self._pool.close)
+        finalize(self, self._pool.mark_over)
 
     def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
         """Run a function with arguments in a worker. Raises InputError if they cannot be pickled.

@@ -6,7 +6,7 @@ Pure: events and times are arguments. The caller writes each batch to the journa
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any, Final
 
@@ -105,6 +105,11 @@ class Gateway:
     def jobs(self) -> list[LiveJob]:
         """Unfinished jobs by number."""
         return [job for _, one in sorted(self._open.items()) for job in one.jobs if not job.state.is_over]
+
+    def waiting_jobs(self) -> Iterator[LiveJob]:
+        """Yield waiting jobs by number."""
+        for _, one in sorted(self._open.items()):
+            yield from (job for job in one.jobs if job.state is LiveJobState.WAITING)
 
     def nodes(self) -> list[dict[str, Any]]:
         """Nodes as JSON values."""

@@ -43,7 +43,10 @@ class Client:
         `options` are those of `dardis submit`, such as `{"time": "2h", "array": "0-9", "hold": True}`. Returns the
         numbers of the jobs; another submission with the same `key` returns the same ones.
         """
-        argv = shlex.split(command) if isinstance(command, str) else list(command)
+        try:
+            argv = shlex.split(command) if isinstance(command, str) else list(command)
+        except ValueError as error:
+            raise InputError("submit", f"{command!r} ({error})", "closed quotes") from None
         if not argv and not script:
             raise InputError("submit", "no command", "a command, or script=TEXT")
         stated = read_directives(script, Path("script")) if script else Directives()

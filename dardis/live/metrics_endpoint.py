@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import stat
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from hmac import compare_digest
 from pathlib import Path
 from typing import Final
@@ -19,6 +20,8 @@ from dardis.model.files import read_text
 
 TOKEN_FILE: Final = "metrics.token"  # noqa: S105 (a name)
 HOST: Final = "127.0.0.1"
+MOST_CONNECTIONS: Final = 32
+"""More are closed, so that clients without the token take no more of the service's files."""
 
 
 def read_token(folder: Path) -> str:
@@ -45,10 +48,11 @@ async def serve_metrics(metrics: ServiceMetrics, folder: Path, port: int | None)
     if port is None:
         yield
         return
-    token = f"Bearer {read_token(folder)}".encode()
+    token = read_token(folder).encode()
 
     async def answer(request: web.Request) -> web.Response:
-        if not compare_digest(request.headers.get("Authorization", "").encode(errors="replace"), token):
+        scheme, _, stated = request.headers.get("Authorization", "").partition(" ")
+        if scheme.lower() != "bearer" or not compare_digest(stated.strip().encode(errors="replace"), token):
             raise web.HTTPUnauthorized(headers={"WWW-Authenticate": "Bearer"})
         return metrics_response(metrics, request)
 
@@ -56,14 +60,29 @@ async def serve_metrics(metrics: ServiceMetrics, folder: Path, port: int | None)
     app.add_routes([web.get("/metrics", answer)])
     runner = web.AppRunner(app, access_log=None, shutdown_timeout=1.0)
     await runner.setup()
+    server = runner.server
+    assert server is not None
+
+    def connected() -> asyncio.BaseProtocol:
+        return server() if len(server.connections) < MOST_CONNECTIONS else _Refusal()
+
     try:
         try:
-            await web.TCPSite(runner, HOST, port).start()
+            listening = await asyncio.get_running_loop().create_server(connected, HOST, port)
         except OSError as error:
             raise InputError("--metrics", f"port {port}: {os.strerror(error.errno or 0)}", "a free port") from None
-        yield
+        with closing(listening):
+            yield
     finally:
         await runner.cleanup()
+
+
+class _Refusal(asyncio.Protocol):
+    """Closes a connection beyond the limit."""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        transport.abort()
 
 
 def metrics_response(metrics: ServiceMetrics, request: web.Request) -> web.Response:

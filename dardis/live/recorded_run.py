@@ -22,7 +22,7 @@ from dardis.model.arrays import Ints
 from dardis.model.errors import InputError
 from dardis.model.files import sha256_of, write_json
 from dardis.model.job import NO_TIME, Status
-from dardis.model.out_folder import RUN_FOLDER
+from dardis.model.out_folder import HISTORY_FOLDER
 from dardis.model.placements import Placements, offsets_of
 from dardis.model.platform import Platform, platform_to_dict
 from dardis.model.resources import CORES
@@ -30,7 +30,7 @@ from dardis.model.schedule import Schedule
 from dardis.runs.outputs import RUN_FILE
 from dardis.workload.csv_trace import table_of
 
-TRACE_FILE: Final = "trace.csv"
+TRACE_FILE: Final = "recorded.csv"
 _DAY_S: Final = 86_400
 _UNKNOWN_FIGURES: Final = (
     "decision_cpu_s", "decisions", "decision_mean_s", "decision_p99_s", "ranks", "nodes_on_largest_rank", "messages",
@@ -80,7 +80,10 @@ def recorded_run(jobs: Iterable[Job], platform: Platform, names: Sequence[str]) 
         (sum(row.is_lost for row in rows), "have an unknown end, or ran on nodes that are gone"),
         (sum(row.run == 0 for row in rows), "began and ended in the same second"),
     )
+    several = sum(row.has_run and row.job["attempt"] > 1 for row in rows)
     notes = tuple(f"jobs left out, since they {why}: {count}" for count, why in left_out if count)
+    if several:
+        notes += (f"jobs that ran several times, of which only the last run counts: {several}",)
     if not ended:
         raise InputError("dardis history --out", "no job has run to its end", "a service that has run some")
     trace = [row.trace_row() for row in rows if not row.is_lost and row.run != 0]
@@ -97,6 +100,7 @@ class _Row:
     def __init__(self, job: Job, nodes: Mapping[str, int], platform: Platform, start: int) -> None:
         self.job = job
         self.submit = int(job["submitted_ms"]) // 1000 - start
+        self.earliest = max(self.submit, (job["begin_ms"] or 0) // 1000 - start)
         self.nodes = sorted(nodes[name] for name in job["nodes"] if name in nodes)
         self.request = tuple(_amount(job, kind, self.nodes, platform) for kind in platform.kinds)
         self.kinds = platform.kinds
@@ -126,15 +130,15 @@ class _Row:
             "walltime_s": self.walltime, "units": job["node_count"],
             **{f"req_{kind}": amount for kind, amount in zip(self.kinds, self.request, strict=True)},
             "wait_s": "" if self.start is None else self.start - self.submit, "queue": job["partition"],
-            "user": job["user"], "name": job["name"],
+            "user": job["user"], "name": job["name"], "est_s": self.earliest,
         }  # fmt: skip
 
 
 def _amount(job: Job, kind: str, nodes: Sequence[int], platform: Platform) -> int:
     """Amount of a kind on each node of a job."""
     whole = job["exclusive"] if kind != MEMORY else job["memory_mib"] == 0
-    if whole and nodes and kind in {CORES, GPU, MEMORY}:
-        return int(platform.capacity[nodes, platform.kinds.index(kind)].min())
+    if whole and kind in {CORES, GPU, MEMORY}:
+        return int(platform.capacity[nodes or slice(None), platform.kinds.index(kind)].min())
     stated = {CORES: job["cpus"], MEMORY: job["memory_mib"] or 0, GPU: job["gpus"]}
     return int(stated.get(kind, 0))
 
@@ -147,7 +151,8 @@ def _schedule(rows: Sequence[_Row], platform: Platform) -> Schedule:
     counts = column(lambda row: len(row.nodes))
     nodes = np.concatenate([np.array(row.nodes, dtype=np.int64) for row in rows])
     return Schedule(
-        kinds=platform.kinds, number=column(lambda row: row.job["id"]), submit=submit, earliest=submit,
+        kinds=platform.kinds, number=column(lambda row: row.job["id"]), submit=submit,
+        earliest=np.minimum(column(lambda row: row.earliest), start),
         latest=np.full(len(rows), NO_TIME, dtype=np.int64), walltime=column(lambda row: row.walltime), units=counts,
         request=np.array([row.request for row in rows], dtype=np.int64),
         status=np.array([Status.KILLED if row.is_killed else Status.COMPLETED for row in rows], dtype=np.int8),
@@ -160,7 +165,7 @@ def _schedule(rows: Sequence[_Row], platform: Platform) -> Schedule:
 def write_recorded_run(run: RecordedRun, out: Path, *, force: bool) -> dict[str, Any]:
     """Write the folder of a run without its report; return the metrics. Raises InputError and OSError."""
     schedule, platform = run.schedule, run.platform
-    with RUN_FOLDER.lock(out, force=force), RUN_FOLDER.replace_files(out) as part:
+    with HISTORY_FOLDER.lock(out, force=force), HISTORY_FOLDER.replace_files(out) as part:
         metrics: dict[str, Any] = schedule_metrics(schedule, platform, None)
         metrics |= {"rounded_up_cores": 0, **dict.fromkeys(_UNKNOWN_FIGURES)}
         warnings = [*run.notes, *_add_power(run, part, metrics)]

@@ -105,11 +105,11 @@ class Service:
         submission = replace(submission, first=self._next, request=request)
         self.gateway.submit(submission, unix_ms())
         self._next += submission.count
-        self.metrics.on_submission(submission.count)
         numbers = range(submission.first, self._next)
         if named is not None:
             self._keys[named] = numbers
         await self.wait_until_written()
+        self.metrics.on_submission(submission.count)
         return numbers
 
     def _with_walltime(self, asked: JobRequest) -> JobRequest:

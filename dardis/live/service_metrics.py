@@ -16,9 +16,10 @@ from prometheus_client.exposition import choose_encoder
 
 from dardis import __version__
 from dardis.config.prices import read_prices
-from dardis.engine.clock import unix_now
+from dardis.engine.clock import monotonic_s, unix_now
 from dardis.live.gateway import Gateway
 from dardis.live.gateway_orders import ForgetRun, GatewayOutput, StartRun
+from dardis.live.job_option_texts import LARGEST_ID
 from dardis.live.live_jobs import LiveJob, LiveJobState
 from dardis.live.machine import LiveMachine
 from dardis.model.errors import InputError
@@ -46,9 +47,10 @@ class _Run(NamedTuple):
 
 @dataclass(slots=True)
 class _Use:
-    """What the running jobs of a user take, and what all have used until `since_s` (Unix s)."""
+    """What the running jobs of a user take, and what all have used until `since_s`."""
 
     since_s: float
+    """Monotonic s."""
     runs: int = 0
     cores: int = 0
     watts: float = 0.0
@@ -83,6 +85,9 @@ class ServiceMetrics:
         self._started = self._counter("jobs_started", "Starts of jobs, with reruns.")
         self._restarted = self._counter("jobs_restarted", "Starts of jobs that had run before.")
         self._ended = self._counter("jobs_ended", "Ends of jobs.", "state")
+        for state in LiveJobState:
+            if state.is_over:
+                self._ended.labels(state)
         self._requests = self._counter("requests", "Requests of clients.", "method", "status")
         self._waits = Histogram(
             "dardis_job_wait_seconds", "Time from submission, or the begin time, to the first start.",
@@ -126,7 +131,10 @@ class ServiceMetrics:
 
     def text(self, accepted: str) -> tuple[bytes, str]:
         """All figures, and their content type, for an `Accept` header."""
-        encode, content_type = choose_encoder(accepted)
+        try:
+            encode, content_type = choose_encoder(accepted)
+        except (TypeError, ValueError):  # no version number
+            encode, content_type = choose_encoder("")
         return encode(self._registry), content_type
 
     # ------------------------------------------------------------------------------------------------------------------
@@ -151,9 +159,9 @@ class ServiceMetrics:
             self._advanced(run.user).take(run, -1)
 
     def _advanced(self, user: str) -> _Use:
-        now_s = unix_now()
+        now_s = monotonic_s()  # never goes back, and so no counter does
         use = self._uses.setdefault(user, _Use(now_s))
-        use.advance(now_s, self._prices.at(now_s) or 0.0)
+        use.advance(now_s, self._prices.at(unix_now()) or 0.0)
         return use
 
     def _job_watts(self, job: LiveJob, machine: LiveMachine) -> float:
@@ -170,13 +178,10 @@ class ServiceMetrics:
         gateway, now_s = self._gateway(), unix_now()
         for run in [name for name in self._runs if gateway.job_of_run(name) is None]:  # of lost hosts
             self._end(run)
-        states, oldest_ms = Counts[str](), now_s * 1000
-        for job in gateway.jobs():
-            states[job.state] += 1
-            if job.state is LiveJobState.WAITING:
-                oldest_ms = min(oldest_ms, max(job.submission.submitted_ms, job.begin_ms))
+        states = gateway.counts(1, LARGEST_ID)
         yield _gauges("jobs", "Unfinished jobs.", "state", {state: states[state] for state in _UNFINISHED})
-        yield _gauge("oldest_wait_seconds", "Wait of the job that waits longest.", now_s - oldest_ms / 1000)
+        wait_s = max(now_s - _oldest_ms(gateway.waiting_jobs(), now_s * 1000) / 1000, 0.0)
+        yield _gauge("oldest_wait_seconds", "Wait of the job that waits longest.", wait_s)
         yield from self._node_figures(gateway)
         yield _gauge("hosts_unreachable", "Hosts that do not answer.", len([*self._unreachable()]))
         yield _gauge("epoch", "Number of the service at its journal; it grows with each start.", self._epoch)
@@ -209,6 +214,16 @@ class ServiceMetrics:
         yield _gauges("nodes", "Nodes.", "state", {state: nodes[state] for state in known})
         yield _gauges("cores", "Cores of all nodes.", "state", {state: cores[state] for state in _CORES})
         yield _gauge("gpus", "GPUs of all nodes.", gpus["all"])
+
+
+def _oldest_ms(waiting: Iterable[LiveJob], now_ms: float) -> float:
+    """Least time since which one of these jobs waits, Unix ms. They are in the order of submission."""
+    oldest_ms = now_ms
+    for job in waiting:
+        oldest_ms = min(oldest_ms, max(job.submission.submitted_ms, job.begin_ms))
+        if job.submission.submitted_ms >= oldest_ms:
+            break
+    return oldest_ms
 
 
 class _Prices:

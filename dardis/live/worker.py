@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import select
+import socket
 import sys
 from contextlib import suppress
 from multiprocessing import AuthenticationError
@@ -16,15 +17,18 @@ from multiprocessing.connection import Client
 from threading import Thread
 
 from dardis.live.pickled_calls import result_of
+from dardis.live.worker_listener import find_lost_peer
 
 
 def main() -> int:
-    """Run calls; exit status 1 if the client does not answer."""
+    """Run calls; exit status 1 if the client refuses this worker."""
     address, key = json.loads(os.environ.pop("DARDIS_EXECUTOR")), bytes.fromhex(os.environ.pop("DARDIS_EXECUTOR_KEY"))
     process = os.getpid()
     try:
         with Client(tuple(address) if isinstance(address, list) else address, authkey=key) as client:
             client.send_bytes(os.environ.get("DARDIS_JOB_ID", "0").encode())
+            with socket.socket(fileno=os.dup(client.fileno())) as peer:
+                find_lost_peer(peer)
             Thread(target=_end_with_client, args=(client.fileno(),), daemon=True).start()
             while call := client.recv_bytes():
                 client.send_bytes(b"")
@@ -34,7 +38,7 @@ def main() -> int:
                 with suppress(Exception):  # the call may have closed or replaced it
                     sys.stdout.flush()
                 client.send_bytes(result)
-    except EOFError:
+    except (EOFError, FileNotFoundError, ConnectionRefusedError):  # the program has ended
         return 0
     except (OSError, AuthenticationError) as error:
         sys.stderr.write(f"dardis: the client of this worker does not answer ({error})\n")

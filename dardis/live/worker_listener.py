@@ -59,7 +59,11 @@ class WorkerListener:
                     return
                 sleep(_PAUSE_S)
                 continue
-            Thread(target=self._greet, args=(peer,), name="dardis-executor-greet", daemon=True).start()
+            try:
+                Thread(target=self._greet, args=(peer,), name="dardis-executor-greet", daemon=True).start()
+            except RuntimeError:  # a limit on threads
+                peer.close()
+                sleep(_PAUSE_S)
 
     def _greet(self, peer: socket.socket) -> None:
         with peer:
@@ -69,6 +73,7 @@ class WorkerListener:
                 return
             try:
                 _limit_waits(peer, _GREETING_S)
+                find_lost_peer(peer)
                 deliver_challenge(connection, self._key)
                 answer_challenge(connection, self._key)
                 job = int(connection.recv_bytes(20))
@@ -96,6 +101,14 @@ def _limit_waits(peer: socket.socket, seconds: int) -> None:
     """Limit each read and write; 0: no limit. The connection shares the socket, so its own waits are limited."""
     for option in (socket.SO_RCVTIMEO, socket.SO_SNDTIMEO):
         peer.setsockopt(socket.SOL_SOCKET, option, struct.pack("ll", seconds, 0))
+
+
+def find_lost_peer(peer: socket.socket) -> None:
+    """Let TCP notice within two minutes that the other host is gone."""
+    if peer.family == socket.AF_INET:
+        peer.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        for option, value in ((socket.TCP_KEEPIDLE, 60), (socket.TCP_KEEPINTVL, 15), (socket.TCP_KEEPCNT, 4)):
+            peer.setsockopt(socket.IPPROTO_TCP, option, value)
 
 
 def _short_folder() -> str:

@@ -27,7 +27,7 @@ from dardis.live.job_client import Client
 from dardis.live.pickled_calls import value_of
 from dardis.live.random_keys import fresh_key
 from dardis.live.worker_listener import WorkerListener
-from dardis.model.errors import DardisError
+from dardis.model.errors import DardisError, InputError
 
 LOOK_S: Final = 1.0
 """Pause between checks of the workers, s."""
@@ -84,6 +84,8 @@ class WorkerPool:
         self._broken = ""
         """Why no call can run any more; empty: some can."""
         self._failures, self._failure, self._not_before_s = 0, "", 0.0
+        self._submission = fresh_key()
+        """Key of the next submission, so that one without an answer is not repeated."""
 
     def start(self) -> None:
         """Submit the workers. Raises InputError and DardisError."""
@@ -119,16 +121,21 @@ class WorkerPool:
 
     def close(self, *, cancel: bool = False) -> None:
         """Accept no more calls. With `cancel`, cancel those that have not begun."""
+        cancelled: list[Call] = []
         with self._news:
             self._is_over = True
-            kept = [call for call in self._waiting if not cancel or call.future.running()]
-            cancelled = [call for call in self._waiting if cancel and not call.future.running()]
-            self._waiting = deque(kept)
+            if cancel:
+                cancelled = [call for call in self._waiting if not call.future.running()]
+                self._waiting = deque(call for call in self._waiting if call.future.running())
             self._news.notify_all()
         self._due.set()
         for call in cancelled:
             if call.future.cancel():
                 call.future.set_running_or_notify_cancel()
+
+    def mark_over(self) -> None:
+        """Accept no more calls, without a lock: the garbage collector may call this anywhere."""
+        self._is_over = True
 
     def join(self) -> None:
         """Wait for the end of a closed pool."""
@@ -151,8 +158,16 @@ class WorkerPool:
         worker = _Worker(job, connection)
         with self._news:
             self._pending.discard(job)
+            self._failures = 0
+            for other in [other for other in self._workers if other.job == job]:  # its job runs again
+                _shut(other.connection)
             self._workers.add(worker)
-        Thread(target=self._serve, args=(worker,), name=f"dardis-executor-{job}").start()
+        try:
+            Thread(target=self._serve, args=(worker,), name=f"dardis-executor-{job}").start()
+        except RuntimeError:  # a limit on threads
+            with self._news:
+                self._workers.discard(worker)
+            connection.close()
 
     def _serve(self, worker: _Worker) -> None:
         try:
@@ -166,8 +181,7 @@ class WorkerPool:
         finally:
             with self._news:
                 self._workers.discard(worker)
-                if not worker.has_begun and not self._is_over:
-                    self._count_failure(f"the worker (job {worker.job}) ended before it began a call")
+                self._not_before_s = max(self._not_before_s, monotonic_s() + LOOK_S * (not worker.has_begun))
             worker.connection.close()
             self._due.set()
 
@@ -188,16 +202,17 @@ class WorkerPool:
     def _run(self, call: Call, worker: _Worker) -> bool:
         connection = worker.connection
         try:
-            if not connection.poll():  # else the worker is gone
-                connection.send_bytes(call.data)
+            if connection.poll():  # it is gone
+                self._hand_back(call, worker, has_run=False)
+                return False
+            connection.send_bytes(call.data)
             connection.recv_bytes()
         except (EOFError, OSError):
             call.false_starts += 1
             self._hand_back(call, worker, has_run=call.false_starts > _FALSE_STARTS)
             return False
         if not worker.has_begun:
-            with self._news:
-                worker.has_begun, self._failures = True, 0
+            worker.has_begun = True
         try:
             result = connection.recv_bytes()
         except (EOFError, OSError):
@@ -215,8 +230,11 @@ class WorkerPool:
             return
         call.retries -= has_run
         with self._news:
-            self._waiting.appendleft(call)
-            self._news.notify()
+            if not (broken := self._broken):
+                self._waiting.appendleft(call)
+                self._news.notify()
+        if broken:
+            _settle(call.future, None, BrokenExecutor(broken))
 
     # ------------------------------------------------------------------------------------------------------------------
     # The thread that keeps the number of workers.
@@ -226,15 +244,14 @@ class WorkerPool:
             while True:
                 self._due.wait(LOOK_S)
                 self._due.clear()
-                if not main_thread().is_alive():
+                if self._is_over or not main_thread().is_alive():
                     self.close()
                 self._drop_cancelled()
                 with self._news:
                     if (self._is_over or self._broken) and not self._waiting and not self._workers:
                         break
                 self._find_lost_workers()
-                with suppress(DardisError):
-                    self._find_ended_jobs()
+                self._find_ended_jobs()
                 self._replace()
         except BaseException as error:
             self._break(f"a thread of this executor failed: {error!r}")
@@ -244,9 +261,12 @@ class WorkerPool:
 
     def _drop_cancelled(self) -> None:
         with self._news:
-            for call in [one for one in self._waiting if one.future.cancelled()]:
-                self._waiting.remove(call)
-                call.future.set_running_or_notify_cancel()
+            cancelled = [call for call in self._waiting if call.future.cancelled()]
+            if cancelled:
+                gone = {id(call) for call in cancelled}
+                self._waiting = deque(call for call in self._waiting if id(call) not in gone)
+        for call in cancelled:
+            call.future.set_running_or_notify_cancel()
 
     def _find_lost_workers(self) -> None:
         with self._news:
@@ -265,7 +285,12 @@ class WorkerPool:
         self._looks += _JOBS_A_LOOK
         failure = ""
         for number in islice(chain(numbers[begin:], numbers[:begin]), _JOBS_A_LOOK):
-            job = self._client.job(number)
+            try:
+                job = self._client.job(number)
+            except InputError:  # there is no such job any more
+                job = {"ended_ms": 0, "why": "its job is unknown", "state": ""}
+            except DardisError:
+                break
             if job["ended_ms"] is None:
                 continue
             with self._news:
@@ -284,16 +309,16 @@ class WorkerPool:
 
     def _replace(self) -> None:
         with self._news:
-            if self._failures >= MOST_FAILURES and not self._workers and not self._pending:
-                return self._break(self._failure)
-            if (self._is_over and not self._waiting) or monotonic_s() < self._not_before_s:
-                return None
-        try:
-            self._submit_missing()
-        except DardisError as error:
-            with self._news:
-                self._count_failure(str(error))
-        return None
+            is_hopeless = self._failures >= MOST_FAILURES and not self._workers and not self._pending
+            waits = (self._is_over and not self._waiting) or monotonic_s() < self._not_before_s
+        if is_hopeless:
+            self._break(self._failure)
+        elif not waits:
+            try:
+                self._submit_missing()
+            except DardisError as error:
+                with self._news:
+                    self._count_failure(str(error))
 
     def _submit_missing(self) -> None:
         with self._news:
@@ -306,8 +331,9 @@ class WorkerPool:
         }  # fmt: skip
         options = {**self._options} | ({"array": f"0-{count - 1}"} if count > 1 else {})
         numbers = self._client.submit(
-            [sys.executable, "-P", "-c", _PROGRAM], environment=environment, options=options
+            [sys.executable, "-P", "-c", _PROGRAM], environment=environment, options=options, key=self._submission
         )  # fmt: skip
+        self._submission = fresh_key()
         with self._news:
             connected = {worker.job for worker in self._workers}
             self._pending.update(number for number in numbers if number not in connected)

@@ -213,9 +213,10 @@ def _warn(line: str) -> None:
 RUN_FOLDER: Final = OutFolder(
     "a run",
     ("jobs.csv", "metrics.json", "metrics_by.csv", "profile.csv", "power.csv", "switching.csv", "decisions.csv",
-     "expectations.csv", "solver.csv", "trace.csv", "report.html", "run.json"),
+     "expectations.csv", "solver.csv", "report.html", "run.json"),
     last_file="run.json",
 )  # fmt: skip
+HISTORY_FOLDER: Final = OutFolder("a history", ("recorded.csv", *RUN_FOLDER.files), last_file="run.json")
 SCALE_FOLDER: Final = OutFolder(
     "scale experiments",
     ("scale.csv", "predictions.csv", "faults.csv", "report.html", "scale.json"),

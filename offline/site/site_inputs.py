@@ -151,7 +151,7 @@ def _of_service(request: SiteSpec) -> tuple[SiteSpec, int | None]:
     if not request.history.is_dir():
         return request, None
     record = read_json(request.history / "run.json", RunRecord)
-    if record.unix_start is None or not (trace := request.history / "trace.csv").exists():
+    if record.unix_start is None or not (trace := request.history / "recorded.csv").exists():
         raise InputError(
             f"--history {request.history}", "is no history of a service", "a folder of dardis history --out"
         )

@@ -304,7 +304,7 @@ chassis = "System.{node}"
 LOGIN = 'user = "admin"\npassword = "x y"\n[nodes.n2]\npassword = "z"\n'
 ITEMS = '{"seed": 7, "file": "a b", "fraction": 0.5}'
 VARIABLES = "# of the jobs\nA=1\nexport B='2 3'\n\nC_D=\"x\"\nE=\n"
-PROGRAMS = "# ranks and programs\n0 ./head %t\n4 sh -c 'echo \"%t\"'\n1-3,5 ./work --rank %o\n* echo rest\n"
+PROGRAMS = "# a task's rank and program\n0 ./head %t\n4 sh -c 'echo \"%t\"'\n1-3,5 ./work --rank %o\n* echo rest\n"
 SCRIPT = """#!/bin/sh
 # what it does
 #DARDIS --time 1:30:00 --cpus 2 --array 0-9:3%2

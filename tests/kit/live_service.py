@@ -98,7 +98,7 @@ class FakeService:
         }  # fmt: skip
         if (method, path) in plain:
             return 200, plain[method, path]
-        if match := re.fullmatch(r"/jobs/(cancel|hold|release)", path):
+        if match := re.fullmatch(r"/jobs/(cancel|hold)", path):
             return 200, {"changed": self._change_range(body["first"], body["last"], match[1])}
         if match := re.fullmatch(r"/jobs/(\d+)(?:/(\w+))?", path):
             return self._of_job(method, int(match[1]), match[2], body)

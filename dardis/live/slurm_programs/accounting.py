@@ -184,8 +184,8 @@ def selected(said: Mapping[str, str], now_ms: int, now: datetime) -> list[Job]:
     service = Client(service_folder(None))
     if named and "starttime" not in said:
         since_ms = min((job["submitted_ms"] for job in map(partial(_known, service), named) if job), default=now_ms)
-    jobs = {job["id"]: job for job in service.history(MOST_JOBS, state="over", since_ms=since_ms or None)}
-    jobs |= {job["id"]: job for job in service.get("/jobs", state="open")["jobs"]}
+    jobs = {job["id"]: job for job in service.get("/jobs", state="open")["jobs"]}  # first: they may end meanwhile
+    jobs |= {job["id"]: job for job in service.history(MOST_JOBS, state="over", since_ms=since_ms or None)}
     return [
         job for _, job in sorted(jobs.items())
         if (not named or any(not one.step and one.matches(job) for one in named))

@@ -71,9 +71,9 @@ def _end(service: Client, jobs: Sequence[Job], said: Mapping[str, str], warning:
             service.change_range(numbers[begin], numbers[end - 1], "cancel")
             for begin, end in zip(starts, ends, strict=True)
         )
-        if changed < len(numbers):
+        if changed < len(numbers) and "quiet" not in said:
             sys.stderr.write(f"scancel: error: {len(numbers) - changed} of {len(numbers)} jobs cannot be cancelled\n")
-        return changed < len(numbers)
+        return changed < len(numbers) and "quiet" not in said
     for job in jobs:
         try:
             if warning is None:

@@ -314,8 +314,7 @@ def read_programs(path: Path, tasks: int) -> list[list[str]]:
     found: dict[int, list[str]] = {}
     text = re.sub(r"\\\n", " ", read_text(path).replace("\r\n", "\n"))
     for number, line in enumerate(text.splitlines(), 1):
-        words = _quoted_words(line, f"{path}:{number}")
-        if not words or words[0].startswith("#"):
+        if line.lstrip().startswith("#") or not (words := _quoted_words(line, f"{path}:{number}")):
             continue
         ranks = _ranks(words[0], tasks, found, f"{path}:{number}")
         if len(words) < 2:

@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from concurrent.futures import BrokenExecutor, wait
+from contextlib import suppress
 
 import pytest
 from kit.live import Live
@@ -110,22 +111,55 @@ def test_workers_that_end_before_they_connect_break_the_executor(live, monkeypat
         executor.submit(int).result(60)
 
 
-def test_waiting_calls_can_be_cancelled(live):
+def test_waiting_calls_can_be_cancelled(live, tmp_path):
+    def waits_for(place):
+        until(place.exists)
+        return "done"
+
     executor = Executor(folder=live.folder)
-    first = executor.submit(time.sleep, 0.5)
+    first = executor.submit(waits_for, tmp_path / "go")
     until(first.running)
     others = [executor.submit(time.sleep, 60) for _ in range(3)]
     assert others[0].cancel()
-    executor.shutdown(cancel_futures=True)
-    assert first.result(1) is None
+    assert wait(others[:1], 30).done
+    executor.shutdown(wait=False, cancel_futures=True)
     assert all(one.cancelled() for one in others)
+    (tmp_path / "go").touch()
+    executor.shutdown()
+    assert first.result(1) == "done"
+
+
+def test_idle_workers_at_their_walltime_are_replaced(live):
+    with Executor(4, folder=live.folder, time="2s", grace=1) as executor:
+        first = executor.submit(os.getpid).result(60)
+        until(lambda: not Client(live.folder).jobs() or all(job["id"] > 4 for job in Client(live.folder).jobs()))
+        time.sleep(3)
+        assert executor.submit(os.getpid).result(60) != first
+
+
+def test_callbacks_may_take_locks_that_others_hold_while_they_submit(live, monkeypatch):
+    monkeypatch.setattr("dardis.live.worker_pool.LOOK_S", 0.1)
+    monkeypatch.setattr("sys.executable", "/bin/false")
+    lock, refused = threading.Lock(), threading.Event()
+
+    def take(_):
+        with lock:
+            refused.set()
+
+    executor = Executor(folder=live.folder)
+    executor.submit(int).add_done_callback(take)
+    while not refused.is_set():
+        with lock, suppress(BrokenExecutor):
+            executor.submit(int)
+        time.sleep(0.001)
+    executor.shutdown()
 
 
 def test_workers_that_cannot_start_break_the_executor(live):
     with pytest.raises(InputError, match="99 cores"):
         Executor(folder=live.folder, cpus=99).submit(int)
-    for refused in ({"workers": 0}, {"retries": -1}, {"array": "0-3"}, {"nodes": 2}):
-        with pytest.raises(InputError, match="workers"):
+    for refused in ({"workers": 0}, {"retries": -1}, {"array": "0-3"}, {"nodes": 2}, {"requeue": True}):
+        with pytest.raises(InputError, match="worker"):
             Executor(folder=live.folder, **refused)
 
 
@@ -292,5 +326,7 @@ def test_client_submits_once_waits_and_cancels(live):
     for options, line in (({"colour": "red"}, "colour: is no option"), ({"time": "soon"}, "time: 'soon'")):
         with pytest.raises(InputError, match=line):
             client.submit("true", options=options)
+    with pytest.raises(InputError, match="closed quotes"):
+        client.submit("echo 'a")
     with pytest.raises(InputError, match="no command"):
         client.submit("")

@@ -249,5 +249,25 @@ def test_arrays_of_the_queue_agree_with_its_jobs(tmp_path, seed):
             told = (await each.json())["jobs"]
             assert [one["id"] for one in told] == [job.number for job in jobs]
             assert (await arrays.json())["arrays"] == arrays_of(told)
+            async with session.get("/jobs?array=1&limit=3") as first:
+                assert (await first.json())["arrays"] == arrays_of(told)[:3]
+
+    asyncio.run(work())
+
+
+@pytest.mark.filterwarnings("ignore:It is recommended to use web.RequestKey")  # older aiohttp has none
+def test_reasons_of_other_users_are_hidden(tmp_path, monkeypatch):
+    submission = Submission(1, JobUser(os.getuid() + 1, 0, "other"), JobRequest(argv=("true",)), "", {}, "/", 0)
+    (job,) = new_jobs(submission)
+    job.why = "retry 1 of 3 after exit code 7"
+    monkeypatch.setattr(Api, "_is_owner", lambda *_: False)
+
+    async def work():
+        async with (
+            a_queue(tmp_path, [job]) as path,
+            ClientSession("http://x", connector=UnixConnector(path)) as session,
+            session.get("/jobs?array=1") as arrays,
+        ):
+            assert "exit code 7" not in await arrays.text()
 
     asyncio.run(work())

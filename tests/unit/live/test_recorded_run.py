@@ -72,7 +72,7 @@ def test_schedules_are_legal_and_agree_with_their_trace(platform, tmp_path, caps
     assert found.unix_start * 1000 <= min(one["submitted_ms"] for one in jobs)
     assert found.unix_start % 86_400 == 0
     metrics = write_recorded_run(found, tmp_path / "out", force=False)
-    trace = read_trace(tmp_path / "out/trace.csv", strict=True, not_ended=True)
+    trace = read_trace(tmp_path / "out/recorded.csv", strict=True, not_ended=True)
     brief = sum(one["ended_ms"] // 1000 == one["started_ms"] // 1000 for one in jobs[:60])
     assert metrics["jobs"] == 60 - brief
     assert len(trace.number) == 62 - brief
@@ -82,6 +82,16 @@ def test_schedules_are_legal_and_agree_with_their_trace(platform, tmp_path, caps
     assert capsys.readouterr().out == f"audit: {60 - brief} jobs, ok\n"
     assert line_of(write_recorded_run, found, tmp_path / "out", force=False).startswith("--out ")
     write_recorded_run(found, tmp_path / "out", force=True)
+    words = [
+        "simulate",
+        str(tmp_path / "out/recorded.csv"),
+        "--platform",
+        str(tmp_path / "p.toml"),
+        "--dispatcher",
+        "easy",
+    ]
+    assert run([*words, "--out", str(tmp_path / "out"), "--force"]) == 2, "it would replace its own input"
+    assert (tmp_path / "out/recorded.csv").exists()
 
 
 def test_jobs_without_a_known_run_are_left_out_with_a_note(platform):
@@ -90,6 +100,13 @@ def test_jobs_without_a_known_run_are_left_out_with_a_note(platform):
     found = recorded_run([whole, *odd], platform, ["n0", "n1", "n2"])
     assert found.schedule.number.tolist() == [1]
     assert found.schedule.request.tolist() == [[4, 4096]]
+    waits = job(5, exclusive=True, memory_mib=0)
+    later = job(6, "completed", begin_ms=1_700_000_030_000, attempt=3)
+    known = recorded_run([whole, waits, later], platform, ["n0", "n1", "n2"])
+    assert [(row["req_cores"], row["req_memory"]) for row in known.trace] == [(4, 4096), (4, 4096), (1, 0)]
+    assert [row["est_s"] - row["submit_s"] for row in known.trace] == [0, 0, 30]
+    assert (known.schedule.earliest - known.schedule.submit).tolist() == [0, 30]
+    assert known.notes == ("jobs that ran several times, of which only the last run counts: 1",)
     assert found.notes == (
         "jobs left out, since they ended before they began: 1",
         "jobs left out, since they have an unknown end, or ran on nodes that are gone: 2",
@@ -108,7 +125,7 @@ def test_plans_read_the_folder_and_know_its_clock(platform, tmp_path):
     assert int(site.trace.submit.min()) + site.calendar.offset == first
     both = asked.model_copy(update={"calendar_start": "2023-07-03T00:00Z"})
     assert line_of(load_site, both).startswith("--calendar-start: given, and")
-    (tmp_path / "h/trace.csv").unlink()
+    (tmp_path / "h/recorded.csv").unlink()
     assert line_of(load_site, asked).startswith(f"--history {tmp_path / 'h'}: is no history of a service")
 
 
