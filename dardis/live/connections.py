@@ -34,12 +34,12 @@ class ClientConnections:
 
     async def listen(self, server: web.Server, listener: socket.socket) -> asyncio.Server:
         """Serve a Unix socket until the result is closed."""
-        entry = partial(_PendingConnection, self._admit, server, None)
+        entry = partial(PendingConnection, self._admit, server, None)
         return await asyncio.get_running_loop().create_unix_server(entry, sock=listener, backlog=BACKLOG)
 
     async def serve_forwarded(self, server: web.Server, connection: socket.socket, who: PeerUser) -> None:
         """Serve a connection forwarded by an agent."""
-        entry = partial(_PendingConnection, self._admit, server, who)
+        entry = partial(PendingConnection, self._admit, server, who)
         await asyncio.get_running_loop().connect_accepted_socket(entry, connection)
 
     def user_of(self, request: web.Request) -> PeerUser | None:
@@ -77,8 +77,8 @@ class ClientConnections:
         return True
 
 
-class _PendingConnection(asyncio.Protocol):
-    """Connection before admission."""
+class PendingConnection(asyncio.Protocol):
+    """Connection before admission. `let_in` gets it and its user, from the kernel if `who` is None."""
 
     def __init__(
         self, let_in: Callable[[asyncio.BaseTransport, PeerUser], bool], server: web.Server, who: PeerUser | None
@@ -86,6 +86,7 @@ class _PendingConnection(asyncio.Protocol):
         self._let_in, self._server, self._who = let_in, server, who
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Hand the connection to the server, or close it."""
         assert isinstance(transport, asyncio.Transport)
         if self._let_in(transport, self._who or peer_user(transport.get_extra_info("socket"))):
             handler = self._server()

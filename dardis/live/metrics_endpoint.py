@@ -7,14 +7,17 @@ import os
 import stat
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, closing
+from functools import partial
 from hmac import compare_digest
 from pathlib import Path
 from typing import Final
 
 from aiohttp import web
 
+from dardis.live.connections import PendingConnection
 from dardis.live.random_keys import fresh_key
 from dardis.live.service_metrics import ServiceMetrics
+from dardis.live.socket_server import PeerUser
 from dardis.model.errors import InputError
 from dardis.model.files import read_text
 
@@ -63,26 +66,20 @@ async def serve_metrics(metrics: ServiceMetrics, folder: Path, port: int | None)
     server = runner.server
     assert server is not None
 
-    def connected() -> asyncio.BaseProtocol:
-        return server() if len(server.connections) < MOST_CONNECTIONS else _Refusal()
+    def has_room(*_: object) -> bool:
+        return len(server.connections) < MOST_CONNECTIONS
+
+    entry = partial(PendingConnection, has_room, server, PeerUser(-1, -1))
 
     try:
         try:
-            listening = await asyncio.get_running_loop().create_server(connected, HOST, port)
+            listening = await asyncio.get_running_loop().create_server(entry, HOST, port)
         except OSError as error:
             raise InputError("--metrics", f"port {port}: {os.strerror(error.errno or 0)}", "a free port") from None
         with closing(listening):
             yield
     finally:
         await runner.cleanup()
-
-
-class _Refusal(asyncio.Protocol):
-    """Closes a connection beyond the limit."""
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        transport.abort()
 
 
 def metrics_response(metrics: ServiceMetrics, request: web.Request) -> web.Response:
