@@ -53,7 +53,18 @@ def main():
     rank, size, meeting, folder, platform, address = sys.argv[1:]
     ranks.finish = lambda: None  # there is no MPI to be over
     asked = ranks.ServiceSettings(
-        Path(folder), Path(platform), None, False, DEFAULT_JOBS, UNLIMITED_S, None, 1, False, address, lambda _: None
+        Path(folder),
+        Path(platform),
+        None,
+        False,
+        DEFAULT_JOBS,
+        UNLIMITED_S,
+        None,
+        1,
+        False,
+        None,
+        address,
+        lambda _: None,
     )
     return ranks.serve_ranks(Meeting(meeting, int(rank), int(size)), asked)
 

@@ -153,7 +153,7 @@ def test_tasks_and_their_output_survive_kills_of_the_service(live):
         ("--input /no/such cat", "srun: error: --input: '/no/such'"),
         ("", "srun: error: srun: no command"), ("-o %q true", "srun: error: -o: '%q'"),
         ("--multi-prog /no/such", "srun: error: /no/such: cannot be read"),
-        ("--jobid 1 true", "srun: error: --jobid: 1"),
+        ("--jobid 999999 true", "srun: error: --jobid: 999999"),
     ],
 )  # fmt: skip
 def test_wrong_options_are_one_line(live, words, line):
