@@ -86,22 +86,21 @@ def wait_for_jobs(service: Client, numbers: Iterable[int], as_json: bool) -> Job
 
     highest, listed = JobStatus(0), list(numbers)
     with wait_progress(service, [] if as_json else listed) as ended:
-        for at, number in enumerate(listed):
-            try:
-                if at == 0:
-                    for last in _last_numbers(listed):
-                        service.job(last)  # an unknown number is reported before the wait for others
+        try:
+            for last in _last_numbers(listed):
+                service.job(last)  # an unknown number is reported before the wait for others
+            for number in listed:
                 job = service.wait_for_end(number)
-            except ServiceUnavailableError as away:
-                typer.echo(f"dardis: {away}", err=True)
-                return JobStatus(max(highest, UNKNOWN))
-            if as_json:
-                print_json(job)
-            elif job["state"] != "completed":
-                typer.echo(f"dardis: job {number} {job['state']}{_failure_reason(job)}", err=True)
-            status = exit_code_of(job)
-            ended(failed=bool(status))
-            highest = JobStatus(max(highest, status))
+                if as_json:
+                    print_json(job)
+                elif job["state"] != "completed":
+                    typer.echo(f"dardis: job {number} {job['state']}{_failure_reason(job)}", err=True)
+                status = exit_code_of(job)
+                ended(failed=bool(status))
+                highest = JobStatus(max(highest, status))
+        except ServiceUnavailableError as away:
+            typer.echo(f"dardis: {away}", err=True)
+            return JobStatus(max(highest, UNKNOWN))
     return highest
 
 

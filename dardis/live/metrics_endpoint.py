@@ -1,4 +1,4 @@
-"""`/metrics` over TCP on the loopback device, for those who know a token."""
+"""`/metrics` over TCP on the loopback device, for clients with a token."""
 
 from __future__ import annotations
 

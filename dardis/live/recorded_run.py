@@ -13,6 +13,7 @@ import numpy as np
 from dardis import __version__
 from dardis.config.platform_record import platform_from_dict
 from dardis.engine.clock import utc_now
+from dardis.live.client import is_over
 from dardis.live.job_option_texts import UNLIMITED_S
 from dardis.live.machine import GPU, MEMORY, SLOTS
 from dardis.metrics.job_metrics import write_metrics_by
@@ -22,7 +23,7 @@ from dardis.model.arrays import Ints
 from dardis.model.errors import InputError
 from dardis.model.files import sha256_of, write_json
 from dardis.model.job import NO_TIME, Status
-from dardis.model.out_folder import HISTORY_FOLDER
+from dardis.model.out_folder import HISTORY_FOLDER, RECORDED_FILE
 from dardis.model.placements import Placements, offsets_of
 from dardis.model.platform import Platform, platform_to_dict
 from dardis.model.resources import CORES
@@ -30,7 +31,6 @@ from dardis.model.schedule import Schedule
 from dardis.runs.outputs import RUN_FILE
 from dardis.workload.csv_trace import table_of
 
-TRACE_FILE: Final = "recorded.csv"
 _DAY_S: Final = 86_400
 _UNKNOWN_FIGURES: Final = (
     "decision_cpu_s", "decisions", "decision_mean_s", "decision_p99_s", "ranks", "nodes_on_largest_rank", "messages",
@@ -73,7 +73,7 @@ def recorded_run(jobs: Iterable[Job], platform: Platform, names: Sequence[str]) 
     if not told:
         raise InputError("dardis history --out", "there are no jobs", "a service that has run some")
     start = min(int(job["submitted_ms"]) for job in told) // 1000 // _DAY_S * _DAY_S
-    rows = [_Row(job, nodes, platform, start) for job in told if job["started_ms"] is not None or not _is_over(job)]
+    rows = [_Row(job, nodes, platform, start) for job in told if job["started_ms"] is not None or not is_over(job)]
     ended = [row for row in rows if row.has_run and row.run]
     left_out = (
         (len(told) - len(rows), "ended before they began"),
@@ -88,10 +88,6 @@ def recorded_run(jobs: Iterable[Job], platform: Platform, names: Sequence[str]) 
         raise InputError("dardis history --out", "no job has run to its end", "a service that has run some")
     trace = [row.trace_row() for row in rows if not row.is_lost and row.run != 0]
     return RecordedRun(_schedule(ended, platform), platform, start, trace, notes)
-
-
-def _is_over(job: Job) -> bool:
-    return job["ended_ms"] is not None
 
 
 class _Row:
@@ -171,14 +167,14 @@ def write_recorded_run(run: RecordedRun, out: Path, *, force: bool) -> dict[str,
         warnings = [*run.notes, *_add_power(run, part, metrics)]
         metrics["schedule_digest"] = schedule.digest()
         names = list(dict.fromkeys(name for row in run.trace for name in row))
-        table_of(names).write(part / TRACE_FILE, ([row[name] for name in names] for row in run.trace))
-        write_jobs(schedule, part / "jobs.csv", TRACE_FILE)
+        table_of(names).write(part / RECORDED_FILE, ([row[name] for name in names] for row in run.trace))
+        write_jobs(schedule, part / "jobs.csv", RECORDED_FILE)
         write_profile(part / "profile.csv", schedule, platform, None)
         write_metrics_by(part / "metrics_by.csv", schedule, platform, np.arange(len(schedule.number)))
         write_json(part / "metrics.json", metrics)
         record = {
             "dardis_version": __version__, "command": sys.argv, "dispatcher": "dardis-late",
-            "trace": str((out / TRACE_FILE).absolute()), "trace_sha256": sha256_of(part / TRACE_FILE),
+            "trace": str((out / RECORDED_FILE).absolute()), "trace_sha256": sha256_of(part / RECORDED_FILE),
             "platform": platform_to_dict(platform), "unix_start": run.unix_start, "warnings": warnings,
             "started_utc": utc_now(),
         }  # fmt: skip

@@ -28,7 +28,7 @@ _LONGEST_PATH: Final = 100
 
 
 class WorkerListener:
-    """Accepts workers that know the key. Peers that are slow or do not know it hold nobody up."""
+    """Accepts workers that know the key. A slow peer, or one without the key, delays no worker."""
 
     def __init__(self, key: bytes, hosts: Collection[str], on_worker: Callable[[int, Connection], None]) -> None:
         """Listen for workers on `hosts`: on a Unix socket if they are this host, else by TCP.

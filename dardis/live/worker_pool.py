@@ -211,8 +211,7 @@ class WorkerPool:
             call.false_starts += 1
             self._hand_back(call, worker, has_run=call.false_starts > _FALSE_STARTS)
             return False
-        if not worker.has_begun:
-            worker.has_begun = True
+        worker.has_begun = True
         try:
             result = connection.recv_bytes()
         except (EOFError, OSError):
@@ -329,7 +328,7 @@ class WorkerPool:
             **os.environ, "DARDIS_EXECUTOR": json.dumps(self._listener.address),
             "DARDIS_EXECUTOR_KEY": self._key.hex(), "DARDIS_EXECUTOR_PATH": json.dumps(_search_path()),
         }  # fmt: skip
-        options = {**self._options} | ({"array": f"0-{count - 1}"} if count > 1 else {})
+        options = {**self._options, **({"array": f"0-{count - 1}"} if count > 1 else {})}
         numbers = self._client.submit(
             [sys.executable, "-P", "-c", _PROGRAM], environment=environment, options=options, key=self._submission
         )  # fmt: skip

@@ -216,7 +216,9 @@ RUN_FOLDER: Final = OutFolder(
      "expectations.csv", "solver.csv", "report.html", "run.json"),
     last_file="run.json",
 )  # fmt: skip
-HISTORY_FOLDER: Final = OutFolder("a history", ("recorded.csv", *RUN_FOLDER.files), last_file="run.json")
+RECORDED_FILE: Final = "recorded.csv"
+"""Trace with all jobs of a live service."""
+HISTORY_FOLDER: Final = OutFolder("a history", (RECORDED_FILE, *RUN_FOLDER.files), last_file="run.json")
 SCALE_FOLDER: Final = OutFolder(
     "scale experiments",
     ("scale.csv", "predictions.csv", "faults.csv", "report.html", "scale.json"),

@@ -16,6 +16,7 @@ from dardis.metrics.power import PowerEnvironment, Reader, platform_cooling, tar
 from dardis.model.errors import InputError
 from dardis.model.job import ActualJob
 from dardis.model.moments import states_offset, utc_text
+from dardis.model.out_folder import RECORDED_FILE
 from dardis.model.platform import Facility, Platform
 from dardis.model.schedule import Schedule
 from dardis.model.series import Series
@@ -151,7 +152,7 @@ def _of_service(request: SiteSpec) -> tuple[SiteSpec, int | None]:
     if not request.history.is_dir():
         return request, None
     record = read_json(request.history / "run.json", RunRecord)
-    if record.unix_start is None or not (trace := request.history / "recorded.csv").exists():
+    if record.unix_start is None or not (trace := request.history / RECORDED_FILE).exists():
         raise InputError(
             f"--history {request.history}", "is no history of a service", "a folder of dardis history --out"
         )
