@@ -132,6 +132,8 @@ class AnySetUp:
     obeys_shapes: ClassVar[bool] = False
     """Whether jobs may have parts, exact or neighbouring nodes, or alternatives."""
 
+    shares_profile: ClassVar[bool] = False
+    """Whether nodes may share a desired profile."""
     bears_failures: ClassVar[bool] = False
     """Whether nodes may fail and reservations may be made."""
 

@@ -15,11 +15,12 @@ from dardis.model.errors import InputError
 from dardis.model.files import Read, csv_rows, read_text, write_json
 from dardis.model.numbers import whole_number
 from dardis.model.platform import Platform
-from dardis.model.resources import CORES, LATEST, MOST_NODES, parse_amount
+from dardis.model.resources import CORES, LATEST, MOST_NODES, POWER, parse_amount
 from dardis.model.step_function import StepFunction
 from dardis.model.target import DesiredProfile, Split, Switching, Target
 
 FORMAT, VERSION = "dardis-target", 1
+MOST_WATTS = 1 << 40
 _Time = Annotated[int, Field(ge=-LATEST, le=LATEST)]
 _Steps = list[tuple[_Time, Annotated[int, Field(ge=0, le=LATEST)]]]
 
@@ -162,7 +163,7 @@ def parse_profile(path: Path, text: str, platform: Platform, split: Split) -> De
     """Parse rows `time_s,node,kind,value`; `path` is for messages. Raises InputError.
 
     Node `*` is the machine; `split` distributes its value over nodes. A value holds until the next row; before,
-    capacity.
+    capacity. Kind `power` (W) limits the IT power, only of the machine and if nodes share the profile.
     """
     rows = csv_rows(path, text)
     _, header = next(rows, (1, []))
@@ -171,21 +172,24 @@ def parse_profile(path: Path, text: str, platform: Platform, split: Split) -> De
     steps: dict[tuple[int | None, int], dict[int, int]] = defaultdict(dict)
     for line_number, fields in rows:
         place = f"{path}:{line_number}"
-        time, node, kind, value = _row(place, fields, platform)
+        time, node, kind, value = _row(place, fields, platform, split)
         if time in steps[node, kind]:
             raise InputError(place, f"a second value for the same time, node and kind ({','.join(fields)})")
         steps[node, kind][time] = value
     machine: dict[int, StepFunction] = {}
     nodes: dict[tuple[int, int], StepFunction] = {}
+    watts = None
     for (node, kind), table in steps.items():
-        if node is None:
+        if kind == len(platform.kinds):
+            watts = StepFunction.from_steps(MOST_WATTS, table.items())
+        elif node is None:
             machine[kind] = StepFunction.from_steps(int(platform.capacity[:, kind].sum()), table.items())
         else:
             nodes[node, kind] = StepFunction.from_steps(int(platform.capacity[node, kind]), table.items())
-    return DesiredProfile(platform, machine, nodes, split)
+    return DesiredProfile(platform, machine, nodes, split, watts)
 
 
-def _row(place: str, fields: list[str], platform: Platform) -> tuple[int, int | None, int, int]:
+def _row(place: str, fields: list[str], platform: Platform, split: Split) -> tuple[int, int | None, int, int]:
     if len(fields) != len(COLUMNS):
         raise InputError(place, f"{len(fields)} fields", f"{len(COLUMNS)}: {','.join(COLUMNS)}")
     time_text, node_text, kind, value = fields
@@ -199,6 +203,15 @@ def _row(place: str, fields: list[str], platform: Platform) -> tuple[int, int | 
     except ValueError:
         expected = f"a number from 0 to {last}, or * for the machine"
         raise InputError(place, f"node {node_text!r}", expected) from None
+    if split is Split.SHARED and node is not None:
+        raise InputError(place, f"node {node_text}", "node *, as nodes share the profile (profile_split=shared)")
+    if kind == POWER and kind not in platform.kinds:
+        if split is not Split.SHARED:
+            raise InputError(place, f"kind {POWER!r}", "profile_split=shared, as no node has a power of its own")
+        try:
+            return time, node, len(platform.kinds), whole_number(value, 0, MOST_WATTS)
+        except ValueError:
+            raise InputError(place, f"value {value!r}", f"whole watts from 0 to {MOST_WATTS}") from None
     if kind not in platform.kinds:
         raise InputError(place, f"kind {kind!r}", "one of " + ", ".join(platform.kinds))
     try:

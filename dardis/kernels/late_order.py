@@ -32,20 +32,21 @@ from dardis.kernels.job_queue import (
     QueueArrays,
     Rules,
 )
-from dardis.kernels.node_search import AT_ONCE, FOUND, find, fits_now, rounds_until, take
+from dardis.kernels.node_search import AT_ONCE, FOUND, find, fits_now, may_exceed, rounds_until, take
 from dardis.kernels.offers import Scratch
 from dardis.kernels.passes import BEGUN, STAYS, begin, cannot_start, count_free
 from dardis.kernels.profile import DONE, FULL, book
 from dardis.kernels.published_profiles import count_changed
-from dardis.kernels.rows import Rows
+from dardis.kernels.rows import Rows, ensure_space
+from dardis.kernels.shared_limit import charge, permits
 from dardis.model.arrays import Bools, Floats, Ints
 from dardis.model.job import FOREVER, SHORTEST_WINDOW_S
 from dardis.model.offer_rows import HOST_RESERVES, MANAGER_RESERVES
 
 BLOCKED, ASLEEP = 30, 31
 """Results: the job may reserve; the job waits for sleeping nodes."""
-BOOKS_FULL, NODES_FULL = 32, 33
-"""Results: enlarge reservations, or nodes of jobs."""
+BOOKS_FULL, NODES_FULL, LIMIT_FULL = 32, 33, 34
+"""Results: enlarge reservations, nodes of jobs, or the shared limit."""
 HEAD_START_S = 86_400
 """Added to each wait: no key is 0."""
 COPIED_COLUMNS: Final = LATEST + 1
@@ -152,6 +153,16 @@ def end_turns(table: Ints, slots: Ints) -> int:
 # Turns of a task manager, on published profiles.
 
 
+@inlined
+def some_sleep(member: Ints, awake: Ints) -> bool:
+    """Whether nodes sleep."""
+    for node in range(len(member)):
+        for word in range(member.shape[1]):
+            if awake[node, word] != member[node, word]:
+                return True
+    return False
+
+
 @folded
 def _take_turn(
     rows: Rows,
@@ -159,20 +170,21 @@ def _take_turn(
     queue: QueueArrays,
     rules: Rules,
     room: PassBuffers,
+    limit: Rows,
+    need: Ints,
     awake: Ints,
     now: int,
     stop: int,
     reserving: int,
 ) -> int:
     table, state = queue.table, room.state
-    sleeps = False
-    for node in range(len(member)):
-        for word in range(member.shape[1]):
-            sleeps = sleeps or awake[node, word] != member[node, word]
+    sleeps, limited = some_sleep(member, awake), len(limit.size) > 0
     while state[PLACE] < stop:
         slot = queue.lists[RULE, state[PLACE]]
         if table[slot, GONE] == 0 and (state[WHOLE] or table[slot, FRESH]):
             starts = not cannot_start(table, slot, room)
+            if starts and limited and not may_exceed(rules, table, slot, now):
+                starts = permits(limit, need[slot], now, now + table[slot, SPAN])
             if starts and not fits_now(rows, awake, table, slot, rules, now, AT_ONCE):
                 if sleeps and fits_now(rows, member, table, slot, rules, now, AT_ONCE):
                     return ASLEEP
@@ -180,9 +192,13 @@ def _take_turn(
                 state[LOOKED_AT] += 1
                 starts = False
             if starts:
+                if limited and not ensure_space(limit, 0, 2):
+                    return LIMIT_FULL
                 outcome = begin(rows, awake, queue, slot, rules, room, now)
                 if outcome != BEGUN:
                     return outcome
+                if limited:
+                    charge(limit, need[slot], now, now + table[slot, SPAN], 1)
             elif state[PLACE] < reserving:
                 return BLOCKED
         state[PLACE] += 1
@@ -191,13 +207,14 @@ def _take_turn(
 
 @kernel
 def _turn(
-    rows: Fields, member: Ints, queue: Fields, rules: Fields, room: Fields, scratch: Fields, awake: Ints, now: int,
-    stop: int, reserving: int,
+    rows: Fields, member: Ints, queue: Fields, rules: Fields, room: Fields, scratch: Fields, limit: Fields,
+    awake: Ints, now: int, stop: int, reserving: int,
 ) -> int:  # fmt: skip
     fields = room + (Scratch(*scratch),)  # noqa: RUF005 (Numba adds tuples, but can't unpack two into one)
     return _take_turn(
-        Rows(*rows), member, QueueArrays(*queue), Rules(*rules), PassBuffers(*fields), awake, now, stop, reserving
-    )
+        Rows(*rows), member, QueueArrays(*queue), Rules(*rules), PassBuffers(*fields), Rows(*limit[:-1]), limit[-1],
+        awake, now, stop, reserving,
+    )  # fmt: skip
 
 
 def take_turn(
@@ -206,17 +223,20 @@ def take_turn(
     queue: QueueArrays,
     rules: Rules,
     room: PassBuffers,
+    limit: Rows,
+    need: Ints,
     awake: Ints,
     now: int,
     stop: int,
     reserving: int,
 ) -> int:
-    """Continue a turn to place `stop`; return DONE, BLOCKED, ASLEEP, FULL or ROOM.
+    """Continue a turn to place `stop`; return DONE, BLOCKED, ASLEEP, FULL, LIMIT_FULL or ROOM.
 
-    Jobs before place `reserving` may reserve. `awake` is `member` without sleeping nodes.
+    Jobs before place `reserving` may reserve. `awake` is `member` without sleeping nodes. `limit`: what is left of a
+    shared limit (no rows: no limit); `need`: what each slot takes of it.
     """
     plain = tuple(rows), member, tuple(queue), tuple(rules), room[:-1], tuple(room.scratch)
-    return _turn(*plain, awake, now, stop, reserving)
+    return _turn(*plain, (*limit, need), awake, now, stop, reserving)
 
 
 # ----------------------------------------------------------------------------------------------------------------------

@@ -53,12 +53,16 @@ FOUND, NOTHING = 20, 21
 """Results of a search."""
 
 
+@inlined
+def may_exceed(rules: Rules, table: Ints, slot: int, now: int) -> bool:
+    """Whether a job may exceed the profile now: a soft profile binds until a deadline."""
+    return rules.soft and (table[slot, IGNORES] != 0 or now >= table[slot, LATEST])
+
+
 @bare
 def binding_of(rules: Rules, table: Ints, slot: int, now: int) -> int:
-    """How the profile binds a job now; a soft profile binds until a deadline."""
-    if rules.soft and (table[slot, IGNORES] != 0 or now >= table[slot, LATEST]):
-        return UNBOUND
-    return rules.binding
+    """How the profile binds a job now."""
+    return UNBOUND if may_exceed(rules, table, slot, now) else rules.binding
 
 
 @inlined

@@ -35,6 +35,13 @@ class Split(Choice):
             " capacity until they reach the share. The sum exceeds the value by less than a node of each group."
         ),
     )
+    SHARED = (
+        "shared",
+        (
+            "Nodes share the value: a node may use all that the others leave. A job starts as soon as the sum permits."
+            " Only with `dardis-late`."
+        ),
+    )
 
 
 @dataclass(frozen=True)
@@ -80,6 +87,18 @@ class DesiredProfile:
     machine: dict[int, StepFunction] = field(default_factory=dict)
     nodes: dict[tuple[int, int], StepFunction] = field(default_factory=dict)
     split: Split = Split.PROPORTIONAL
+    watts: StepFunction | None = None
+    """Cap on the IT power, W; only with `Split.SHARED`."""
+
+    @property
+    def by_node(self) -> DesiredProfile | None:
+        """The profile for node managers; None if nodes share it."""
+        return None if self.split is Split.SHARED else self
+
+    @property
+    def shared(self) -> DesiredProfile | None:
+        """The profile if nodes share it."""
+        return self if self.split is Split.SHARED else None
 
     @cached_property
     def _filled_before(self) -> Ints:
@@ -93,7 +112,8 @@ class DesiredProfile:
     @cached_property
     def last_breakpoint(self) -> int | None:
         """Time of the last change, or None."""
-        last = [int(f.times[-1]) for f in (*self.machine.values(), *self.nodes.values()) if len(f.times) > 1]
+        functions = (*self.machine.values(), *self.nodes.values(), *([] if self.watts is None else [self.watts]))
+        last = [int(f.times[-1]) for f in functions if len(f.times) > 1]
         return max(last, default=None)
 
     def of_node(self, node: int, kind: int) -> StepFunction:
@@ -108,6 +128,8 @@ class DesiredProfile:
         before, after = (int(x) for x in self._filled_before[node : node + 2, kind])
         total = int(self._filled_before[-1, kind])
         wished = np.minimum(whole.values, total)
+        if self.split is Split.SHARED:
+            return StepFunction.from_steps(capacity, [])
         if self.split is Split.WHOLE_NODES:
             values = np.where(wished >= after, capacity, 0)
         elif self.split is Split.OPEN_NODES:
@@ -125,7 +147,7 @@ class DesiredProfile:
         capacity = int(self._filled_before[-1, kind])
         if not has_own and whole is None:
             return StepFunction.from_steps(capacity, [])
-        if not has_own and whole is not None and self.split is Split.PROPORTIONAL:
+        if not has_own and whole is not None and self.split in (Split.PROPORTIONAL, Split.SHARED):
             return StepFunction(whole.times, np.minimum(whole.values, capacity))
         return StepFunction.sum_of([self.of_node(node, kind) for node in range(self.platform.node_count)])
 

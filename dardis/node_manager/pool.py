@@ -61,8 +61,8 @@ class NodePool:
     ) -> None:
         """Create empty nodes; with `report_every` s, messages may be lost, and ends are repeated."""
         self._platform = platform
-        self._desired = desired
-        self.state = PoolState(platform, first, last, desired, virtual_hosts)
+        self._desired = None if desired is None else desired.by_node
+        self.state = PoolState(platform, first, last, self._desired, virtual_hosts)
         self.host = host
         self._seed = seed
         self.incarnation = incarnation

@@ -64,13 +64,23 @@ class Late(Builder):
         from dardis.task_manager import LockstepLateManager
         from dardis.turns import LateTurns
 
-        batched = setup.event_order is EventOrder.BATCHED
-        pool = cluster.direct_pool if cluster.task_managers == 1 and batched else None
-        managers = cluster.each(partial(LockstepLateManager, setup, pool=pool))
+        shared = None if cluster.desired is None else cluster.desired.shared
+        if shared is not None:
+            from dardis.task_manager.late.shared_limit import SharedLimit
+
+            limit = SharedLimit(cluster.platform, shared)
+            managers = cluster.each(partial(LockstepLateManager, setup, limit=limit))
+        else:
+            batched = setup.event_order is EventOrder.BATCHED
+            pool = cluster.direct_pool if cluster.task_managers == 1 and batched else None
+            managers = cluster.each(partial(LockstepLateManager, setup, pool=pool))
         return LateTurns(setup.event_order, managers, cluster.bounds, cluster.new_switcher())
 
     def turns_by_message(self, setup: LateSetUp, cluster: Cluster, pace: ClaimTimeouts) -> MessageTurns:
-        """With delays that grow with the key."""
+        """With delays that grow with the key. Raises InputError for a shared profile: messages take time."""
+        if cluster.desired is not None and cluster.desired.shared is not None:
+            found = "nodes share the desired profile (profile_split=shared)"
+            raise InputError("dispatcher", found, "shares of nodes, since messages take time")
         from dardis.task_manager import TimedLateManager
         from dardis.turns import MessageTurns
 

@@ -12,7 +12,7 @@ from dardis.model.addresses import address_of
 from dardis.model.errors import InputError
 from dardis.model.local_queries import LocalNodes
 from dardis.model.platform import Platform
-from dardis.model.target import DesiredProfile, Switching
+from dardis.model.target import DesiredProfile, Split, Switching
 from dardis.task_manager.layout import Layout, layout_of
 from dardis.task_manager.setups import EVERY_HOST, Reach
 
@@ -107,7 +107,14 @@ class Dispatcher:
 
     def with_setup(self, setup: AnySetUp) -> Dispatcher:
         """Return a copy with another set-up. Raises InputError for incompatible settings."""
+        self.check_split(setup.profile_split, "--set profile_split=shared", setup)
         return replace(self, setup=setup.checked())
+
+    def check_split(self, split: Split, place: object, setup: AnySetUp | None = None) -> None:
+        """Raise InputError for a split that the dispatcher does not obey."""
+        if split is Split.SHARED and not (setup or self.setup).shares_profile:
+            expected = "another split, or a dispatcher such as dardis-late"
+            raise InputError(place, f"nodes share the profile, which {self.name} does not obey", expected)
 
     def turns(self, cluster: Cluster) -> Turns:
         """Return turns at events without message delay."""

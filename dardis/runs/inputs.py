@@ -144,6 +144,7 @@ def _target(request: RunSpec, story: LoadedEvents, given: RunSources, warnings: 
         raise InputError(f"--profile {request.profile}", found, expected)
     desired = target.desired
     if desired is not None:
+        given.dispatcher.check_split(desired.split, f"--profile {request.profile}")
         last = desired.last_breakpoint
         if last is not None and last < last_submit:
             warnings.append(

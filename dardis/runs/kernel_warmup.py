@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from dardis.kernels.jit import lock_compilation
 from dardis.model.addresses import HostId, JobId
 from dardis.model.choices import Expecting
@@ -10,7 +12,7 @@ from dardis.model.events import JobChanged
 from dardis.model.job import ActualJob, Job, Part, Request
 from dardis.model.platform import NodeGroup, Platform
 from dardis.model.step_function import StepFunction
-from dardis.model.target import DesiredProfile, Target
+from dardis.model.target import DesiredProfile, Split, Target
 from dardis.registry import BUILT_IN_DISPATCHERS, Dispatcher, find_dispatcher
 from dardis.runs.hosts import even_bounds, host_of
 from dardis.runs.play import HostAssignment, followed_profile, play_over
@@ -49,10 +51,11 @@ def warm_kernels(
         ours.setup.check_platform(_MACHINE)
     except InputError:  # a setting names a resource absent from this machine
         ours = find_dispatcher(ours.name)
-    setup, target = ours.setup, Target(_DESIRED if wished else None)
+    setup, target = ours.setup, Target(replace(_DESIRED, split=ours.setup.profile_split) if wished else None)
     hosts = min(hosts, 2) if setup.asks_nodes else 1
     desired, bounds = followed_profile(ours, target), even_bounds(_MACHINE.node_count, hosts)
-    what = f"{ours.name}-{hosts}-{task_managers > 1:d}{wished:d}{reach.arity > 0:d}{reach.sample > 0:d}"
+    profile = 2 if wished and setup.profile_split is Split.SHARED else int(wished)
+    what = f"{ours.name}-{hosts}-{task_managers > 1:d}{profile}{reach.arity > 0:d}{reach.sample > 0:d}"
     jobs: tuple[ActualJob, ...]
     events: tuple[JobChanged, ...]
     with lock_compilation(what) as is_compiled:

@@ -26,6 +26,9 @@ class Layout:
     sets: NodeSets
     kinds: tuple[str, ...]
     has_desired: bool
+    """Whether nodes have desired profiles."""
+    is_limited: bool = False
+    """Whether nodes share a desired profile."""
     hours: Mapping[str, PermittedStarts] = field(default_factory=dict)
     """Start hours of queues with limited hours."""
     levels: Mapping[str, int] = field(default_factory=lambda: {"": 0})
@@ -96,7 +99,8 @@ def layout_of(platform: Platform, bounds: tuple[int, ...], desired: DesiredProfi
         bounds,
         platform.sets,
         platform.kinds,
-        desired is not None,
+        desired is not None and desired.by_node is not None,
+        desired is not None and desired.shared is not None,
         platform.hours,
         platform.levels,
     )

@@ -54,7 +54,7 @@ class Negotiation:
         self._seed = seed
         self._claims = claims
         self._conclude = conclude
-        desired_binds = setup.profile is not ProfileRule.OFF and layout.has_desired
+        desired_binds = setup.profile is not ProfileRule.OFF and (layout.has_desired or layout.is_limited)
         self.rules = SearchRules(
             setup.drawn, desired_binds, setup.profile is ProfileRule.SOFT, setup.grain, layout.hours
         )

@@ -136,6 +136,7 @@ class LateSetUp(AnySetUp):
 
     asks_nodes: ClassVar[bool] = True
     switches: ClassVar[bool] = True
+    shares_profile: ClassVar[bool] = True
     bears_failures: ClassVar[bool] = True
 
     aged_after_s: int = setting(

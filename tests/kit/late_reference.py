@@ -22,11 +22,12 @@ from kit.actual import asking
 from kit.dense import dense_nodes
 from kit.replay import Decision
 
+from dardis.model.arrays import Ints
 from dardis.model.choices import EventOrder, ProfileRule, UnitsPerNode
 from dardis.model.job import ActualJob
 from dardis.model.offer_rows import NODE_CHOICES
 from dardis.model.platform import Platform
-from dardis.model.target import DesiredProfile
+from dardis.model.target import DesiredProfile, Split
 from dardis.task_manager import LateSetUp
 
 Claim = tuple[int, dict[int, int]]
@@ -88,6 +89,9 @@ class SlowLate:
         last += self._edges
         self._until = max(last) + sum(2 * job.walltime + job.think for job in jobs) + 1
         self._nodes = dense_nodes(platform, desired, self._until)
+        self._shared = self._binds and desired is not None and desired.split is Split.SHARED
+        self._left = self._shared_at_first(platform, desired) if self._shared and desired is not None else None
+        """What the nodes share, by second and kind, and milliwatts."""
         self._empty = [node.copy() for node in self._nodes]
         self._static = sorted({*self._changes(platform, desired)})
         self._jobs = {job.number: job for job in jobs}
@@ -112,10 +116,37 @@ class SlowLate:
 
     def _changes(self, platform: Platform, desired: DesiredProfile | None) -> Iterator[int]:
         """When capacity changes, or the desired profile is stated anew."""
+        if desired is not None:
+            functions = [*desired.machine.values(), *([desired.watts] if desired.watts is not None else [])]
+            yield from (time for function in functions for time in function.times[1:].tolist())
         for number, node in enumerate(self._nodes):
             yield from (np.flatnonzero((node.free[1:] != node.free[:-1]).any(axis=1)) + 1).tolist()
             for kind in range(len(platform.kinds)) if desired is not None else ():
                 yield from desired.of_node(number, kind).times[1:].tolist()
+
+    def _shared_at_first(self, platform: Platform, desired: DesiredProfile) -> Ints:
+        seconds = np.arange(2 * self._until)  # runs may end after the last start
+        left = np.full((len(seconds), len(platform.kinds) + 1), 1 << 60)
+        for kind, function in desired.machine.items():
+            left[:, kind] = np.minimum(function.at(seconds), platform.capacity[:, kind].sum())
+        if desired.watts is not None:
+            left[:, -1] = 1000 * desired.watts.at(seconds)
+        return left
+
+    def _need(self, job: ActualJob) -> Ints:
+        """What the job takes of what is shared; the machine states no power, so a core takes the thesis's 9.455 W."""
+        return job.units * np.array([*job.request, 9455 * job.request[list(self._kinds).index("cores")]])
+
+    def _earliest(self, decision: Decision, first: int, last: int, *, desired_binds: bool) -> int | None:
+        while first <= last and (start := decision.earliest(first, last, desired_binds=desired_binds)) is not None:
+            need, job = self._need(decision.job), decision.job
+            if not desired_binds or self._left is None:
+                return start
+            during = self._left[start : start + max(job.walltime, 1)]
+            if (during >= need)[:, need > 0].all():
+                return start
+            first = start + 1
+        return None
 
     def _run(self, jobs: Sequence[ActualJob]) -> None:
         place = {job.number: place for place, job in enumerate(jobs)}
@@ -241,14 +272,14 @@ class SlowLate:
         eligible = [node for node in range(len(self._nodes)) if job.groups >> int(self._group[node]) & 1]
         decision = Decision(job, 0, self._nodes, eligible, self._distinct, 0, self._starts_of(job.queue))
         binds = self._binds and not (self._soft and job.latest is not None and now >= job.latest)
-        if decision.earliest(now, now, desired_binds=binds) is not None:
+        if self._earliest(decision, now, now, desired_binds=binds) is not None:
             self._claim(decision, now, now, binds)
             return
         if self._held:
             return
-        start = decision.earliest(now, self._until, desired_binds=binds)
+        start = self._earliest(decision, now, self._until, desired_binds=binds)
         if binds and self._soft and (start is None or (job.latest is not None and start > job.latest)):
-            binds, start = False, decision.earliest(now, self._until, desired_binds=False)
+            binds, start = False, self._earliest(decision, now, self._until, desired_binds=False)
         if start is not None:
             self._claim(decision, now, start, binds)
         else:
@@ -276,5 +307,7 @@ class SlowLate:
 
     def _take(self, job: ActualJob, claim: Claim, begin: int, sign: int) -> None:
         start, taken = claim
+        if self._left is not None:
+            self._left[begin : start + job.walltime] -= sign * self._need(job)
         for node, units in taken.items():
             self._nodes[node].take(begin, start + job.walltime, sign * units * np.array(job.request))

@@ -15,6 +15,7 @@ from dardis.model.target import DesiredProfile
 from dardis.node_manager import NodePool, RelayingHost
 from dardis.sim.simulation import Simulation
 from dardis.task_manager import LateSetUp, LockstepLateManager, Reach
+from dardis.task_manager.late.shared_limit import SharedLimit
 from dardis.task_manager.layout import layout_of
 from dardis.transport.local_transport import LocalHosts, LocalPool
 from dardis.turns import LateTurns
@@ -84,8 +85,11 @@ def run_late(
         for host, (first, last) in enumerate(pairwise(bounds))
     ]
     layout = layout_of(platform, bounds, desired)
+    shared = None if desired is None else desired.shared
+    limit = None if shared is None else SharedLimit(platform, shared)
+    pool = pools[0] if local else None
     agents = [
-        LockstepLateManager(setup, layout, 1, Reach(arity), address_of(manager), pool=pools[0] if local else None)
+        LockstepLateManager(setup, layout, 1, Reach(arity), address_of(manager), pool=pool, limit=limit)
         for manager in range(managers)
     ]
     hosts = LocalPool(pools[0]) if local else LocalHosts([RelayingHost(pool) for pool in pools], encoded=encoded)

@@ -47,6 +47,10 @@ def step_functions(draw, most: int, until: int, steps: int = 4) -> StepFunction:
     return StepFunction.from_steps(draw(value), draw(st.lists(st.tuples(st.integers(0, until), value), max_size=steps)))
 
 
+NODE_SPLITS = [split for split in Split if split is not Split.SHARED]
+"""How wishes become those of nodes."""
+
+
 @st.composite
 def desired_profiles(draw, platform: Platform, until: int = 60, steps: int = 4) -> DesiredProfile:
     """Wishes for the whole machine, for single nodes, or for both."""
@@ -58,7 +62,19 @@ def desired_profiles(draw, platform: Platform, until: int = 60, steps: int = 4) 
         if draw(st.booleans()):
             node = draw(st.integers(0, platform.node_count - 1))
             nodes[node, kind] = draw(step_functions(int(platform.capacity[node, kind]) + 1, until, steps))
-    return DesiredProfile(platform, machine, nodes, draw(st.sampled_from(Split)))
+    return DesiredProfile(platform, machine, nodes, draw(st.sampled_from(NODE_SPLITS)))
+
+
+@st.composite
+def shared_profiles(draw, platform: Platform, until: int = 60, steps: int = 4) -> DesiredProfile:
+    """Wishes for the whole machine that its nodes share, of some kinds or of its power."""
+    machine = {
+        kind: draw(step_functions(int(platform.capacity[:, kind].sum()) + 1, until, steps))
+        for kind in range(len(platform.kinds))
+        if draw(st.booleans())
+    }
+    watts = draw(st.none() | step_functions(10 * platform.cores + 1, until, steps))
+    return DesiredProfile(platform, machine, {}, Split.SHARED, watts)
 
 
 @st.composite

@@ -13,13 +13,15 @@ from kit.actual import actual
 from kit.effort import examples
 from kit.late_reference import Key, SlowLate, key_of
 from kit.late_runs import LateRun, run_late
-from kit.machine import desired_profiles, jobs, platforms, with_queues
+from kit.machine import desired_profiles, jobs, platforms, shared_profiles, with_queues
 from kit.replay import never_above, placement, rejected_that_could_run
 
 from dardis.kernels import job_table, placer
+from dardis.metrics.system import used_profile
 from dardis.model.choices import EventOrder, NodeChoice, ProfileRule, UnitsPerNode
 from dardis.model.job import ActualJob
 from dardis.model.platform import NodeGroup, Platform
+from dardis.model.step_function import StepFunction, breakpoints
 from dardis.model.target import DesiredProfile
 from dardis.task_manager import LATE_SETUPS, LateSetUp
 from dardis.task_manager.late import order as view
@@ -69,6 +71,16 @@ def cases(draw, *, following: bool = True, **fixed) -> Case:
 
 
 @st.composite
+def shared_cases(draw, **fixed) -> Case:
+    """As `cases`, with wishes that the nodes share."""
+    platform = draw(platforms())
+    desired = draw(shared_profiles(platform))
+    platform, listed = draw(with_queues(platform, draw(jobs(platform, most=12))))
+    profile = draw(st.sampled_from([ProfileRule.SOFT, ProfileRule.HARD]))
+    return Case(platform, listed, draw(setups(**({"profile": profile} | fixed))), desired)
+
+
+@st.composite
 def splits(draw, case: Case) -> list[int]:
     """Any cut of the machine into hosts."""
     inner = range(1, case.platform.node_count)
@@ -84,7 +96,8 @@ def where(case: Case, run: LateRun) -> dict[int, tuple[int, dict[int, int]]]:
 @given(st.data(), st.integers(1, 3))
 @examples(3)
 def test_schedule_equals_the_slow_late_reference(data, managers):
-    case = data.draw(cases(node_choice=data.draw(st.sampled_from(KEYED))))
+    case = data.draw(cases() | shared_cases())
+    case.setup = replace(case.setup, node_choice=data.draw(st.sampled_from(KEYED)))
     run = case.run(data.draw(splits(case)), managers)
     assert where(case, run) == SlowLate(case.platform, case.jobs, case.setup, case.desired).claims
 
@@ -139,7 +152,7 @@ def rivals(draw) -> Case:
 @given(st.data(), st.integers(2, 4))
 @examples(1.5)
 def test_schedule_is_independent_of_hosts_and_task_managers(data, managers):
-    case = data.draw(cases())
+    case = data.draw(cases() | shared_cases())
     alone = case.run(encoded=False)
     cuts = data.draw(splits(case))
     split, encoded = case.run(cuts, managers, encoded=False), case.run(cuts, managers)
@@ -221,6 +234,29 @@ def test_hard_profile_is_never_exceeded_and_only_impossible_jobs_are_rejected(ca
         given_up = reason.startswith("no start within the hard desired profile")
         assert given_up or reason.startswith(f"requests {case.jobs[place].units} units of")
         assert binds or not given_up
+
+
+@given(shared_cases(profile=ProfileRule.HARD))
+@examples(1)
+def test_sum_never_exceeds_a_hard_shared_profile_and_only_impossible_jobs_are_rejected(case):
+    run, desired = case.run(), case.desired
+    kinds, schedule = case.platform.kinds, run.schedule
+    limits = [(desired.total(kind), used_profile(schedule, name)) for kind, name in enumerate(kinds)]
+    cores = kinds.index("cores")
+    if desired.watts is not None:
+        used = limits[cores][1]
+        limits.append((desired.watts, StepFunction(used.times, -(-9455 * used.values // 1000))))
+    for allowed, used in limits:
+        times = breakpoints([allowed, used])
+        assert (used.at(times) <= allowed.at(times)).all()
+    for place, reason in run.reasons.items():
+        job = case.jobs[place]
+        need = [job.units * amount for amount in job.request]
+        need += [-(-9455 * need[cores] // 1000)] if desired.watts is not None else []
+        lasting = [allowed.values[-1] for allowed, _ in limits]
+        assert reason.startswith(f"requests {job.units} units of") or any(
+            amount > left for amount, left in zip(need, lasting, strict=True)
+        )
 
 
 @given(st.data(), st.integers(1, 3))

@@ -18,6 +18,7 @@ from dardis.kernels import job_queue as columns
 from dardis.kernels import late_order as kernel
 from dardis.kernels import passes
 from dardis.kernels.placer import Placer
+from dardis.kernels.rows import make_rows
 from dardis.model.addresses import FIRST_HOST, ONLY_MANAGER, HostId, JobId, ManagerAddress
 from dardis.model.arrays import Ints
 from dardis.model.job import FOREVER, NO_TIME, Job
@@ -26,6 +27,7 @@ from dardis.task_manager.claims import FinalClaims
 from dardis.task_manager.late.backlog import Backlog
 from dardis.task_manager.late.local_turns import NO_JOB, LocalTurns, picks
 from dardis.task_manager.late.order import Key, Order, ProfileView
+from dardis.task_manager.late.shared_limit import SharedLimit
 from dardis.task_manager.layout import Layout
 from dardis.task_manager.negotiation import Negotiation
 from dardis.task_manager.rounds import JobState, Pick, Round
@@ -34,6 +36,7 @@ from dardis.task_manager.setups import EVERY_HOST, LateSetUp, Reach
 from dardis.wire import messages as say
 from dardis.wire.effects import Effect, Placed, Rejected, SendAll, ToHosts
 
+_NO_LIMIT = make_rows(0, 1, 0, np.int64)
 _FEW = 64
 """Fewest stale entries worth a cleanup."""
 Old = tuple[int, int, JobId]
@@ -52,10 +55,12 @@ class LockstepLateManager:
         address: ManagerAddress = ONLY_MANAGER,
         *,
         pool: LocalNodes | None = None,
+        limit: SharedLimit | None = None,
     ) -> None:
         """Start without jobs.
 
         `address`: for answers of a host tree, below 0. `pool`: all nodes, if local and without other task managers.
+        `limit`: the limit of all task managers, if any; not with a pool.
         """
         self._negotiation = Negotiation(setup.search, layout, seed, reach, address, FinalClaims(), self._conclude)
         self._rules = self._negotiation.rules
@@ -71,6 +76,9 @@ class LockstepLateManager:
         self._view = view = ProfileView(setup, self._rules, layout, seed)
         self._placer = Placer(view, view.rules, len(layout.kinds), view.waiting.slots)
         self._alone = None if pool is None else LocalTurns(setup, self._rules, view, pool)
+        self._limit = limit
+        self._need: Ints = np.zeros((0, 0), dtype=np.int64)
+        """What the job in each slot takes of the limit."""
         self._later: list[tuple[int, JobId, Job]] = []
         """Next turn of jobs without turns now."""
         self._waking: set[JobId] = set()
@@ -125,22 +133,30 @@ class LockstepLateManager:
         state.round_count = 1  # names the claim
         self._backlog.add_waiting(job)
         self._backlog.record_start(job.number, now)
+        if self._limit is not None:
+            self._limit.take(job, now)
         return self._negotiation.claim_nodes(state, defaultdict(int), Pick(0, now, nodes, np.ones_like(nodes)), now)
 
     def _enlist(self, job: Job) -> None:
         slot, waiting = self._view.add(job), self._view.waiting
         self._age(job)
         self._placer.ensure_slots(waiting.slots)
+        if self._limit is not None:
+            if len(self._need) < waiting.slots:
+                self._need = np.resize(self._need, (waiting.slots, self._limit.rows.value.shape[1]))
+            self._need[slot] = self._limit.need_of(job)
         waiting.queue.lists[columns.RULE, waiting.queue.size[columns.RULE]] = slot
         waiting.queue.size[columns.RULE] += 1
 
     def on_job_end(self, number: JobId, now: int) -> None:
         """Drop a finished job."""
         self._backlog.record_end(number, now)
-        self.forget(number)
+        self.forget(number, now)
 
-    def forget(self, number: JobId) -> None:
-        """Drop the records of a job."""
+    def forget(self, number: JobId, now: int = NO_TIME) -> None:
+        """Drop the records of a job, and its part of the limit from now on."""
+        if self._limit is not None:
+            self._limit.drop(number, now)
         self._negotiation.forget(number)
         self._backlog.drop_waiting(number)
         self._old_at.pop(number, None)
@@ -314,8 +330,11 @@ class LockstepLateManager:
         state = placer.room.state
         awake, delay = view.awake(now)
         while True:
-            answer = placer.run(kernel.take_turn, view.waiting.queue, awake, now, stop, reserving)
-            if answer == kernel.ASLEEP and not self._wakes(now, delay):
+            rows = _NO_LIMIT if self._limit is None else self._limit.rows
+            answer = placer.run(kernel.take_turn, view.waiting.queue, rows, self._need, awake, now, stop, reserving)
+            if answer == kernel.LIMIT_FULL and self._limit is not None:
+                self._limit.grow()
+            elif answer == kernel.ASLEEP and not self._wakes(now, delay):
                 if state[columns.PLACE] < reserving:
                     return True
                 state[columns.PLACE] += 1
@@ -329,7 +348,8 @@ class LockstepLateManager:
         state = self._negotiation.states[number]
         state.start_if_all_up = min(state.start_if_all_up, now)
         opens = self._rules.starts_of(state.job).opens(now + delay)
-        if opens == now + delay and self._view.fits(number, now, delay):
+        permitted = self._limit is None or self._limit.earliest(state.job, now, delay + state.job.walltime) == now
+        if opens == now + delay and permitted and self._view.fits(number, now, delay):
             self._waking.add(number)
         return number in self._waking
 
@@ -339,6 +359,8 @@ class LockstepLateManager:
         state.round_count += 1  # names the claim
         state.search = None
         effects = self._negotiation.claim_nodes(state, self._view.incarnations, Pick(0, now, nodes, units), now)
+        if self._limit is not None:
+            self._limit.note(state.job, now)
         self._bind(number)
         self._backlog.record_start(number, now)
         return effects
@@ -424,6 +446,8 @@ class LockstepLateManager:
         for starts in self._rules.hours.values():
             soonest = min(soonest, starts.changes(self._opened_at))
         soonest = min(soonest, self._view.next_up(self._opened_at))
+        if self._limit is not None:
+            soonest = min(soonest, self._limit.next_step(self._opened_at))
         for number in self._heads:
             state = self._negotiation.states.get(number)
             if state is not None and state.nodes is not None:
@@ -448,10 +472,21 @@ class LockstepLateManager:
         job, chosen = state.job, next(self._negotiation.found_picks(this), None)
         if chosen is None:
             return self._negotiation.query_next_window(this, now) or self._wait_for_change(this, now)
-        if job.latest is not None and chosen.start > job.latest and self._rules.soft and search.desired_binds:
+        start = chosen.start
+        if self._limit is not None and search.desired_binds:
+            start = self._limit.earliest(job, chosen.start, job.walltime)
+            if start == FOREVER and self._rules.hard:
+                return self._wait_for_change(this, now)
+        exceeds = start > (FOREVER - 1 if job.latest is None else job.latest)
+        if exceeds and self._rules.soft and search.desired_binds:
             # A deadline outranks a soft profile.
             free = open_window(replace(search, earliest=now, desired_binds=False), job, self._rules, now)
             return self._negotiation.query_window(state, free, now)
+        if start > chosen.start:
+            later = open_window(replace(search, earliest=start), job, self._rules, now)
+            return self._negotiation.query_window(state, later, now)
+        if self._limit is not None:
+            self._limit.take(job, start)
         effects = self._negotiation.claim(this, chosen, now)
         if chosen.start == now or job.number in self._waking:
             self._bind(job.number)
@@ -464,6 +499,8 @@ class LockstepLateManager:
         waiting = self._negotiation.on_no_start(this, now)
         job = self._view.remove(this.states[0].job.number)
         change = min(self._view.next_change.values())
+        if self._limit is not None:
+            change = min(change, self._limit.next_step(now))
         if change == FOREVER:
             return [Rejected(job.number, self._negotiation.outside_desired)]
         heappush(self._later, (change, job.number, job))
@@ -475,6 +512,8 @@ class LockstepLateManager:
         for number in [*self._heads]:
             if self._holds(number):
                 effects += [*self._negotiation.states[number].release(), *self._withdraw_announcement(number)]
+                if self._limit is not None:
+                    self._limit.drop(number)
         return effects
 
     def _holds(self, number: JobId) -> bool:

@@ -1,0 +1,123 @@
+"""A desired profile that all nodes share.
+
+The limit holds for the sum over all jobs: a job may start when the rest of the sum permits its whole run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import ceil
+from typing import NamedTuple
+
+import numpy as np
+
+from dardis.kernels import shared_limit as kernel
+from dardis.kernels.profile import FULL
+from dardis.kernels.rows import Rows, grown, make_rows
+from dardis.model.addresses import JobId
+from dardis.model.arrays import Ints
+from dardis.model.job import FOREVER, NO_TIME, Job
+from dardis.model.platform import Platform
+from dardis.model.step_function import ZERO, breakpoints
+from dardis.model.target import DesiredProfile
+from dardis.power.node_power import MachinePower
+
+UNLIMITED = np.int64(1) << 61
+MILLI = 1000
+"""Milliwatts in a watt: power is counted in whole milliwatts."""
+
+
+class _Taken(NamedTuple):
+    need: Ints
+    start: int
+    end: int
+
+
+class SharedLimit:
+    """What is left of the machine-wide values over time, by resource kind, then power in mW."""
+
+    def __init__(self, platform: Platform, desired: DesiredProfile, unit_mw: Mapping[JobId, int] | None = None) -> None:
+        """Start without jobs. `unit_mw`: known power per unit of jobs, mW; the platform's figures for others.
+
+        A power cap limits the idle power of all nodes plus the power that jobs add.
+        """
+        kinds = len(platform.kinds)
+        self._power = _PowerOfUnits(platform)
+        self._unit_mw = {} if unit_mw is None else unit_mw
+        self._sets = platform.sets
+        functions = {kind: desired.total(kind) for kind in desired.machine}
+        if desired.watts is not None:
+            functions[kinds] = desired.watts
+        self.steps: Ints = breakpoints([ZERO, *functions.values()])
+        """Times of changes; the first precedes all time."""
+        left = np.full((len(self.steps), kinds + 1), UNLIMITED, dtype=np.int64)
+        for column, function in functions.items():
+            left[:, column] = function.at(self.steps)
+        if desired.watts is not None:
+            left[:, kinds] = left[:, kinds] * MILLI - self._power.idle_mw
+        self.rows: Rows = make_rows(1, kinds + 1, len(self.steps) + 8, np.int64)
+        self.rows.time[: len(self.steps)], self.rows.value[: len(self.steps)] = self.steps, left
+        self.rows.size[0] = len(self.steps)
+        self._taken: dict[JobId, _Taken] = {}
+
+    def need_of(self, job: Job) -> Ints:
+        """What a job takes: amounts by kind, and mW."""
+        unit_mw = self._unit_mw.get(job.number)
+        if unit_mw is None:
+            unit_mw = self._power.of_unit(job.request, self._sets.groups(job.groups))
+        return np.array([*job.request, unit_mw], dtype=np.int64) * job.units
+
+    def earliest(self, job: Job, first: int, span: int) -> int:
+        """Earliest permitted start of a run of `span` s (FOREVER: none)."""
+        return int(kernel.earliest_permitted(self.rows, self.need_of(job), first, max(span, 1)))
+
+    def next_step(self, now: int) -> int:
+        """Next change of the values (FOREVER: none)."""
+        place = int(np.searchsorted(self.steps, now, side="right"))
+        return int(self.steps[place]) if place < len(self.steps) else FOREVER
+
+    def take(self, job: Job, start: int) -> None:
+        """Take what a job needs from `start` on for its walltime, permitted or not."""
+        self.note(job, start)
+        taken = self._taken[job.number]
+        self._charge(taken.need, start, taken.end, 1)
+
+    def note(self, job: Job, start: int) -> None:
+        """Record what a kernel took."""
+        self._taken[job.number] = _Taken(self.need_of(job), start, start + job.walltime)
+
+    def drop(self, number: JobId, now: int = NO_TIME) -> None:
+        """Return what a job took, if it took any, from now on."""
+        taken = self._taken.pop(number, None)
+        if taken is not None:
+            self._charge(taken.need, max(taken.start, now), taken.end, -1)
+
+    def _charge(self, need: Ints, start: int, end: int, sign: int) -> None:
+        while kernel.charge(self.rows, need, start, end, sign) == FULL:
+            self.grow()
+
+    def grow(self) -> None:
+        """Make room for steps."""
+        self.rows = grown(self.rows)
+
+
+class _PowerOfUnits:
+    """Added power of units by node group, mW."""
+
+    def __init__(self, platform: Platform) -> None:
+        power = MachinePower.of_platform(platform)
+        first = np.cumsum([0, *(group.count for group in platform.groups)])[:-1]
+        self.idle_mw = ceil(float(power.idle_w.sum()) * MILLI)
+        of_kind = {"cores": power.core_w, **power.device_w}
+        self._mw: Ints = np.stack(
+            [
+                np.ceil(of_kind[kind][first] * MILLI) if kind in of_kind else np.zeros(len(first))
+                for kind in platform.kinds
+            ],
+            axis=1,
+        ).astype(np.int64)
+        """By group and kind."""
+
+    def of_unit(self, request: tuple[int, ...], groups: Ints) -> int:
+        """Most power that a unit adds on one of the groups."""
+        return int((self._mw[groups] @ np.array(request, dtype=np.int64)).max(initial=0))
