@@ -15,6 +15,7 @@ from dardis import __version__
 from dardis.cli import (
     apply_command,
     audit_command,
+    cap_command,
     forecast_command,
     live_commands,
     plan_commands,
@@ -65,6 +66,7 @@ _COMMANDS: Final[dict[str, Callable[..., object]]] = {
     "nodes": live_commands.nodes,
     "top": live_commands.top,
     "drain": live_commands.drain,
+    "cap": cap_command.cap,
     "history": live_commands.history,
     "logs": live_commands.logs,
     "stop": live_commands.stop,

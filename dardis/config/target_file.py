@@ -13,6 +13,7 @@ from pydantic import Field
 from dardis.config.toml_file import Table, checked_json
 from dardis.model.errors import InputError
 from dardis.model.files import Read, csv_rows, read_text, write_json
+from dardis.model.moments import parse_utc
 from dardis.model.numbers import whole_number
 from dardis.model.platform import Platform
 from dardis.model.resources import CORES, LATEST, MOST_NODES, POWER, parse_amount
@@ -61,12 +62,14 @@ class TargetFile(Table):
     source: dict[str, Any] = Field(default_factory=dict)
 
 
-def read_profile(path: Path, platform: Platform, split: Split, read: Read = Path.read_bytes) -> Target:
-    """Read a target (with a brace) or a CSV profile. Raises InputError."""
+def read_profile(
+    path: Path, platform: Platform, split: Split, read: Read = Path.read_bytes, *, is_utc: bool = False
+) -> Target:
+    """Read a target (with a brace) or a CSV profile, as `parse_profile`. Raises InputError."""
     text = read_text(path, read)
     if text.lstrip().startswith("{"):
         return _parse_target(path, text, platform)
-    return Target(parse_profile(path, text, platform, split))
+    return Target(parse_profile(path, text, platform, split, is_utc=is_utc))
 
 
 def load_target(path: Path, platform: Platform) -> Target:
@@ -159,8 +162,12 @@ COLUMNS = ("time_s", "node", "kind", "value")
 WHOLE_MACHINE = "*"
 
 
-def parse_profile(path: Path, text: str, platform: Platform, split: Split) -> DesiredProfile:
+def parse_profile(
+    path: Path, text: str, platform: Platform, split: Split, *, is_utc: bool = False
+) -> DesiredProfile:  # fmt: skip
     """Parse rows `time_s,node,kind,value`; `path` is for messages. Raises InputError.
+
+    Times are s on the trace's clock, or (`is_utc`) UTC moments that become Unix s.
 
     Node `*` is the machine; `split` distributes its value over nodes. A value holds until the next row; before,
     capacity. Kind `power` (W) limits the IT power, only of the machine and if nodes share the profile.
@@ -172,7 +179,7 @@ def parse_profile(path: Path, text: str, platform: Platform, split: Split) -> De
     steps: dict[tuple[int | None, int], dict[int, int]] = defaultdict(dict)
     for line_number, fields in rows:
         place = f"{path}:{line_number}"
-        time, node, kind, value = _row(place, fields, platform, split)
+        time, node, kind, value = _row(place, fields, platform, split, is_utc=is_utc)
         if time in steps[node, kind]:
             raise InputError(place, f"a second value for the same time, node and kind ({','.join(fields)})")
         steps[node, kind][time] = value
@@ -189,14 +196,17 @@ def parse_profile(path: Path, text: str, platform: Platform, split: Split) -> De
     return DesiredProfile(platform, machine, nodes, split, watts)
 
 
-def _row(place: str, fields: list[str], platform: Platform, split: Split) -> tuple[int, int | None, int, int]:
+def _row(
+    place: str, fields: list[str], platform: Platform, split: Split, *, is_utc: bool
+) -> tuple[int, int | None, int, int]:  # fmt: skip
     if len(fields) != len(COLUMNS):
         raise InputError(place, f"{len(fields)} fields", f"{len(COLUMNS)}: {','.join(COLUMNS)}")
     time_text, node_text, kind, value = fields
     try:
-        time = whole_number(time_text, -LATEST, LATEST)
+        time = parse_utc(time_text) if is_utc else whole_number(time_text, -LATEST, LATEST)
     except ValueError:
-        raise InputError(place, f"time_s {time_text!r}", "whole seconds on the trace's clock") from None
+        expected = "a UTC moment such as 2026-12-24T16:00Z" if is_utc else "whole seconds on the trace's clock"
+        raise InputError(place, f"time_s {time_text!r}", expected) from None
     last = platform.node_count - 1
     try:
         node = None if node_text == WHOLE_MACHINE else whole_number(node_text, 0, last)

@@ -21,6 +21,7 @@ from dardis.live.live_decisions import (
 )
 from dardis.live.live_jobs import LiveJob, LiveJobState
 from dardis.live.machine import LiveMachine, queue_of
+from dardis.live.power_cap import Cap
 from dardis.model.addresses import HostId, JobId
 from dardis.model.job import FOREVER
 from dardis.transport.base import Hosts
@@ -28,6 +29,8 @@ from dardis.transport.base import Hosts
 LAG_S: Final = 2
 """Longest delay of a start, and of free nodes after a kill, s."""
 
+ClosedNodes = tuple[tuple[int, ...], tuple[int, ...] | None]
+"""Closed nodes, and what others than jobs take of the cap (None: no cap)."""
 HostConnector = Callable[[AbstractSet[HostId]], Hosts]
 """Connects to hosts; the argument names unreachable hosts."""
 
@@ -37,6 +40,7 @@ class _PendingEvents:
     ended: list[JobId] = field(default_factory=list)
     withdrawn: list[JobId] = field(default_factory=list)
     closed: bool = False
+    """Whether closed nodes changed, or what others take of the cap."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +66,7 @@ class Admission:
         """Heap of jobs that may not begin yet, by Unix s."""
         self._early_jobs: dict[JobId, LiveJob] = {}
         self._decider: LiveDecider | None = None
+        self._cap: Cap | None = None
         self._news = _PendingEvents()
         self._to_admit: deque[LiveJob] = deque()
         self._admitted: set[JobId] = set()
@@ -99,6 +104,11 @@ class Admission:
         """Report changed closed nodes."""
         self._news.closed = True
 
+    def set_cap(self, cap: Cap | None) -> None:
+        """Set the cap."""
+        self._cap = cap
+        self.discard_decider()
+
     def discard_decider(self) -> None:
         """Discard the decider."""
         self._decider = None
@@ -115,11 +125,11 @@ class Admission:
         return job.number in self._early_jobs
 
     def decide(
-        self, now: int, closed: Callable[[], tuple[int, ...]], running: Iterable[LiveJob], silent: AbstractSet[HostId]
+        self, now: int, closed: Callable[[], ClosedNodes], running: Iterable[LiveJob], silent: AbstractSet[HostId]
     ) -> AdmissionDecision | None:
         """Pass events to the decider; None: no events.
 
-        `closed` returns closed nodes. Only a new decider reads `running`. Raises HostDownError and discards the
+        `closed` is called at most once. Only a new decider reads `running`. Raises HostDownError and discards the
         decider.
         """
         machine, decider, anew = self._machine, self._decider, self._decider is None
@@ -129,19 +139,23 @@ class Admission:
         if not (news.ended or news.withdrawn or news.closed or submitted or self.wake() <= now):
             return None
         self._news = _PendingEvents()
+        closed_now, others = closed() if anew or news.closed else (None, None)
         if decider is None:
             runs = tuple(self._running_jobs(running, now))
-            happened = InstantEvents(now, closed=closed() or None, runs=runs, submitted=submitted, is_new_decider=True)
+            happened = InstantEvents(
+                now, closed=closed_now or None, runs=runs, submitted=submitted, others=others, is_new_decider=True
+            )
             bounds = machine.bounds
             hosts = local_hosts(machine.platform, bounds) if self._reach is None else self._reach(silent)
-            decider = LiveDecider(machine.platform, bounds, hosts)
+            decider = LiveDecider(machine.platform, bounds, hosts, self._cap)
         else:
-            closed_now = closed() if news.closed else None
-            happened = InstantEvents(now, tuple(news.ended), tuple(news.withdrawn), closed_now, submitted=submitted)
+            happened = InstantEvents(
+                now, tuple(news.ended), tuple(news.withdrawn), closed_now, submitted=submitted, others=others
+            )
         self.discard_decider()
         starts, refused = decider.decide(happened)
         self._decider = decider
-        on = (machine.platform, machine.bounds) if anew else ()
+        on = (machine.platform, machine.bounds, self._cap) if anew else ()
         return AdmissionDecision(starts, refused, Instant(happened, tuple(starts), *on).text())
 
     def _forget(self) -> None:
@@ -183,10 +197,13 @@ class Admission:
 
     def _scheduling_request(self, job: LiveJob) -> SchedulingRequest:
         asked = job.submission.request
-        walltime = asked.walltime_s + asked.grace + LAG_S
+        walltime, cap = asked.walltime_s + asked.grace + LAG_S, self._cap
+        may_exceed = cap is not None and not cap.is_hard and asked.deadline_ms is not None
+        latest = asked.deadline_ms // 1000 - asked.walltime_s if may_exceed and asked.deadline_ms is not None else None
         return SchedulingRequest(
             job.number, max(job.submission.submitted_ms, job.begin_ms) // 1000, walltime, asked.nodes,
-            self._machine.request(asked), queue_of(asked.priority),
+            self._machine.request(asked), queue_of(asked.priority), latest,
+            self._machine.node_mw(asked) if cap is not None and cap.is_power else None,
         )  # fmt: skip
 
     def _running_jobs(self, running: Iterable[LiveJob], now: int) -> Iterable[RunningJob]:

@@ -27,6 +27,7 @@ from dardis.live.journal import JournalError
 from dardis.live.keeper_mailbox import MOST_TEXT
 from dardis.live.live_jobs import JobUser, LiveJob, LiveJobState, Submission
 from dardis.live.metrics_endpoint import metrics_response
+from dardis.live.power_cap import Cap
 from dardis.live.remote_socket_server import ForwardedConnections
 from dardis.live.service import Service
 from dardis.live.socket_server import PeerUser
@@ -83,6 +84,8 @@ class Api:
                 web.get("/platform", self._platform),
                 web.post("/nodes/{name}/{do:drain|resume}", self._drain),
                 web.post("/nodes/{name}/lost", self._give_up),
+                web.get("/cap", self._cap),
+                web.post("/cap", self._set_cap),
                 web.get("/status", self._status),
                 web.get("/metrics", self._metrics),
                 web.post("/stop", self._stop),
@@ -369,6 +372,21 @@ class Api:
             raise web.HTTPConflict(text=f"no job on {name} is unreachable")
         await self._service.wait_until_written()
         return web.json_response({"given_up": count})
+
+    async def _cap(self, _: web.Request) -> web.Response:
+        account = self._service.gateway.cap
+        use, cap = account.use(unix_ms() // 1000), account.cap
+        told = {} if cap is None else cap.as_dict()
+        return web.json_response({"cap": told or None, "now": None if use is None else use._asdict()})
+
+    async def _set_cap(self, request: web.Request) -> web.Response:
+        """Set the cap of the body; an empty object removes the cap."""
+        self._check_operator(request)
+        told = await self._callers.read_body(request)
+        self._service.check_ready()
+        self._service.gateway.set_cap(Cap.from_dict(told) if told else None)
+        await self._service.wait_until_written()
+        return await self._cap(request)
 
     async def _status(self, _: web.Request) -> web.Response:
         service = self._service

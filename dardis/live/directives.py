@@ -18,7 +18,7 @@ from dardis.model.errors import InputError
 
 VALUES: Final = (
     "array", "time", "cpus", "gpus", "mem", "nodes", "after", "export", "chdir", "output", "error", "name", "grace",
-    "begin", "deadline", "signal", "open-mode", "comment", "priority", "nice", "tmp", "stdin",
+    "begin", "deadline", "signal", "open-mode", "comment", "priority", "nice", "tmp", "stdin", "watts",
     "retries", "retry-delay", "retry-codes",
 )  # fmt: skip
 FLAGS: Final = ("requeue", "hold", "wait", "exclusive")

@@ -230,7 +230,7 @@ class EtcdJournal(Journal):
         return self._applied < self._record and self._catch_up()
 
     def _before_commit(self, batch: Batch) -> None:
-        if not (batch.submissions or batch.jobs or batch.drains):
+        if not (batch.submissions or batch.jobs or batch.drains or batch.settings):
             return  # instants are stored only on this disk
         if not self._append(_text(batch)):
             raise JournalError(f"{self._place}: record {self._record} differs")
@@ -283,7 +283,8 @@ class EtcdJournal(Journal):
         try:
             told = json.loads(line)
             rows = [SubmissionRow(*row) for row in told["submissions"]]
-            return Batch(rows, [(number, value) for number, value in told["jobs"]], drains=told["drains"])
+            jobs = [(number, value) for number, value in told["jobs"]]
+            return Batch(rows, jobs, drains=told["drains"], settings=told.get("settings", {}))
         except (ValueError, LookupError, TypeError) as error:
             raise self._damaged(str(error)) from None
 
@@ -295,7 +296,7 @@ class EtcdJournal(Journal):
 
     def _rebuild_copy(self, service: str, record: int, pieces: int) -> None:
         with self._writing():
-            for table in ("submissions", "jobs", "drains", "instants"):
+            for table in ("submissions", "jobs", "drains", "settings", "instants"):
                 self._db.execute(f"DELETE FROM {table}")  # noqa: S608
             for line in _lines(self._read_pieces("rows", record, pieces)):
                 self._put(self._parse_record(line))
@@ -361,12 +362,13 @@ class EtcdJournal(Journal):
 
 def _text(batch: Batch) -> bytes:
     rows = list(map(row_values, batch.submissions))
-    told = {"submissions": rows, "jobs": batch.jobs, "drains": batch.drains}
+    told = {"submissions": rows, "jobs": batch.jobs, "drains": batch.drains, "settings": batch.settings}
     return json.dumps(told, ensure_ascii=False, separators=(",", ":")).encode()
 
 
 def _rows(db: sqlite3.Connection) -> Iterator[bytes]:
-    yield _text(Batch(drains=dict(db.execute("SELECT node, why FROM drains")))) + b"\n"
+    drains, settings = (dict(db.execute(f"SELECT * FROM {table}")) for table in ("drains", "settings"))  # noqa: S608
+    yield _text(Batch(drains=drains, settings=settings)) + b"\n"
     some = "SELECT first, count, asker, key, over, value FROM submissions"
     last = db.execute("SELECT first FROM submissions WHERE over = 1 ORDER BY first DESC LIMIT 1 OFFSET ?", (KEPT - 1,))
     (oldest,) = last.fetchone() or (0,)

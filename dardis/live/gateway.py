@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any, Final
 
-from dardis.live.admission import Admission, HostConnector
+from dardis.live.admission import Admission, ClosedNodes, HostConnector
+from dardis.live.cap_account import CapAccount
 from dardis.live.dependencies import Dependencies, EndedJobs, OpenSubmission, Reruns
 from dardis.live.gateway_orders import EndRun, ForgetRun, GatewayOutput, Order, StartRun
 from dardis.live.host_liveness import HostLiveness
@@ -22,6 +23,7 @@ from dardis.live.latest_starts import Deadlines
 from dardis.live.live_jobs import HostIncarnation, LiveJob, LiveJobState, Submission, jobs_of, new_jobs
 from dardis.live.machine import FreeResources, LiveMachine, jobs_on_removed_nodes, nodes_as_json
 from dardis.live.orphaned_runs import OrphanedRuns, is_step, job_and_attempt, job_run
+from dardis.live.power_cap import CAP, Cap
 from dardis.model.addresses import JobId
 from dardis.model.errors import InputError
 from dardis.model.job import FOREVER
@@ -37,9 +39,9 @@ class Gateway:
     def __init__(
         self, machine: LiveMachine, unfinished: Iterable[tuple[Submission, Mapping[int, str]]] = (),
         drained: Mapping[str, str] | None = None, reach: HostConnector | None = None,
-        leased: AbstractSet[str] = frozenset(), how: EndedJobs = lambda _: (),
+        leased: AbstractSet[str] = frozenset(), how: EndedJobs = lambda _: (), cap: Cap | None = None,
     ) -> None:  # fmt: skip
-        """Restore journal state: unfinished submissions and drained nodes. `how` finds finished jobs.
+        """Restore journal state: unfinished submissions, drained nodes and cap. `how` finds finished jobs.
 
         `reach` connects to hosts; None: all local. Hosts in `leased` get leases for jobs that may rerun. All hosts are
         unreachable until their first report.
@@ -53,6 +55,8 @@ class Gateway:
         self._dependencies = Dependencies(self._open, self._jobs)
         self._deadlines = Deadlines()
         self._admission = Admission(machine, self._open, self._dependencies, reach)
+        self._admission.set_cap(cap)
+        self.cap = CapAccount(machine, cap)
         self._strays = OrphanedRuns(machine)
         self.liveness = HostLiveness(machine.hosts)
         self._orders: list[Order] = []
@@ -64,6 +68,9 @@ class Gateway:
         """Finished submissions, being written."""
         self._instants: list[str] = []
         self._drains: dict[str, str] = {}
+        self._settings: dict[str, str] = {}
+        self._now = 0
+        """Time of the last decision, Unix s."""
         self._stops = False
         self._strange: set[JobId] = set()
         """Running jobs on removed nodes or cores."""
@@ -129,6 +136,8 @@ class Gateway:
                 return f"begins at {utc_text(job.begin_ms // 1000, seconds=True)} or later"
             if one.is_full:
                 return "waits for jobs of its array"
+        if why := self.cap.wait_reason(job, self._now):
+            return why
         return "waits for nodes" + (": all are drained" if len(self.drained) == len(self.machine.names) else "")
 
     @property
@@ -209,6 +218,14 @@ class Gateway:
         self.drained.pop(name, None)
         self._drains[name] = ""
         self._admission.on_closed_nodes_change()
+
+    def set_cap(self, cap: Cap | None) -> None:
+        """Set or remove the cap. Raises InputError for a cap that the machine cannot keep."""
+        if cap is not None:
+            cap.check(self.machine)
+        self.cap.cap = cap
+        self._settings[CAP] = "" if cap is None else cap.text()
+        self._admission.set_cap(cap)
 
     def disable_starts(self) -> None:
         """Start no more jobs."""
@@ -401,6 +418,7 @@ class Gateway:
         job.started_ms, job.ended_ms, job.code, job.signal = None, None, None, None
         self._set_state(job, LiveJobState.WAITING, why)
         self._reruns.add(job)
+        self._on_pending_reruns_change()
         self._deadlines.add([job])
 
     def _retry(self, job: LiveJob, why: str, now_ms: int) -> None:
@@ -464,6 +482,7 @@ class Gateway:
             self._admission.on_closed_nodes_change()
         for share in job.shares:
             self._free.release(share)
+        self.cap.on_end(job.number)
         if job.number in self._strange:
             self._strange.discard(job.number)
             self._admission.remove(job)
@@ -483,6 +502,7 @@ class Gateway:
 
         Hosts without an answer become unreachable. Raises HostDownError if none is left.
         """
+        self._now = now
         for job in self._deadlines.take_missed(now * 1000):
             self._end(job, LiveJobState.CANCELLED, "cannot end before its deadline", now * 1000)
         while not self.liveness.are_all_unreachable:
@@ -500,7 +520,7 @@ class Gateway:
         running = (
             job for job in self._jobs.values() if job.state is LiveJobState.RUNNING and job.number not in self._strange
         )
-        decided = self._admission.decide(now, self._closed_nodes, running, self.liveness.unreachable_ids)
+        decided = self._admission.decide(now, self._closed_nodes_and_others, running, self.liveness.unreachable_ids)
         if decided is None:
             return
         self._instants.append(decided.text)
@@ -520,6 +540,15 @@ class Gateway:
                 job.hosts = {}
                 self._dirty[job.number] = job
                 self._admission.add_startable([job])
+                self._on_pending_reruns_change()
+
+    def _on_pending_reruns_change(self) -> None:
+        if self.cap.cap is not None:  # runs that may still go on take of the cap
+            self._admission.on_closed_nodes_change()
+
+    def _closed_nodes_and_others(self) -> ClosedNodes:
+        unknown = [self._jobs[number] for number in self._strange]
+        return self._closed_nodes(), self.cap.others(self._strays.nodes, [*unknown, *self._reruns.waiting()])
 
     def _closed_nodes(self) -> tuple[int, ...]:
         if self._stops or self.liveness.refusing:
@@ -552,6 +581,7 @@ class Gateway:
             for host in hosts
         }
         self._set_state(job, LiveJobState.RUNNING, "")
+        self.cap.on_start(job)
         self._orders.append(StartRun(job, job.host, job.run))
         self._admission.add_startable(self._dependencies.on_change(job)[1])
 
@@ -567,7 +597,7 @@ class Gateway:
                 del self._open[first]
                 for job in one.jobs:
                     del self._jobs[job.number]
-        batch = Batch(instants=self._instants, drains=self._drains)
+        batch = Batch(instants=self._instants, drains=self._drains, settings=self._settings)
         batch.submissions = [
             one.submission.row(over=one.unfinished_count == 0) for _, one in sorted(self._changed.items())
         ]
@@ -578,6 +608,7 @@ class Gateway:
         taken = GatewayOutput(batch, orders, over, self.steps.changed.copy())
         self.steps.changed.clear()
         self._changed, self._dirty, self._instants, self._drains = {}, {}, [], {}
+        self._settings = {}
         self._orders.clear()
         return taken
 
@@ -598,6 +629,7 @@ class Gateway:
             if job.state is LiveJobState.RUNNING:
                 for share in job.shares:
                     self._free.reserve(share)
+                self.cap.on_start(job)
             elif job.is_pending_rerun:
                 self._reruns.add(job)
         one.unfinished_count = sum(not job.state.is_over for job in one.jobs)

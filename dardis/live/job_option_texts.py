@@ -29,6 +29,7 @@ MOST_RETRY_DELAY_S: Final = 86400
 """Longest pause before a retry, s."""
 MOST_RETRIES: Final = 1000
 MOST_PRIORITY: Final = (1 << 31) - 1
+MOST_NODE_WATTS: Final = 1_000_000
 MOST_SIGNAL_S: Final = 65_535
 DEFAULT_SIGNAL_S: Final = 60
 SIGNAL_NUMBERS: Final = frozenset(int(number) for number in signal.Signals)

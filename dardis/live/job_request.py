@@ -18,6 +18,7 @@ from dardis.live.job_option_texts import (
     MOST_CPUS,
     MOST_GPUS,
     MOST_MEMORY_MIB,
+    MOST_NODE_WATTS,
     MOST_NODES,
     MOST_PATH,
     MOST_PRIORITY,
@@ -89,6 +90,8 @@ class JobRequest:
     """Path pattern; empty: default."""
     error: str = ""
     """Path pattern; empty: equal to output."""
+    watts: int | None = None
+    """Power that the job adds to each node, W; None: as its cores and GPUs take."""
     priority: int = 0
     """Jobs with a higher priority go first. Only the user of the service may ask for more than 0."""
     tmp_mib: int = 0
@@ -136,6 +139,7 @@ class JobRequest:
             ("--retry-delay", self.retry_delay_s, 0, MOST_RETRY_DELAY_S),
             *(("--retry-codes", code, 1, 255) for code in self.retry_codes),
             ("--priority", self.priority, -MOST_PRIORITY, MOST_PRIORITY),
+            ("--watts", self.watts, 0, MOST_NODE_WATTS),
             ("--tmp", self.tmp_mib, 0, MOST_MEMORY_MIB),
             ("--begin", self.begin_ms, 0, LAST_MOMENT_MS),
             ("--deadline", self.deadline_ms, 0, LAST_MOMENT_MS),
@@ -243,7 +247,7 @@ _KINDS_OF: Final[dict[str, tuple[type, ...]]] = {
     **dict.fromkeys((
         "most_nodes", "memory_mib", "tasks", "tasks_per_node", "cpus_per_task", "memory_per_cpu_mib", "gpus_in_total",
         "gpus_per_task",
-        "begin_ms", "deadline_ms", "grace_s",
+        "begin_ms", "deadline_ms", "grace_s", "watts",
     ), (int, type(None))),
     "export": (str, list),
 }  # fmt: skip

@@ -34,6 +34,9 @@ CREATE TABLE jobs (id INTEGER PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE drains (node TEXT PRIMARY KEY, why TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE instants (number INTEGER PRIMARY KEY, value TEXT NOT NULL);
 """
+_SETTINGS_TABLE: Final = (
+    "CREATE TABLE IF NOT EXISTS settings (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID"
+)
 COPY: Final = "copy"
 """Table in copies of another journal."""
 
@@ -76,9 +79,11 @@ class Batch:
     """Inputs and outputs of the decider."""
     drains: dict[str, str] = field(default_factory=dict)
     """Reasons of drained nodes; empty: resumed."""
+    settings: dict[str, str] = field(default_factory=dict)
+    """Changed settings by name; empty: the default."""
 
     def __bool__(self) -> bool:
-        return bool(self.submissions or self.jobs or self.instants or self.drains)
+        return bool(self.submissions or self.jobs or self.instants or self.drains or self.settings)
 
 
 class Journal:
@@ -116,6 +121,7 @@ class Journal:
             db.executescript(f"BEGIN IMMEDIATE; {_TABLES} PRAGMA user_version={VERSION}; COMMIT;")
         else:
             _check_version(db, self._path)
+        db.execute(_SETTINGS_TABLE)  # journals of before have none
         if (found := db.execute("PRAGMA quick_check(1)").fetchone()[0]) != "ok":
             raise sqlite3.DatabaseError(found)
 
@@ -183,6 +189,10 @@ class Journal:
         db.executemany(
             "INSERT INTO drains VALUES (?, ?) ON CONFLICT DO UPDATE SET why = excluded.why", batch.drains.items()
         )
+        db.executemany(
+            "INSERT INTO settings VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value",
+            batch.settings.items(),
+        )
 
     def last_led_s(self) -> float:
         """Last time this service surely led, monotonic s: now, as the folder is locked."""
@@ -236,6 +246,11 @@ class Journal:
     def drains(self) -> dict[str, str]:
         """Reasons of drained nodes."""
         return dict(self._reads.execute("SELECT node, why FROM drains WHERE why <> ''"))
+
+    def setting(self, name: str) -> str:
+        """A setting; empty: the default."""
+        row = self._reads.execute("SELECT value FROM settings WHERE name = ?", (name,)).fetchone()
+        return "" if row is None else str(row[0])
 
     def _submissions(self, where: str, *values: int | str) -> Sequence[SubmissionRow]:
         rows = self._reads.execute(f"{_SUBMISSIONS} {where}", values).fetchall()

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from dardis.config.platform_record import platform_from_dict
+from dardis.live.power_cap import Cap
 from dardis.model.addresses import Address, HostId, JobId, all_hosts
 from dardis.model.errors import ProtocolError
 from dardis.model.events import LayoutChanged, Withdrawn
@@ -47,6 +48,10 @@ class SchedulingRequest:
     nodes: int
     request: tuple[int, ...]
     queue: str = ""
+    latest: int | None = None
+    """Latest start under a soft cap, Unix s."""
+    node_mw: int | None = None
+    """Power that the job adds to each node under a cap, mW."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +75,8 @@ class InstantEvents:
     """Nodes closed from now on; None: unchanged."""
     runs: tuple[RunningJob, ...] = ()
     submitted: tuple[SchedulingRequest, ...] = ()
+    others: tuple[int, ...] | None = None
+    """What others than jobs take of the cap from now on, by kind, and mW; None: unchanged."""
     is_new_decider: bool = False
     """Whether the decider starts without a state."""
 
@@ -85,31 +92,36 @@ class InstantEvents:
         if self.closed is not None:
             told["closed"] = self.closed
         if self.runs:
-            told["runs"] = [[*_request_row(run.request)[:5], run.nodes, run.remaining_s] for run in self.runs]
+            told["runs"] = [[*_request_row(run.request), run.nodes, run.remaining_s] for run in self.runs]
         if self.submitted:
             told["submitted"] = [_request_row(asks) for asks in self.submitted]
+        if self.others is not None:
+            told["others"] = self.others
         return told
 
     @classmethod
     def from_dict(cls, told: Mapping[str, Any]) -> InstantEvents:
         """Convert from JSON values."""
-        closed = told.get("closed")
+        closed, others = told.get("closed"), told.get("others")
         return cls(
             told["at"], tuple(told.get("ended", ())), tuple(told.get("withdrawn", ())),
             None if closed is None else tuple(closed),
-            tuple(RunningJob(_request_from_row(row[:5]), tuple(row[5]), row[6]) for row in told.get("runs", ())),
-            tuple(map(_request_from_row, told.get("submitted", ()))), told.get("anew", False),
+            tuple(RunningJob(_request_from_row(row), tuple(nodes), left) for *row, nodes, left in told.get("runs", ())),
+            tuple(map(_request_from_row, told.get("submitted", ()))), None if others is None else tuple(others),
+            told.get("anew", False),
         )  # fmt: skip
 
 
 def _request_row(asks: SchedulingRequest) -> list[Any]:
-    row = [asks.job, asks.submit, asks.walltime, asks.nodes, asks.request]
-    return [*row, asks.queue] if asks.queue else row
+    row = [asks.job, asks.submit, asks.walltime, asks.nodes, asks.request, asks.queue, asks.latest, asks.node_mw]
+    while not row[-1] and row[-1] != 0:  # without defaults at the end
+        row.pop()
+    return row
 
 
 def _request_from_row(row: Iterable[Any]) -> SchedulingRequest:
-    number, submit, walltime, nodes, request, *queue = row
-    return SchedulingRequest(JobId(number), submit, walltime, nodes, tuple(request), *queue)
+    number, submit, walltime, nodes, request, *more = row
+    return SchedulingRequest(JobId(number), submit, walltime, nodes, tuple(request), *more)
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,12 +141,15 @@ class Instant:
     machine: Platform | None = None
     bounds: tuple[int, ...] = ()
     """Host h has the nodes [bounds[h], bounds[h+1])."""
+    cap: Cap | None = None
 
     def text(self) -> str:
         """Convert to text for the journal."""
         told = self.events.as_dict() | {"starts": [[start.job, start.nodes] for start in self.starts]}
         if self.machine is not None:
             told |= {"machine": platform_to_dict(self.machine), "bounds": self.bounds}
+            if self.cap is not None:
+                told["cap"] = self.cap.as_dict()
         return json.dumps(told)
 
     @classmethod
@@ -143,7 +158,8 @@ class Instant:
         told = json.loads(text)
         starts = tuple(JobStart(JobId(job), tuple(nodes)) for job, nodes in told["starts"])
         machine = platform_from_dict(told["machine"]) if "machine" in told else None
-        return cls(InstantEvents.from_dict(told), starts, machine, tuple(told.get("bounds", ())))
+        cap = Cap.from_dict(told["cap"]) if "cap" in told else None
+        return cls(InstantEvents.from_dict(told), starts, machine, tuple(told.get("bounds", ())), cap)
 
 
 def warm() -> None:
@@ -172,13 +188,16 @@ def local_hosts(platform: Platform, bounds: tuple[int, ...]) -> Hosts:
 class LiveDecider:
     """Decides starts of jobs on a machine."""
 
-    def __init__(self, platform: Platform, bounds: tuple[int, ...], hosts: Hosts) -> None:
+    def __init__(
+        self, platform: Platform, bounds: tuple[int, ...], hosts: Hosts, cap: Cap | None = None
+    ) -> None:  # fmt: skip
         """Start empty. Host h has the nodes [bounds[h], bounds[h+1])."""
-        turns = (
-            find_dispatcher(DISPATCHER)
-            .with_settings(SETTINGS)
-            .turns(Cluster(platform, bounds, SEED, pool=in_process_pool(hosts)))
-        )
+        settings: tuple[str, ...] = SETTINGS
+        desired = None
+        if cap is not None:
+            settings, desired = (*SETTINGS, *cap.settings), cap.desired(platform)
+        cluster = Cluster(platform, bounds, SEED, desired=desired, pool=in_process_pool(hosts))
+        turns = find_dispatcher(DISPATCHER).with_settings(settings).turns(cluster)
         if not isinstance(turns, LateTurns):
             raise ProtocolError(f"{DISPATCHER} gives no late turns")
         self._turns = turns
@@ -207,6 +226,8 @@ class LiveDecider:
         self._starts, self._refused = [], {}
         if turns.wake() <= now:
             turns.on_wake(now)
+        if happened.others is not None:
+            turns.set_others(happened.others)
         if happened.ended:  # all waiting jobs get a turn, else only new jobs
             self._take(turns.on_job_ends(happened.ended, now), now)
         left = {node for job in happened.ended for node in self._running.pop(job)[1]}
@@ -261,7 +282,10 @@ class LiveDecider:
     def _job(self, asks: SchedulingRequest) -> Job:
         submit = min(asks.submit, self._last)
         groups = self._platform.all_groups
-        return Job(asks.job, submit, submit, None, asks.walltime, asks.nodes, asks.request, groups, asks.queue)
+        return Job(
+            asks.job, submit, submit, asks.latest, asks.walltime, asks.nodes, asks.request, groups, asks.queue,
+            unit_mw=asks.node_mw,
+        )  # fmt: skip
 
     def execute(self, who: Address, deed: ExecutorAction, now: int) -> None:  # noqa: ARG002 (interface)
         """Record a start or refusal."""
@@ -296,7 +320,7 @@ def replay(texts: Iterable[str]) -> ReplayResult:
         instants += 1
         if instant.machine is not None:
             here = local_hosts(instant.machine, instant.bounds)
-            decider, services = LiveDecider(instant.machine, instant.bounds, here), services + 1
+            decider, services = LiveDecider(instant.machine, instant.bounds, here, instant.cap), services + 1
         assert decider is not None
         again, _ = decider.decide(instant.events)
         starts += len(again)

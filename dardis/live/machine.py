@@ -9,6 +9,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Final
 
+import numpy as np
+
 from dardis.live.job_option_texts import MOST_PRIORITY
 from dardis.live.job_request import JobRequest
 from dardis.live.live_jobs import LiveJob, LiveJobState, NodeShare
@@ -19,6 +21,7 @@ from dardis.model.job import Job
 from dardis.model.platform import NodeGroup, Platform
 from dardis.model.queues import Queue
 from dardis.model.resources import CORES, amount_in_words
+from dardis.power.unit_power import MILLI, UnitPower
 from dardis.runs.hosts import even_bounds
 
 MEMORY: Final = "memory"
@@ -86,6 +89,19 @@ class LiveMachine:
         slots = self.slots if asked.exclusive or memory_mib == 0 else 1
         needs = {CORES: cpus, MEMORY: memory_mib or 0, GPU: gpus, SLOTS: slots}
         return tuple(needs.get(kind, 0) for kind in self.platform.kinds)
+
+    @cached_property
+    def power(self) -> UnitPower:
+        """Power figures of the platform."""
+        return UnitPower(self.platform)
+
+    def node_mw(self, asked: JobRequest) -> int:
+        """Power that a job adds to each of its nodes, mW: as stated, else as its cores and GPUs take on any node."""
+        if asked.watts is not None:
+            return asked.watts * MILLI
+        if asked.exclusive:
+            return int(self.power.busy_mw.max())
+        return self.power.of_unit(self.request(asked), np.arange(len(self.platform.groups)))
 
     @cached_property
     def slots(self) -> int:

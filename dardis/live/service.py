@@ -29,6 +29,7 @@ from dardis.live.keeper_client import SupervisorClient
 from dardis.live.keeper_mailbox import LOOK_S, IntendedRuns, Mailbox, SupervisedHost, leases_end_s
 from dardis.live.live_jobs import LiveJob, LiveJobState, Submission, job_of, jobs_of
 from dardis.live.machine import LiveMachine
+from dardis.live.power_cap import CAP, Cap
 from dardis.live.service_metrics import ServiceMetrics
 from dardis.model.errors import InputError
 
@@ -81,7 +82,8 @@ class Service:
     def _restored_gateway(self) -> Gateway:
         rows = [(Submission.from_row(row), become) for row, become in self.journal.unfinished()]
         leased = {home.name for home in self._homes if home.leased}
-        return Gateway(self.machine, rows, self.journal.drains(), self._reach, leased, self._ended_jobs)
+        cap = Cap.from_text(self.journal.setting(CAP))
+        return Gateway(self.machine, rows, self.journal.drains(), self._reach, leased, self._ended_jobs, cap)
 
     # ------------------------------------------------------------------------------------------------------------------
     # Requests.

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, NamedTuple
 
-import numpy as np
 from prometheus_client import CollectorRegistry, Counter, Histogram, disable_created_metrics
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.exposition import choose_encoder
@@ -21,11 +20,10 @@ from dardis.live.gateway import Gateway
 from dardis.live.gateway_orders import ForgetRun, GatewayOutput, StartRun
 from dardis.live.job_option_texts import LARGEST_ID
 from dardis.live.live_jobs import LiveJob, LiveJobState
-from dardis.live.machine import LiveMachine
 from dardis.model.errors import InputError
 from dardis.model.platform import Platform
 from dardis.model.series import Series
-from dardis.power.node_power import MachinePower
+from dardis.power.unit_power import MILLI
 
 disable_created_metrics()  # type: ignore[no-untyped-call]  # the start of the service is a figure of its own
 _WAIT_S: Final = (1, 10, 60, 300, 900, 3600, 14_400, 43_200, 86_400, 259_200, 604_800)
@@ -79,7 +77,7 @@ class ServiceMetrics:
         """`gateway` returns the current one; `unreachable` the unreachable hosts."""
         self._gateway, self._epoch, self._unreachable = gateway, epoch, unreachable
         machine = gateway().machine
-        self._power = MachinePower.of_platform(machine.platform)
+        self._power = machine.power
         self._registry = CollectorRegistry()
         self._submitted = self._counter("jobs_submitted", "Jobs submitted.")
         self._started = self._counter("jobs_started", "Starts of jobs, with reruns.")
@@ -150,7 +148,8 @@ class ServiceMetrics:
 
     def _begin(self, job: LiveJob) -> None:
         cores = sum(len(share.cores) for share in job.shares)
-        run = _Run(job.submission.user.name, cores, self._job_watts(job, self._gateway().machine))
+        asked, machine = job.submission.request, self._gateway().machine
+        run = _Run(job.submission.user.name, cores, asked.nodes * machine.node_mw(asked) / MILLI)
         self._runs[job.run] = run
         self._advanced(run.user).take(run, 1)
 
@@ -163,15 +162,6 @@ class ServiceMetrics:
         use = self._uses.setdefault(user, _Use(now_s))
         use.advance(now_s, self._prices.at(unix_now()) or 0.0)
         return use
-
-    def _job_watts(self, job: LiveJob, machine: LiveMachine) -> float:
-        found = 0.0
-        for share in job.shares:
-            if (node := machine.node(share.node)) is not None:
-                found += float(self._power.core_w[node]) * len(share.cores)
-                if (of_gpu := self._power.device_w.get("gpu")) is not None:
-                    found += float(of_gpu[node]) * len(share.gpus)
-        return found
 
     def collect(self) -> Iterator[Metric]:
         """Figures that are taken from the state of the service. Called by the registry."""
@@ -190,9 +180,15 @@ class ServiceMetrics:
         uses = {user: self._advanced(user) for user in sorted(self._uses)}
         by_user = {user: use.core_s for user, use in uses.items()}
         yield _counters("core_seconds", "Core-seconds of running and ended jobs.", by_user)
-        if not self._power.stated:
+        if (use := gateway.cap.use(int(now_s))) is not None and gateway.cap.cap is not None:
+            unit = "watts" if gateway.cap.cap.is_power else "cores"
+            if use.limit is not None:
+                yield _gauge(f"cap_{unit}", "Cap on the sum of all nodes now.", use.limit)
+            yield _gauge(f"cap_used_{unit}", "What nodes and running jobs take of the cap.", use.used)
+            yield _gauge(f"cap_excess_{unit}", "What they take beyond the cap.", use.excess)
+        if not self._power.is_stated:
             return
-        watts = {"idle": float(np.sum(self._power.idle_w)), "jobs": sum(use.watts for use in uses.values())}
+        watts = {"idle": float(self._power.idle_mw.sum()) / MILLI, "jobs": sum(use.watts for use in uses.values())}
         yield _gauges("power_watts", "Power by the model of the platform: nodes, and what jobs add.", "part", watts)
         by_user = {user: use.joules for user, use in uses.items()}
         yield _counters("energy_joules", "Energy that jobs added, by the model of the platform.", by_user)

@@ -40,6 +40,8 @@ class Job:
     name: str = ""
     prediction: int | None = None
     requests: tuple[Request, ...] = ()
+    unit_mw: int | None = None
+    """Power that a unit adds to an idle node, mW; None: as the platform states."""
 
     @property
     def amounts(self) -> tuple[int, ...]:

@@ -64,17 +64,16 @@ class Late(Builder):
         from dardis.task_manager import LockstepLateManager
         from dardis.turns import LateTurns
 
-        shared = None if cluster.desired is None else cluster.desired.shared
+        limit, shared = None, None if cluster.desired is None else cluster.desired.shared
         if shared is not None:
             from dardis.task_manager.late.shared_limit import SharedLimit
 
             limit = SharedLimit(cluster.platform, shared)
-            managers = cluster.each(partial(LockstepLateManager, setup, limit=limit))
-        else:
-            batched = setup.event_order is EventOrder.BATCHED
-            pool = cluster.direct_pool if cluster.task_managers == 1 and batched else None
-            managers = cluster.each(partial(LockstepLateManager, setup, pool=pool))
-        return LateTurns(setup.event_order, managers, cluster.bounds, cluster.new_switcher())
+        batched = setup.event_order is EventOrder.BATCHED
+        is_direct = cluster.task_managers == 1 and batched and limit is None
+        pool = cluster.direct_pool if is_direct else None
+        managers = cluster.each(partial(LockstepLateManager, setup, pool=pool, limit=limit))
+        return LateTurns(setup.event_order, managers, cluster.bounds, cluster.new_switcher(), limit)
 
     def turns_by_message(self, setup: LateSetUp, cluster: Cluster, pace: ClaimTimeouts) -> MessageTurns:
         """With delays that grow with the key. Raises InputError for a shared profile: messages take time."""

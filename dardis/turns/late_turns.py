@@ -18,6 +18,7 @@ from dardis.model.events import Change, LayoutChanged
 from dardis.model.job import Job
 from dardis.node_manager.switching import Switcher
 from dardis.task_manager import LockstepLateManager
+from dardis.task_manager.late.shared_limit import SharedLimit
 from dardis.turns.turn import HostSwitching, Turn, manager_of, run_dialogue, send_closures
 from dardis.wire.effects import Dialogue, Effect, Placed, Rejected, Send, SendAll
 from dardis.wire.messages import Published, PublishRequest, Release, UnitsEnded
@@ -30,8 +31,9 @@ class LateTurns:
 
     def __init__(
         self, event_order: EventOrder, managers: Sequence[LockstepLateManager], bounds: Sequence[int],
-        switcher: Switcher | None = None,
+        switcher: Switcher | None = None, limit: SharedLimit | None = None,
     ) -> None:  # fmt: skip
+        self._limit = limit
         self.batched = event_order is EventOrder.BATCHED
         self._managers = managers
         self._switches = HostSwitching(switcher, np.array(bounds))
@@ -56,6 +58,12 @@ class LateTurns:
     def wake(self) -> int:
         """Next turn without an event (FOREVER: never)."""
         return min(manager.wake() for manager in self._managers)
+
+    def set_others(self, amounts: Sequence[int]) -> None:
+        """State what others than jobs take of the shared limit, if any; all waiting jobs get turns."""
+        if self._limit is not None:
+            self._limit.set_others(amounts)
+            self._whole = self._is_woken = self._news = True
 
     def on_wake(self, now: int) -> None:  # noqa: ARG002 (turns follow at the end of the instant)
         """Give all waiting jobs turns."""

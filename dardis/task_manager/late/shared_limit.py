@@ -5,8 +5,7 @@ The limit holds for the sum over all jobs: a job may start when the rest of the 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from math import ceil
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -20,11 +19,9 @@ from dardis.model.job import FOREVER, NO_TIME, Job
 from dardis.model.platform import Platform
 from dardis.model.step_function import ZERO, breakpoints
 from dardis.model.target import DesiredProfile
-from dardis.power.node_power import MachinePower
+from dardis.power.unit_power import MILLI, UnitPower
 
 UNLIMITED = np.int64(1) << 61
-MILLI = 1000
-"""Milliwatts in a watt: power is counted in whole milliwatts."""
 
 
 class _Taken(NamedTuple):
@@ -36,14 +33,13 @@ class _Taken(NamedTuple):
 class SharedLimit:
     """What is left of the machine-wide values over time, by resource kind, then power in mW."""
 
-    def __init__(self, platform: Platform, desired: DesiredProfile, unit_mw: Mapping[JobId, int] | None = None) -> None:
-        """Start without jobs. `unit_mw`: known power per unit of jobs, mW; the platform's figures for others.
+    def __init__(self, platform: Platform, desired: DesiredProfile) -> None:
+        """Start without jobs.
 
         A power cap limits the idle power of all nodes plus the power that jobs add.
         """
         kinds = len(platform.kinds)
-        self._power = _PowerOfUnits(platform)
-        self._unit_mw = {} if unit_mw is None else unit_mw
+        self._power = UnitPower(platform)
         self._sets = platform.sets
         functions = {kind: desired.total(kind) for kind in desired.machine}
         if desired.watts is not None:
@@ -54,15 +50,16 @@ class SharedLimit:
         for column, function in functions.items():
             left[:, column] = function.at(self.steps)
         if desired.watts is not None:
-            left[:, kinds] = left[:, kinds] * MILLI - self._power.idle_mw
+            left[:, kinds] = left[:, kinds] * MILLI - self._power.idle_mw.sum()
         self.rows: Rows = make_rows(1, kinds + 1, len(self.steps) + 8, np.int64)
         self.rows.time[: len(self.steps)], self.rows.value[: len(self.steps)] = self.steps, left
         self.rows.size[0] = len(self.steps)
         self._taken: dict[JobId, _Taken] = {}
+        self._others: Ints = np.zeros(kinds + 1, dtype=np.int64)
 
     def need_of(self, job: Job) -> Ints:
         """What a job takes: amounts by kind, and mW."""
-        unit_mw = self._unit_mw.get(job.number)
+        unit_mw = job.unit_mw
         if unit_mw is None:
             unit_mw = self._power.of_unit(job.request, self._sets.groups(job.groups))
         return np.array([*job.request, unit_mw], dtype=np.int64) * job.units
@@ -70,6 +67,12 @@ class SharedLimit:
     def earliest(self, job: Job, first: int, span: int) -> int:
         """Earliest permitted start of a run of `span` s (FOREVER: none)."""
         return int(kernel.earliest_permitted(self.rows, self.need_of(job), first, max(span, 1)))
+
+    def set_others(self, amounts: Sequence[int]) -> None:
+        """State what others than jobs take from now on, by kind, and mW; negative: what they leave."""
+        others = np.array(amounts, dtype=np.int64)
+        self.rows.value[self.rows.head[0] : self.rows.head[0] + self.rows.size[0]] += self._others - others
+        self._others = others
 
     def next_step(self, now: int) -> int:
         """Next change of the values (FOREVER: none)."""
@@ -99,25 +102,3 @@ class SharedLimit:
     def grow(self) -> None:
         """Make room for steps."""
         self.rows = grown(self.rows)
-
-
-class _PowerOfUnits:
-    """Added power of units by node group, mW."""
-
-    def __init__(self, platform: Platform) -> None:
-        power = MachinePower.of_platform(platform)
-        first = np.cumsum([0, *(group.count for group in platform.groups)])[:-1]
-        self.idle_mw = ceil(float(power.idle_w.sum()) * MILLI)
-        of_kind = {"cores": power.core_w, **power.device_w}
-        self._mw: Ints = np.stack(
-            [
-                np.ceil(of_kind[kind][first] * MILLI) if kind in of_kind else np.zeros(len(first))
-                for kind in platform.kinds
-            ],
-            axis=1,
-        ).astype(np.int64)
-        """By group and kind."""
-
-    def of_unit(self, request: tuple[int, ...], groups: Ints) -> int:
-        """Most power that a unit adds on one of the groups."""
-        return int((self._mw[groups] @ np.array(request, dtype=np.int64)).max(initial=0))

@@ -1,0 +1,77 @@
+"""The command `dardis cap`."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+import typer
+
+from dardis.cli.live_requests import Folder, Json, print_json, service_client
+from dardis.model.errors import InputError
+
+_AMOUNT: Final = re.compile(r"(\d+(?:\.\d+)?)\s*(W|kW|MW|cores)")
+_NUMBER: Final = re.compile(r"[+-]?\d+(\.\d+)?\s*[A-Za-z]*")
+_WATTS: Final = {"W": 1, "kW": 1_000, "MW": 1_000_000}
+_OFF: Final = "off"
+
+
+def cap(
+    what: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="AMOUNT|FILE|off", help="12kW, 480cores, a file of times, or no cap. Nothing: show the cap."
+        ),
+    ] = None,
+    soft: Annotated[bool, typer.Option("--soft", help="A job with a deadline may exceed the cap to keep it.")] = False,
+    hard: Annotated[bool, typer.Option("--hard", help="No job exceeds the cap (default).")] = False,
+    folder: Folder = None,
+    as_json: Json = False,
+) -> None:
+    """Cap the power, or the used cores, of the whole machine.
+
+    A job starts as soon as the sum permits, and then runs to its end.
+    """
+    if soft and hard:
+        raise InputError("--soft, --hard", "both", "one of them")
+    if what in (None, _OFF) and (soft or hard):
+        raise InputError("--soft, --hard", "no cap", "an amount or a file")
+    service = service_client(folder)
+    if what is None:
+        answer = service.get("/cap")
+    elif what == _OFF:
+        answer = service.post("/cap", {})
+    else:
+        answer = service.post("/cap", {**_body(what, service.get), "hard": not soft})
+    if as_json:
+        print_json(answer)
+    else:
+        typer.echo(_line(answer))
+
+
+def _body(what: str, get: Any) -> dict[str, Any]:  # noqa: ANN401 (a method of the client)
+    if (match := _AMOUNT.fullmatch(what)) is not None:
+        number, unit = float(match[1]), match[2]
+        kind, value = ("cores", number) if unit == "cores" else ("power", number * _WATTS[unit])
+        return {"kind": kind, "steps": [[0, int(value)]], "source": what}
+    path = Path(what)
+    if not path.exists() and _NUMBER.fullmatch(what) is not None:
+        raise InputError("cap", repr(what), "an amount with a unit: 12kW, 9600W, 1.2MW or 480cores")
+    from dardis.cli.cap_file import read_cap
+    from dardis.config.platform_record import platform_from_dict
+
+    kind, steps = read_cap(path, platform_from_dict(get("/platform")["platform"]))
+    return {"kind": kind, "steps": steps, "source": str(path)}
+
+
+def _line(answer: dict[str, Any]) -> str:
+    cap, now = answer["cap"], answer["now"]
+    if cap is None:
+        return "no cap"
+    unit = "W" if cap["kind"] == "power" else "cores"
+    rule = "hard" if cap["hard"] else "soft"
+    if now["limit"] is None:
+        return f"{rule} cap of {cap['source']}, from later on; {now['used']:.10g} {unit} are used"
+    line = f"{rule} cap of {now['limit']:.10g} {unit}: {now['used']:.10g} {unit} are used"
+    return f"{line}, {now['excess']:.10g} {unit} too many: nothing starts" if now["excess"] else line

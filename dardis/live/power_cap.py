@@ -1,0 +1,122 @@
+"""Cap on the sum of all nodes of a live service. Pure."""
+
+from __future__ import annotations
+
+import json
+from bisect import bisect_right
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import Any, Final, NamedTuple
+
+from dardis.config.target_file import MOST_WATTS
+from dardis.live.machine import LiveMachine
+from dardis.model.errors import InputError
+from dardis.model.platform import Platform
+from dardis.model.resources import CORES, POWER
+from dardis.model.step_function import StepFunction
+from dardis.model.target import DesiredProfile, Split
+from dardis.power.unit_power import MILLI
+
+MOST_STEPS: Final = 100_000
+LAST_UNIX_S: Final = 1 << 36
+_PLACE: Final = "cap"
+CAP: Final = "cap"
+"""Name of the setting in the journal."""
+
+
+@dataclass(frozen=True)
+class Cap:
+    """Cap of the IT power (W), or of the used cores, from each time in Unix s. Before the first: no cap.
+
+    `is_hard`: binds all jobs; else a job with a deadline may exceed the cap from its latest start on.
+    """
+
+    kind: str
+    is_hard: bool
+    steps: tuple[tuple[int, int], ...]
+    source: str = ""
+    """For display: the amount or file as stated."""
+
+    @classmethod
+    def from_dict(cls, told: Mapping[str, Any]) -> Cap:
+        """Convert from JSON values. Raises InputError."""
+        kind, steps, source = told.get("kind"), told.get("steps"), told.get("source", "")
+        if kind not in (POWER, CORES):
+            raise InputError(f"{_PLACE}.kind", repr(kind), f"{POWER} or {CORES}")
+        if not isinstance(told.get("hard"), bool):
+            raise InputError(f"{_PLACE}.hard", repr(told.get("hard")), "true or false")
+        if not isinstance(source, str) or len(source) > MOST_STEPS:
+            raise InputError(f"{_PLACE}.source", "is no short text", "a text")
+        if not isinstance(steps, list | tuple) or not 0 < len(steps) <= MOST_STEPS:
+            raise InputError(f"{_PLACE}.steps", "no list", f"1 to {MOST_STEPS} steps")
+        for step in steps:
+            if not (isinstance(step, list | tuple) and len(step) == 2 and all(type(one) is int for one in step)):
+                raise InputError(f"{_PLACE}.steps", repr(step), "[Unix seconds, value]")
+            if not (0 <= step[0] <= LAST_UNIX_S and 0 <= step[1] <= MOST_WATTS):
+                raise InputError(f"{_PLACE}.steps", repr(step), f"Unix seconds, and a value from 0 to {MOST_WATTS}")
+        for before, after in pairwise(steps):
+            if after[0] <= before[0]:
+                raise InputError(f"{_PLACE}.steps", f"{after[0]} s after {before[0]} s", "steps in order of time")
+        return cls(str(kind), told["hard"], tuple((time, value) for time, value in steps), source)
+
+    @classmethod
+    def from_text(cls, text: str) -> Cap | None:
+        """Convert from `text`; empty: no cap."""
+        return cls.from_dict(json.loads(text)) if text else None
+
+    def as_dict(self) -> dict[str, Any]:
+        """Convert to JSON values."""
+        return {"kind": self.kind, "hard": self.is_hard, "steps": self.steps, "source": self.source}
+
+    def text(self) -> str:
+        """Convert to text for the journal."""
+        return json.dumps(self.as_dict())
+
+    @property
+    def is_power(self) -> bool:
+        """Whether the cap limits power."""
+        return self.kind == POWER
+
+    @property
+    def settings(self) -> tuple[str, ...]:
+        """Settings of the dispatcher."""
+        return f"profile={'hard' if self.is_hard else 'soft'}", f"profile_split={Split.SHARED}"
+
+    def desired(self, platform: Platform) -> DesiredProfile:
+        """The profile that all nodes share."""
+        if self.is_power:
+            return DesiredProfile(platform, split=Split.SHARED, watts=StepFunction.from_steps(MOST_WATTS, self.steps))
+        function = StepFunction.from_steps(platform.cores, self.steps)
+        return DesiredProfile(platform, {platform.kinds.index(CORES): function}, split=Split.SHARED)
+
+    def at(self, unix_s: int) -> int | None:
+        """Value at a time; None: no cap."""
+        place = bisect_right(self._times, unix_s)
+        return self.steps[place - 1][1] if place else None
+
+    @cached_property
+    def _times(self) -> list[int]:
+        return [time for time, _ in self.steps]
+
+    def check(self, machine: LiveMachine) -> None:
+        """Raise InputError for a cap that the machine cannot keep."""
+        if not self.is_power:
+            return
+        if not machine.power.is_stated:
+            expected = "power = { idle_w = …, core_w = … } in each [[nodes]] of its platform, or a cap in cores"
+            raise InputError(_PLACE, "the service knows no power of its nodes", expected)
+        idle_w, least_w = -(-int(machine.power.idle_mw.sum()) // MILLI), min(value for _, value in self.steps)
+        if least_w < idle_w:
+            found = f"{least_w} W is below the power of the idle nodes, which stay on"
+            raise InputError(_PLACE, found, f"at least {idle_w} W")
+
+
+class CapUse(NamedTuple):
+    """What is taken of a cap now: W or cores."""
+
+    limit: float | None
+    """None: no cap now."""
+    used: float
+    excess: float
