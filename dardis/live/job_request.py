@@ -139,7 +139,7 @@ class JobRequest:
             ("--retry-delay", self.retry_delay_s, 0, MOST_RETRY_DELAY_S),
             *(("--retry-codes", code, 1, 255) for code in self.retry_codes),
             ("--priority", self.priority, -MOST_PRIORITY, MOST_PRIORITY),
-            ("--watts", self.watts, 0, MOST_NODE_WATTS),
+            ("--watts", self.watts, 1, MOST_NODE_WATTS),
             ("--tmp", self.tmp_mib, 0, MOST_MEMORY_MIB),
             ("--begin", self.begin_ms, 0, LAST_MOMENT_MS),
             ("--deadline", self.deadline_ms, 0, LAST_MOMENT_MS),

@@ -15,11 +15,13 @@ import numpy as np
 from dardis.config.platform_record import platform_from_dict
 from dardis.live.power_cap import Cap
 from dardis.model.addresses import Address, HostId, JobId, all_hosts
+from dardis.model.capacity import outside_profile_reason
 from dardis.model.errors import ProtocolError
 from dardis.model.events import LayoutChanged, Withdrawn
 from dardis.model.job import FOREVER, Job
 from dardis.model.platform import Maintenance, Platform, platform_to_dict
 from dardis.model.resources import UNKNOWN_END
+from dardis.model.target import Split
 from dardis.registry import Cluster, find_dispatcher
 from dardis.runs.hosts import host_from_plan, host_plan
 from dardis.runs.kernel_warmup import warm_kernels as warm_dispatcher
@@ -208,6 +210,8 @@ class LiveDecider:
         self._running: dict[JobId, tuple[Job, tuple[int, ...], int]] = {}
         self._starts: list[JobStart] = []
         self._refused: dict[JobId, str] = {}
+        self._beyond: dict[JobId, Job] = {}
+        """Waiting jobs that the cap never permits, unless it or what others take of it changes."""
         self._last = 0
 
     def wake(self) -> int:
@@ -228,6 +232,9 @@ class LiveDecider:
             turns.on_wake(now)
         if happened.others is not None:
             turns.set_others(happened.others)
+            beyond, self._beyond = self._beyond, {}
+            for job in beyond.values():
+                self._submit(job, now)
         if happened.ended:  # all waiting jobs get a turn, else only new jobs
             self._take(turns.on_job_ends(happened.ended, now), now)
         left = {node for job in happened.ended for node in self._running.pop(job)[1]}
@@ -247,10 +254,11 @@ class LiveDecider:
         self._take(self._turns.on_submit(job, 0, now), now)
 
     def _withdraw(self, jobs: tuple[JobId, ...], now: int) -> None:
-        if jobs:
-            self._take(self._turns.on_change(Withdrawn(jobs), now), now)
-            for job in jobs:
-                del self._waiting[job]
+        known = tuple(job for job in jobs if self._beyond.pop(job, None) is None)
+        if known:
+            self._take(self._turns.on_change(Withdrawn(known), now), now)
+        for job in jobs:
+            del self._waiting[job]
 
     def _close(self, nodes: tuple[int, ...], now: int) -> None:
         self._closed = nodes
@@ -294,6 +302,8 @@ class LiveDecider:
                 job, nodes = self._waiting.pop(number), tuple(sorted(placed.tolist()))
                 self._running[number] = job, nodes, now + job.walltime
                 self._starts.append(JobStart(number, nodes))
+            case Rejected(job=number, reason=reason) if reason == outside_profile_reason(Split.SHARED):
+                self._beyond[number] = self._waiting[number]
             case Rejected(job=number, reason=reason):
                 self._waiting.pop(number, None)
                 self._refused[number] = reason

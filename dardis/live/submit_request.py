@@ -73,7 +73,7 @@ def submit_request(
         output=said["output"].text if "output" in said else "",
         error=said["error"].text if "error" in said else "",
         priority=_priority(said),
-        watts=integer_value(said["watts"], 0, texts.MOST_NODE_WATTS) if "watts" in said else None,
+        watts=integer_value(said["watts"], 1, texts.MOST_NODE_WATTS) if "watts" in said else None,
         tmp_mib=texts.read_memory(*said["tmp"], 0) if "tmp" in said else 0,
         stdin=_input(said["stdin"], chdir) if "stdin" in said else None,
         append=_is_append(said["open-mode"]) if "open-mode" in said else False,

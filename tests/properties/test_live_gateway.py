@@ -15,15 +15,17 @@ from dardis.live.live_decisions import local_hosts, replay
 from dardis.live.live_jobs import JobUser, LiveJobState, Submission, new_jobs
 from dardis.live.machine import HostFacts, machine_of, machine_of_platform
 from dardis.live.orphaned_runs import is_step, job_run
+from dardis.live.power_cap import CAP, Cap
 from dardis.model.errors import InputError
-from dardis.model.platform import NodeGroup, Platform
+from dardis.model.platform import NodeGroup, NodePower, Platform
 from dardis.transport.base import HostDownError
+
+POWER_OF_NODE = NodePower(idle_w=10, core_w=5, device_w={"gpu": 20})
 
 
 def platform(count, cores):
-    return Platform(
-        "m", (NodeGroup("a", count, {"cores": cores, "memory": 1000}), NodeGroup("b", 1, {"cores": 8, "gpu": 2}))
-    )
+    one, other = {"cores": cores, "memory": 1000}, {"cores": 8, "gpu": 2}
+    return Platform("m", (NodeGroup("a", count, one, POWER_OF_NODE), NodeGroup("b", 1, other, POWER_OF_NODE)))
 
 
 PLATFORM = platform(3, 4)
@@ -40,6 +42,8 @@ class Keeper:
     def __init__(self, site):
         self.site, self.rng = site, site.rng
         self.records, self.shares, self.intended, self.told = {}, {}, {}, set()
+        self.of = {}
+        """Submission of each run that has begun; None: of a part."""
         self.epoch, self.marks, self.written = 0, [], 0
         """Under how many marks what it knows was written by who led it."""
         self.copies = []
@@ -106,6 +110,7 @@ class Keeper:
 
     def let_begin(self, run, now_ms):
         of, self.shares[run] = self.intended.pop(run)
+        self.of[run] = of
         self.records[run] = record(run, "running", started_ms=now_ms)
         return of
 
@@ -155,8 +160,8 @@ class Breaking:
 class Site:
     """A gateway with journal and keepers, as the service holds them."""
 
-    def __init__(self, folder, rng, journal):
-        self.rng, self.now_ms = rng, 1_000_000_000
+    def __init__(self, folder, rng, journal, *, is_capped=False):
+        self.rng, self.now_ms, self.is_capped, self.decided_cap = rng, 1_000_000_000, is_capped, None
         self.journal = journal
         self.journal._db.execute("PRAGMA synchronous=OFF")  # here nobody pulls the plug
         self.keepers = [Keeper(self) for _ in range(HOSTS + 1)]
@@ -174,6 +179,8 @@ class Site:
         """Runs that go on, and the keepers, by number, where their parts were given up."""
         self.reset = set()
         """Keepers, by number, whose folder was put back or is gone."""
+        self.kept = False
+        """Whether a job has begun under a hard cap."""
         self.changes, self.hosts_are_nodes = True, rng.random() < 0.3
         self.restart(PLATFORM, range(HOSTS))
 
@@ -188,7 +195,9 @@ class Site:
             self.names = {rng.choice([f"h{host}"] * 3 + [f"x{host}"]): self.keepers[host] for host in hosts}
             self.machine = self.machine_of(of)
         rows = [(Submission.from_row(row), become) for row, become in self.journal.unfinished()]
-        self.gateway = Gateway(self.machine, rows, self.journal.drains(), self.reach, set(self.machine.hosts), self.how)
+        cap = Cap.from_text(self.journal.setting(CAP))
+        leased = set(self.machine.hosts)
+        self.gateway = Gateway(self.machine, rows, self.journal.drains(), self.reach, leased, self.how, cap)
         self.next = self.journal.next_job()
         self.asking.clear()
         self.clients = [client for client in self.clients if not client.has_end]
@@ -248,7 +257,47 @@ class Site:
             if other.partition(".")[0] == run.partition(".")[0] and is_step(other):
                 assert other in self.given_up or job_run(other) in self.released, f"{other} goes on, and {run} begins"
         self.has_for_itself(run, shares)
+        self.keeps_cap()
         self.may_begin(of, shares, int(run.partition(".")[0]))
+
+    def keeps_cap(self):
+        """What all take, idle nodes too, is within the cap when a job begins, if the cap is hard.
+
+        Runs that were given up, or of which their keepers know nothing, are not counted.
+        """
+        cap = self.decided_cap
+        if cap is None or not cap.is_hard or (limit := cap.at(self.now_ms // 1000)) is None:
+            return
+        used, counted = (int(self.machine.power.idle_mw.sum()) if cap.is_power else 0), set()
+        for keeper, run in self.running:
+            name = job_run(run)
+            of = next((there.of[name] for there in self.keepers if there.of.get(name) is not None), None)
+            if name in counted or {run, name} & (self.given_up | self.forgotten) or of is None:
+                continue
+            asked, is_whole = of.request, any(name in there.running for there in self.keepers)
+            if not is_whole and keeper not in self.names.values():  # a part on a host that was removed
+                continue
+            counted.add(name)
+            nodes = asked.nodes if is_whole else len(keeper.shares[run])  # a part takes its node alone
+            used += nodes * (self.machine.node_mw(asked) if cap.is_power else asked.cpus)
+        assert used <= limit * (1000 if cap.is_power else 1), (used, limit)
+        self.kept = True
+
+    def some_cap(self):
+        """Any cap that the machine can keep, or none."""
+        rng, now = self.rng, self.now_ms // 1000
+        kind = rng.choice(["power", "power", "cores"])
+        idle_w = -(-int(self.machine.power.idle_mw.sum()) // 1000)
+        values = [idle_w + rng.randint(0, 80) if kind == "power" else rng.randint(0, 16) for _ in range(3)]
+        times = sorted(rng.sample(range(now - 100, now + 100), 3))
+        steps = [(times[0], values[0])] if rng.random() < 0.6 else zip(times, values, strict=True)
+        return rng.choice([None, *4 * [Cap(kind, rng.random() < 0.8, tuple(steps))]])
+
+    def set_cap(self):
+        try:
+            self.gateway.set_cap(self.some_cap())
+        except InputError:  # of hosts that state no power
+            assert self.hosts_are_nodes
 
     def may_begin(self, of, shares, number):
         """What a job asks for beside resources is so when it begins: its moment, its dependencies, its nodes alone."""
@@ -396,6 +445,7 @@ class Site:
         `between` is what happens in the meantime, again and again.
         """
         self.tell()
+        self.decided_cap = self.gateway.cap.cap
         try:
             self.gateway.decide(self.now_ms // 1000)
         except HostDownError:
@@ -448,7 +498,8 @@ def some_job(rng, before, now_ms):
         argv=("true",), array=array, walltime_s=walltime_s, cpus=rng.randint(1, 4), after=after, after_any=after_any,
         retries=rng.choice([0, 0, 2]), retry_delay_s=1, name=rng.choice("ab"),
         singleton=rng.random() < 0.1, exclusive=rng.random() < 0.1,
-        nodes=rng.choice([1, 1, 2]), requeue=rng.random() < 0.3, hold=rng.random() < 0.05, **kinds,
+        nodes=rng.choice([1, 1, 2]), requeue=rng.random() < 0.3, hold=rng.random() < 0.05,
+        watts=rng.choice([None, None, 1, 7, 40]), **kinds,
     )  # fmt: skip
 
 
@@ -459,6 +510,8 @@ def something(site, rng):
 
 def asked(site, rng):
     gateway, open_jobs = site.gateway, site.gateway.jobs()
+    if site.is_capped and rng.random() < 0.1:
+        site.set_cap()
     match rng.randrange(8):
         case 0 | 1 | 2:
             site.submit(some_job(rng, site.next, site.now_ms))
@@ -553,10 +606,12 @@ def give_up(site, name):
     assert site.gateway.give_up(name, site.now_ms) == len(lost) + len(without)
 
 
-def check(folder, seed):
+def check(folder, seed, *, is_capped=False):
     rng = random.Random(seed)  # noqa: S311 (a seed is to say it all)
     with closing(Journal(folder)) as journal:
-        play(Site(folder, rng, journal), rng)
+        site = Site(folder, rng, journal, is_capped=is_capped)
+        play(site, rng)
+    return site.kept
 
 
 def play(site, rng):
@@ -575,10 +630,12 @@ def play(site, rng):
 
 def settle(site):
     """Everything comes to an end on a machine that stays as it is, of which all hosts are heard again and again."""
-    site.changes = False
+    site.changes = site.is_capped = False
     site.restart(PLATFORM, range(HOSTS + 1))
     for _ in range(400):
         site.now_ms += 1000
+        if site.gateway.cap.cap is not None:
+            site.gateway.set_cap(None)
         for name in [*site.gateway.drained]:
             site.gateway.resume(name)
         for job in site.gateway.jobs():
@@ -613,6 +670,15 @@ def judge(site):
     assert replayed.starts >= sum(not is_step(run) for run in site.begun)
 
 
+def check_many(tmp_path, seeds, **options):
+    found = []
+    for seed in seeds:
+        folder = tmp_path / str(seed)
+        folder.mkdir()
+        found.append(check(folder, seed, **options))
+    return found
+
+
 GATE = range(0, 120, 30)
 MORE = range(120, 12_000, 330)
 
@@ -622,7 +688,16 @@ MORE = range(120, 12_000, 330)
     [*((first, 30) for first in GATE), *(pytest.param(first, 330, marks=pytest.mark.slow) for first in MORE)],
 )
 def test_no_job_is_lost_and_none_runs_twice(tmp_path, first, count):
-    for seed in range(first, first + count):
-        folder = tmp_path / str(seed)
-        folder.mkdir()
-        check(folder, seed)
+    check_many(tmp_path, range(first, first + count))
+
+
+@pytest.mark.parametrize(
+    ("first", "count"),
+    [
+        *((first, 50) for first in range(0, 200, 50)),
+        *(pytest.param(first, 350, marks=pytest.mark.slow) for first in range(200, 10_000, 350)),
+    ],
+)
+def test_sum_never_exceeds_a_hard_cap_when_a_job_begins(tmp_path, first, count):
+    kept = check_many(tmp_path, range(first, first + count), is_capped=True)
+    assert sum(kept) > count // 3, "else this would show nothing"
