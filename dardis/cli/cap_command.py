@@ -26,6 +26,9 @@ def cap(
     ] = None,
     soft: Annotated[bool, typer.Option("--soft", help="A job with a deadline may exceed the cap to keep it.")] = False,
     hard: Annotated[bool, typer.Option("--hard", help="No job exceeds the cap (default).")] = False,
+    measured: Annotated[
+        bool, typer.Option("--measured", help="Count measured power, plus that of jobs about to start.")
+    ] = False,
     folder: Folder = None,
     as_json: Json = False,
 ) -> None:
@@ -35,15 +38,15 @@ def cap(
     """
     if soft and hard:
         raise InputError("--soft, --hard", "both", "one of them")
-    if what in (None, _OFF) and (soft or hard):
-        raise InputError("--soft, --hard", "no cap", "an amount or a file")
+    if what in (None, _OFF) and (soft or hard or measured):
+        raise InputError("--soft, --hard, --measured", "no cap", "an amount or a file")
     service = service_client(folder)
     if what is None:
         answer = service.get("/cap")
     elif what == _OFF:
         answer = service.post("/cap", {})
     else:
-        answer = service.post("/cap", {**_body(what, service.get), "hard": not soft})
+        answer = service.post("/cap", {**_body(what, service.get), "hard": not soft, "measured": measured})
     if as_json:
         print_json(answer)
     else:
@@ -68,9 +71,9 @@ def _body(what: str, get: Any) -> dict[str, Any]:  # noqa: ANN401 (a method of t
 def _line(answer: dict[str, Any]) -> str:
     cap, now = answer["cap"], answer["now"]
     if cap is None:
-        return "no cap"
+        return "no cap" if answer["measured_w"] is None else f"no cap; {answer['measured_w']:.10g} W are measured"
     unit = "W" if cap["kind"] == "power" else "cores"
-    rule = "hard" if cap["hard"] else "soft"
+    rule = ("hard" if cap["hard"] else "soft") + (" measured" if cap.get("measured") else "")
     if now["limit"] is None:
         return f"{rule} cap of {cap['source']}, from later on; {now['used']:.10g} {unit} are used"
     line = f"{rule} cap of {now['limit']:.10g} {unit}: {now['used']:.10g} {unit} are used"

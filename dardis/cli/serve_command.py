@@ -86,6 +86,13 @@ def serve(
             "DIR/metrics.token.",
         ),
     ] = None,
+    power_program: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="PROGRAM",
+            help="Prints the power of nodes, lines of NODE WATTS, every 10 s (default: the counters of the hosts).",
+        ),
+    ] = None,
     epoch: Annotated[
         int | None,
         typer.Option(
@@ -106,6 +113,7 @@ def serve(
     from dardis.live.etcd import journal_address
     from dardis.live.job_option_texts import UNLIMITED_S, read_time
     from dardis.live.serve import ServiceSettings, serve_locally
+    from dardis.live.time_limited_program import executable_program
     from dardis.live.user_limits import DEFAULT_JOBS
     from dardis.model.errors import InputError
     from dardis.transport.launcher import launched_by_mpi
@@ -140,6 +148,7 @@ def serve(
         epoch or 1,
         keepers_apart,
         metrics,
+        None if power_program is None else executable_program(power_program, "--power-program"),
         address,
         begun,
     )

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from typing import Final
 
+from dardis.live.cap_account import CapAccount
 from dardis.live.dependencies import Dependencies, OpenSubmission
 from dardis.live.live_decisions import (
     Instant,
@@ -21,7 +22,6 @@ from dardis.live.live_decisions import (
 )
 from dardis.live.live_jobs import LiveJob, LiveJobState
 from dardis.live.machine import LiveMachine, queue_of
-from dardis.live.power_cap import Cap
 from dardis.model.addresses import HostId, JobId
 from dardis.model.job import FOREVER
 from dardis.transport.base import Hosts
@@ -57,16 +57,16 @@ class Admission:
 
     def __init__(
         self, machine: LiveMachine, submissions: Mapping[int, OpenSubmission], dependencies: Dependencies,
-        reach: HostConnector | None,
+        reach: HostConnector | None, account: CapAccount,
     ) -> None:  # fmt: skip
-        """`submissions`: all open submissions, updated by the caller."""
+        """`submissions`: all open submissions, updated by the caller, as `account`."""
         self._machine, self._submissions, self._reach = machine, submissions, reach
         self._dependencies = dependencies
         self._early: list[tuple[int, JobId]] = []
         """Heap of jobs that may not begin yet, by Unix s."""
         self._early_jobs: dict[JobId, LiveJob] = {}
         self._decider: LiveDecider | None = None
-        self._cap: Cap | None = None
+        self._account = account
         self._news = _PendingEvents()
         self._to_admit: deque[LiveJob] = deque()
         self._admitted: set[JobId] = set()
@@ -103,11 +103,6 @@ class Admission:
     def on_closed_nodes_change(self) -> None:
         """Report changed closed nodes."""
         self._news.closed = True
-
-    def set_cap(self, cap: Cap | None) -> None:
-        """Set the cap."""
-        self._cap = cap
-        self.discard_decider()
 
     def discard_decider(self) -> None:
         """Discard the decider."""
@@ -147,7 +142,7 @@ class Admission:
             )
             bounds = machine.bounds
             hosts = local_hosts(machine.platform, bounds) if self._reach is None else self._reach(silent)
-            decider = LiveDecider(machine.platform, bounds, hosts, self._cap)
+            decider = LiveDecider(machine.platform, bounds, hosts, self._account.cap)
         else:
             happened = InstantEvents(
                 now, tuple(news.ended), tuple(news.withdrawn), closed_now, submitted=submitted, others=others
@@ -155,7 +150,7 @@ class Admission:
         self.discard_decider()
         starts, refused = decider.decide(happened)
         self._decider = decider
-        on = (machine.platform, machine.bounds, self._cap) if anew else ()
+        on = (machine.platform, machine.bounds, self._account.cap) if anew else ()
         return AdmissionDecision(starts, refused, Instant(happened, tuple(starts), *on).text())
 
     def _forget(self) -> None:
@@ -197,13 +192,13 @@ class Admission:
 
     def _scheduling_request(self, job: LiveJob) -> SchedulingRequest:
         asked = job.submission.request
-        walltime, cap = asked.walltime_s + asked.grace + LAG_S, self._cap
+        walltime, cap = asked.walltime_s + asked.grace + LAG_S, self._account.cap
         may_exceed = cap is not None and not cap.is_hard and asked.deadline_ms is not None
         latest = asked.deadline_ms // 1000 - asked.walltime_s if may_exceed and asked.deadline_ms is not None else None
         return SchedulingRequest(
             job.number, max(job.submission.submitted_ms, job.begin_ms) // 1000, walltime, asked.nodes,
             self._machine.request(asked), queue_of(asked.priority), latest,
-            self._machine.node_mw(asked) if cap is not None and cap.is_power else None,
+            self._account.node_mw(job) if cap is not None and cap.is_power else None,
         )  # fmt: skip
 
     def _running_jobs(self, running: Iterable[LiveJob], now: int) -> Iterable[RunningJob]:

@@ -120,6 +120,8 @@ class _SupervisorRelay:
             elif do == "remove files":
                 await keeper.remove_files(more["paths"])
                 answer = {}
+            elif do == "power":
+                answer = {"power": await keeper.power()}
             elif do == "read":
                 answer = {"read": await keeper.read(**more)}
             else:

@@ -376,15 +376,24 @@ class Api:
     async def _cap(self, _: web.Request) -> web.Response:
         account = self._service.gateway.cap
         use, cap = account.use(unix_ms() // 1000), account.cap
-        told = {} if cap is None else cap.as_dict()
-        return web.json_response({"cap": told or None, "now": None if use is None else use._asdict()})
+        measured, trouble = account.measured, self._service.meter.trouble
+        return web.json_response({
+            "cap": None if cap is None else cap.as_dict(), "now": None if use is None else use._asdict(),
+            "shares": {name: mw / 1000 for name, mw in account.shares()},
+            "measured_w": sum(measured.values()) if measured else None, "trouble": trouble,
+        })  # fmt: skip
 
     async def _set_cap(self, request: web.Request) -> web.Response:
         """Set the cap of the body; an empty object removes the cap."""
         self._check_operator(request)
         told = await self._callers.read_body(request)
         self._service.check_ready()
-        self._service.gateway.set_cap(Cap.from_dict(told) if told else None)
+        cap = Cap.from_dict(told) if told else None
+        if cap is not None and cap.is_measured and not self._service.gateway.cap.measured:
+            why = f" ({self._service.meter.trouble})" if self._service.meter.trouble else ""
+            found, expected = f"no power is measured{why}", "a --power-program, or hosts with readable counters"
+            raise InputError("--measured", found, expected)
+        self._service.gateway.set_cap(cap)
         await self._service.wait_until_written()
         return await self._cap(request)
 

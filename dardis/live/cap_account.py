@@ -1,4 +1,4 @@
-"""What jobs take of the cap of a live service.
+"""What jobs take of the cap of a live service, and what is known of their power.
 
 The share of a node is its idle power plus the power of the jobs ordered there. A start order raises it; the record of
 the end, from the job supervisor, confirms that it is lower. So the share of an unreachable host stays until the host
@@ -7,7 +7,10 @@ confirms or is given up. Pure.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
 
 from dardis.live.live_jobs import LiveJob
 from dardis.live.machine import LiveMachine
@@ -16,6 +19,35 @@ from dardis.model.addresses import JobId
 from dardis.model.resources import CORES
 from dardis.power.unit_power import MILLI
 
+REMEMBERED: Final = 10
+"""Ends of similar jobs whose power is remembered."""
+LONGEST_GAP_S: Final = 60.0
+"""Longest time between two measurements that counts, s."""
+LEAST_S: Final = 20.0
+"""Least measured time of a job, s."""
+RISE_S: Final = 20.0
+"""Time after which measurements show the power of a new job, s."""
+
+_Kind = tuple[int, str, int, int, bool]
+
+
+def _kind_of(job: LiveJob) -> _Kind:
+    """Similar jobs are equal in user, name, cores and GPUs."""
+    asked = job.submission.request
+    return job.submission.user.uid, asked.name, asked.cpus, asked.gpus, asked.exclusive
+
+
+@dataclass(slots=True)
+class _Taken:
+    """What a running job takes, and what was measured."""
+
+    job: LiveJob
+    mw: int
+    cores: int
+    joules: float = 0.0
+    node_s: float = 0.0
+    """Measured seconds times nodes."""
+
 
 class CapAccount:
     """The cap, and what running jobs and others take of it."""
@@ -23,30 +55,95 @@ class CapAccount:
     def __init__(self, machine: LiveMachine, cap: Cap | None) -> None:
         self.cap = cap
         self._machine = machine
-        self._taken: dict[JobId, tuple[int, int]] = {}
-        """mW and cores of running jobs."""
-        self._jobs = self._others = 0, 0
-        """mW and cores of all running jobs, and of others."""
+        self._taken: dict[JobId, _Taken] = {}
+        self._mw = self._cores = 0
+        """Of all running jobs."""
+        self._others = 0, 0
+        """mW and cores of others."""
+        self._known: dict[_Kind, deque[int]] = {}
+        """Measured power per node of the last similar jobs, mW."""
+        self.measured: Mapping[str, float] = {}
+        """Measured power of nodes, W."""
+        self._measured_ms = 0
+        """Time of the measurement, Unix ms."""
+
+    # ------------------------------------------------------------------------------------------------------------------
+
+    def node_mw(self, job: LiveJob) -> int:
+        """Power that a job adds to each node, mW: as ordered, stated, measured of similar jobs, or by the platform."""
+        if job.node_mw is not None:
+            return job.node_mw
+        asked = job.submission.request
+        known = self._known.get(_kind_of(job)) if asked.watts is None else None
+        return max(known) if known else self._machine.node_mw(asked)
 
     def on_start(self, job: LiveJob) -> None:
         """Count a running job."""
-        self.on_end(job.number)
-        self._taken[job.number] = taken = self._need(job)
-        self._jobs = self._jobs[0] + taken[0], self._jobs[1] + taken[1]
+        self.on_end(job)
+        mw, cores = self._need(job)
+        self._taken[job.number] = _Taken(job, mw, cores)
+        self._mw, self._cores = self._mw + mw, self._cores + cores
 
-    def on_end(self, number: JobId) -> None:
-        """Count a job no more."""
-        taken = self._taken.pop(number, (0, 0))
-        self._jobs = self._jobs[0] - taken[0], self._jobs[1] - taken[1]
+    def on_end(self, job: LiveJob) -> None:
+        """Count a job no more, and remember its measured power."""
+        if (taken := self._taken.pop(job.number, None)) is None:
+            return
+        self._mw, self._cores = self._mw - taken.mw, self._cores - taken.cores
+        if taken.node_s >= LEAST_S:
+            job.measured_mw = round(taken.joules * MILLI / taken.node_s)
+            self.remember(job)
+
+    def remember(self, job: LiveJob) -> None:
+        """Use the measured power of an ended job, if any, for similar ones."""
+        if job.measured_mw is not None:
+            self._known.setdefault(_kind_of(job), deque(maxlen=REMEMBERED)).append(job.measured_mw)
 
     def _need(self, job: LiveJob) -> tuple[int, int]:
         asked, cores = job.submission.request, self._machine.platform.kinds.index(CORES)
-        return asked.nodes * self._machine.node_mw(asked), asked.nodes * self._machine.request(asked)[cores]
+        return asked.nodes * self.node_mw(job), asked.nodes * self._machine.request(asked)[cores]
+
+    # ------------------------------------------------------------------------------------------------------------------
+
+    def on_power(self, watts: Mapping[str, float], used_cores: Mapping[str, int], now_ms: int) -> None:
+        """Take the measured power of nodes, W; empty: no measurement. `used_cores`: by node."""
+        seconds = (now_ms - self._measured_ms) / 1000
+        if self.measured and 0 < seconds <= LONGEST_GAP_S:
+            for taken in self._taken.values():
+                self._add_energy(taken, watts, used_cores, seconds)
+        self.measured, self._measured_ms = watts, now_ms
+
+    def _add_energy(
+        self, taken: _Taken, watts: Mapping[str, float], used_cores: Mapping[str, int], seconds: float
+    ) -> None:
+        if taken.job.started_ms is None or taken.job.started_ms > self._measured_ms:
+            return  # a part of the time alone
+        for share in taken.job.shares:
+            node = self._machine.node(share.node)
+            if node is None or share.node not in watts or not used_cores.get(share.node):
+                continue
+            added_w = max(watts[share.node] - self._machine.power.idle_mw[node] / MILLI, 0.0)
+            taken.joules += added_w * seconds * len(share.cores) / used_cores[share.node]
+            taken.node_s += seconds
+
+    def _correction_mw(self) -> int:
+        """Measured power beyond what nodes and their jobs should take; jobs that have just begun come on top."""
+        if self.cap is None or not self.cap.is_measured:
+            return 0
+        correction = 0.0
+        for name, watts in self.measured.items():
+            if (node := self._machine.node(name)) is not None:
+                correction += watts * MILLI - float(self._machine.power.idle_mw[node])
+        for taken in self._taken.values():
+            since_ms = taken.job.started_ms
+            if since_ms is not None and since_ms + RISE_S * 1000 <= self._measured_ms:
+                share = sum(one.node in self.measured for one in taken.job.shares) / max(len(taken.job.shares), 1)
+                correction -= taken.mw * share
+        return round(correction)
 
     def others(self, nodes: Iterable[str], jobs: Iterable[LiveJob]) -> tuple[int, ...] | None:
         """Amounts by kind, and mW, that others take of the cap: busy `nodes`, and `jobs` unknown to the decider.
 
-        None: no cap.
+        With a measured cap, also what is measured beyond the expected power, or less. None: no cap.
         """
         if self.cap is None:
             return None
@@ -54,21 +151,33 @@ class CapAccount:
         platform, cores = machine.platform, machine.platform.kinds.index(CORES)
         busy = [node for name in nodes if (node := machine.node(name)) is not None]
         mw, count = int(machine.power.busy_mw[busy].sum()), int(platform.capacity[busy, cores].sum())
+        mw, known_mw, known_cores = mw + self._correction_mw(), 0, 0
         for job in jobs:
             job_mw, job_cores = self._need(job)
             mw, count = mw + job_mw, count + job_cores
-        self._others = mw, count
+            if job.number in self._taken:  # it runs on removed nodes, so it counts here
+                known_mw, known_cores = known_mw + job_mw, known_cores + job_cores
+        self._others = mw - known_mw, count - known_cores
         amounts = [0] * len(platform.kinds)
         amounts[cores] = count
         return *amounts, mw
+
+    def shares(self) -> Iterator[tuple[str, int]]:
+        """Share of each node, mW: its idle power and that of the jobs ordered there."""
+        jobs: dict[str, int] = {}
+        for taken in self._taken.values():
+            for share in taken.job.shares:
+                jobs[share.node] = jobs.get(share.node, 0) + taken.mw // len(taken.job.shares)
+        for node, name in enumerate(self._machine.names):
+            yield name, int(self._machine.power.idle_mw[node]) + jobs.get(name, 0)
 
     def use(self, now: int) -> CapUse | None:
         """What is taken of the cap now, W or cores; None: no cap."""
         if self.cap is None:
             return None
-        limit, used = self.cap.at(now), float(self._jobs[1] + self._others[1])
+        limit, used = self.cap.at(now), float(self._cores + self._others[1])
         if self.cap.is_power:
-            used = (self._jobs[0] + self._others[0] + int(self._machine.power.idle_mw.sum())) / MILLI
+            used = (self._mw + self._others[0] + int(self._machine.power.idle_mw.sum())) / MILLI
         return CapUse(limit, used, 0.0 if limit is None else max(used - limit, 0.0))
 
     def wait_reason(self, job: LiveJob, now: int) -> str:

@@ -54,9 +54,8 @@ class Gateway:
         self._how = how
         self._dependencies = Dependencies(self._open, self._jobs)
         self._deadlines = Deadlines()
-        self._admission = Admission(machine, self._open, self._dependencies, reach)
-        self._admission.set_cap(cap)
         self.cap = CapAccount(machine, cap)
+        self._admission = Admission(machine, self._open, self._dependencies, reach, self.cap)
         self._strays = OrphanedRuns(machine)
         self.liveness = HostLiveness(machine.hosts)
         self._orders: list[Order] = []
@@ -225,7 +224,14 @@ class Gateway:
             cap.check(self.machine)
         self.cap.cap = cap
         self._settings[CAP] = "" if cap is None else cap.text()
-        self._admission.set_cap(cap)
+        self._admission.discard_decider()
+
+    def on_power(self, watts: Mapping[str, float], now_ms: int) -> None:
+        """Take measured power of nodes, W; empty: no measurement."""
+        used = {node["name"]: node["used_cores"] for node in self.nodes()} if watts else {}
+        self.cap.on_power(watts, used, now_ms)
+        if self.cap.cap is not None and self.cap.cap.is_measured and self.queued:
+            self._admission.on_closed_nodes_change()
 
     def disable_starts(self) -> None:
         """Start no more jobs."""
@@ -482,7 +488,7 @@ class Gateway:
             self._admission.on_closed_nodes_change()
         for share in job.shares:
             self._free.release(share)
-        self.cap.on_end(job.number)
+        self.cap.on_end(job)
         if job.number in self._strange:
             self._strange.discard(job.number)
             self._admission.remove(job)
@@ -581,6 +587,7 @@ class Gateway:
             for host in hosts
         }
         self._set_state(job, LiveJobState.RUNNING, "")
+        job.node_mw, job.measured_mw = self.cap.node_mw(job), None
         self.cap.on_start(job)
         self._orders.append(StartRun(job, job.host, job.run))
         self._admission.add_startable(self._dependencies.on_change(job)[1])

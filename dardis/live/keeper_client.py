@@ -18,6 +18,7 @@ from dardis.engine.clock import monotonic_s
 from dardis.live.job_files import SmallFile, old_files, put_files, remove_files
 from dardis.live.job_steps import prune_step_output, read_pieces, remove_step_output
 from dardis.live.keeper import PROTOCOL
+from dardis.live.power_readings import read_counters
 from dardis.live.random_keys import fresh_key
 from dardis.model.errors import DardisError
 
@@ -123,6 +124,10 @@ class SupervisorClient(ABC):
     @abstractmethod
     async def read(self, run: str, offsets: Mapping[str, int], wait_s: float) -> Mapping[str, str]:
         """Output of a step beyond the offsets, see `job_steps.read_pieces`. Waits up to `wait_s`."""
+
+    @abstractmethod
+    async def power(self) -> Mapping[str, Any]:
+        """Power readings of the host, see `power_readings.read_counters`."""
 
     async def start_runs(self, runs: Sequence[str]) -> Mapping[str, str]:
         """Start announced runs. Return reasons of refused runs."""
@@ -245,6 +250,10 @@ class LocalSupervisorClient(SupervisorClient):
             await asyncio.sleep(pause_s)
             pause_s = min(2 * pause_s, PAUSE_S[1])
         return pieces
+
+    async def power(self) -> Mapping[str, Any]:
+        """See `SupervisorClient.power`."""
+        return await asyncio.to_thread(read_counters)
 
     def _send(self, asked: Mapping[str, Any]) -> None:
         self._writer.write(json.dumps(asked).encode() + b"\n")

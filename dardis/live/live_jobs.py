@@ -147,6 +147,10 @@ class LiveJob:
     """Number of retries after failures."""
     retry_ms: int | None = None
     """Earliest start of the retry, Unix ms."""
+    node_mw: int | None = None
+    """Power that the last run may add to each node, mW."""
+    measured_mw: int | None = None
+    """Power that the ended run added to each node, mW; None: not measured."""
     is_pending_rerun: bool = field(default=False)
     """Waits for the end of the last run."""
 
@@ -210,7 +214,7 @@ class LiveJob:
         hosts = {host: [led.incarnation, led.leased] for host, led in self.hosts.items()}
         return json.dumps([
             self.state, self.why, self.attempt, self.host, hosts, shares, self.started_ms, self.ended_ms, self.code,
-            self.signal, self.cancelled, self.retried, self.retry_ms,
+            self.signal, self.cancelled, self.retried, self.retry_ms, self.node_mw, self.measured_mw,
         ])  # fmt: skip
 
     @staticmethod
@@ -223,10 +227,10 @@ class LiveJob:
         """Restore the state from a journal text."""
         (
             state, self.why, self.attempt, self.host, hosts, shares, self.started_ms, self.ended_ms, self.code,
-            self.signal, self.cancelled, *retries,
+            self.signal, self.cancelled, *more,
         ) = json.loads(text)  # fmt: skip
-        if retries:  # not in rows of older versions
-            self.retried, self.retry_ms = retries
+        # Rows of older versions have less.
+        self.retried, self.retry_ms, self.node_mw, self.measured_mw = more + [0, None, None, None][len(more) :]
         self.state = LiveJobState(state)
         self.hosts = {host: HostIncarnation(mark, leased) for host, (mark, leased) in hosts.items()}
         self.is_pending_rerun = self.state is LiveJobState.WAITING and bool(self.hosts)
@@ -242,6 +246,7 @@ class LiveJob:
             "attempt": self.attempt, "submitted_ms": submission.submitted_ms, "started_ms": self.started_ms,
             "ended_ms": self.ended_ms, "code": self.code, "signal": self.signal, "host": self.host,
             "allocated_cores": sum(len(share.cores) for share in self.shares),
+            "measured_w": None if self.measured_mw is None else self.measured_mw / 1000,
             "retried": self.retried, "array_size": submission.count,
             "nodes": [share.node for share in self.shares], "node_count": submission.request.nodes,
             "cwd": submission.cwd, "uid": submission.user.uid, "has_script": bool(submission.script),

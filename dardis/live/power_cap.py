@@ -38,6 +38,8 @@ class Cap:
     steps: tuple[tuple[int, int], ...]
     source: str = ""
     """For display: the amount or file as stated."""
+    is_measured: bool = False
+    """Whether measured power counts, plus the power of jobs about to start."""
 
     @classmethod
     def from_dict(cls, told: Mapping[str, Any]) -> Cap:
@@ -47,6 +49,10 @@ class Cap:
             raise InputError(f"{_PLACE}.kind", repr(kind), f"{POWER} or {CORES}")
         if not isinstance(told.get("hard"), bool):
             raise InputError(f"{_PLACE}.hard", repr(told.get("hard")), "true or false")
+        if not isinstance(told.get("measured", False), bool):
+            raise InputError(f"{_PLACE}.measured", repr(told["measured"]), "true or false")
+        if told.get("measured") and kind != POWER:
+            raise InputError("--measured", f"a cap of {kind}", "a cap of power")
         if not isinstance(source, str) or len(source) > MOST_STEPS:
             raise InputError(f"{_PLACE}.source", "is no short text", "a text")
         if not isinstance(steps, list | tuple) or not 0 < len(steps) <= MOST_STEPS:
@@ -59,7 +65,8 @@ class Cap:
         for before, after in pairwise(steps):
             if after[0] <= before[0]:
                 raise InputError(f"{_PLACE}.steps", f"{after[0]} s after {before[0]} s", "steps in order of time")
-        return cls(str(kind), told["hard"], tuple((time, value) for time, value in steps), source)
+        rows = tuple((time, value) for time, value in steps)
+        return cls(str(kind), told["hard"], rows, source, told.get("measured", False))
 
     @classmethod
     def from_text(cls, text: str) -> Cap | None:
@@ -68,7 +75,9 @@ class Cap:
 
     def as_dict(self) -> dict[str, Any]:
         """Convert to JSON values."""
-        return {"kind": self.kind, "hard": self.is_hard, "steps": self.steps, "source": self.source}
+        return {"kind": self.kind, "hard": self.is_hard, "steps": self.steps, "source": self.source} | (
+            {"measured": True} if self.is_measured else {}
+        )
 
     def text(self) -> str:
         """Convert to text for the journal."""

@@ -113,6 +113,12 @@ class RemoteSupervisorClient(SupervisorClient):
         pieces: Mapping[str, str] = told["read"]
         return pieces
 
+    async def power(self) -> Mapping[str, Any]:
+        """See `SupervisorClient.power`."""
+        told = await self.request("power")
+        reading: Mapping[str, Any] = told["power"]
+        return reading
+
     def on_message(self, told: dict[str, Any]) -> None:
         """Handle a message of the agent; ignore older connections."""
         if told["talk"] != self._number or self.lost.is_set():

@@ -46,7 +46,7 @@ async def _prune_journal(service: Service, before_ms: int) -> None:
 async def _prune_files(service: Service, before_ms: int) -> None:
     while service.trouble == STARTING:  # noqa: ASYNC110 (no event)
         await asyncio.sleep(BREATH_S)
-    for keeper in service.supervisors:
+    for keeper in service.supervisors.values():
         with suppress(SupervisorError):
             paths = await keeper.old_files(before_ms)
             for at in range(0, len(paths), MOST):

@@ -56,6 +56,8 @@ class ServiceSettings:
     has_external_supervisors: bool
     metrics_port: int | None
     """Port of the loopback device for metrics; None: none."""
+    power_program: Path | None
+    """Prints the power of nodes; None: none."""
     address: str | None
     """Address of the first rank; None: host name."""
     on_start: Callable[[Service], None]
@@ -140,7 +142,10 @@ def serve_locally(asked: ServiceSettings) -> None:
             closing(open_journal(folder, asked.etcd and asked.etcd(), asked.epoch)) as journal,
         ):
             homes = [local_supervised_host(folder, host.name, asked)]
-            service = Service(folder, machine, homes, journal, users=asked.users, max_time_s=asked.max_time_s)
+            service = Service(
+                folder, machine, homes, journal, users=asked.users, max_time_s=asked.max_time_s,
+                power_program=asked.power_program,
+            )  # fmt: skip
             asyncio.run(serve_until_stopped(service, asked))
     finally:
         os.umask(before)

@@ -8,7 +8,7 @@ Crash-only: after a failed write, the service restores its state from journal an
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import replace
@@ -21,7 +21,7 @@ from dardis.live.admission import HostConnector
 from dardis.live.client import STARTING
 from dardis.live.gateway import Gateway
 from dardis.live.gateway_orders import EndRun, ForgetRun, GatewayOutput, Order, StartRun
-from dardis.live.job_option_texts import UNLIMITED_S, time_text
+from dardis.live.job_option_texts import LARGEST_ID, UNLIMITED_S, time_text
 from dardis.live.job_request import JobRequest
 from dardis.live.job_steps import JobStep
 from dardis.live.journal import Journal, JournalError
@@ -30,6 +30,7 @@ from dardis.live.keeper_mailbox import LOOK_S, IntendedRuns, Mailbox, Supervised
 from dardis.live.live_jobs import LiveJob, LiveJobState, Submission, job_of, jobs_of
 from dardis.live.machine import LiveMachine
 from dardis.live.power_cap import CAP, Cap
+from dardis.live.power_meter import PowerMeter
 from dardis.live.service_metrics import ServiceMetrics
 from dardis.model.errors import InputError
 
@@ -40,6 +41,8 @@ AGAIN_S: Final = 1.0
 GATHER_S: Final = 2.0
 """Longest wait before the first decision, s."""
 LONGEST_SLEEP_S: Final = 3600.0
+RECENT: Final = 1000
+"""Last jobs whose measured power is used again after a restart."""
 
 
 class Service:
@@ -48,11 +51,12 @@ class Service:
     def __init__(
         self, folder: Path, machine: LiveMachine, homes: Sequence[SupervisedHost], journal: Journal,
         reach: HostConnector | None = None,
-        *, users: bool = False, max_time_s: int = UNLIMITED_S,
+        *, users: bool = False, max_time_s: int = UNLIMITED_S, power_program: Path | None = None,
     ) -> None:  # fmt: skip
         """Restore journal state.
 
         `homes`: hosts in order. `reach` connects to node managers; None: local. `users`: jobs run as their users.
+        `power_program` prints the power of nodes.
         """
         self.folder, self.machine, self.journal, self.users = folder, machine, journal, users
         self.max_time_s = max_time_s
@@ -76,6 +80,7 @@ class Service:
         self._waiting: dict[int, list[asyncio.Future[LiveJob]]] = {}
         self._following: dict[str, list[asyncio.Event]] = {}
         self._next = journal.next_job()
+        self.meter = PowerMeter(power_program, lambda: self.gateway, lambda: self.supervisors, self._due.set)
         self._gone_s = leases_end_s()
         """End of leases on removed hosts, monotonic s; inf: handled."""
 
@@ -83,7 +88,11 @@ class Service:
         rows = [(Submission.from_row(row), become) for row, become in self.journal.unfinished()]
         leased = {home.name for home in self._homes if home.leased}
         cap = Cap.from_text(self.journal.setting(CAP))
-        return Gateway(self.machine, rows, self.journal.drains(), self._reach, leased, self._ended_jobs, cap)
+        gateway = Gateway(self.machine, rows, self.journal.drains(), self._reach, leased, self._ended_jobs, cap)
+        for row, become in reversed(self.journal.history(LARGEST_ID, RECENT, None, None)[0]):
+            for number, text in become.items():
+                gateway.cap.remember(job_of(Submission.from_row(row), number, text))
+        return gateway
 
     # ------------------------------------------------------------------------------------------------------------------
     # Requests.
@@ -142,9 +151,9 @@ class Service:
         return {host: post.trouble for host, post in self._posts.items() if post.trouble}
 
     @property
-    def supervisors(self) -> list[SupervisorClient]:
+    def supervisors(self) -> Mapping[str, SupervisorClient]:
         """Connections to reachable hosts."""
-        return [post.supervisor for post in self._posts.values() if post.supervisor is not None]
+        return {host: post.supervisor for host, post in self._posts.items() if post.supervisor is not None}
 
     def find(self, number: int) -> LiveJob | None:
         """Job, unfinished or finished."""
@@ -252,6 +261,7 @@ class Service:
     async def run(self) -> None:
         """Serve until stopped."""
         stopping = asyncio.create_task(self.stopping.wait())
+        measuring = asyncio.create_task(self.meter.keep_measuring())
         while not stopping.done():
             serving = asyncio.create_task(self._serve())
             await asyncio.wait([serving, stopping], return_when=asyncio.FIRST_COMPLETED)
@@ -267,6 +277,7 @@ class Service:
             await self._close_mailboxes(stop=False)
             self._fail(error)
             await asyncio.wait([stopping], timeout=AGAIN_S)
+        measuring.cancel()
         await self._close()
 
     def _new_mailbox(self, home: SupervisedHost) -> Mailbox:

@@ -148,8 +148,8 @@ class ServiceMetrics:
 
     def _begin(self, job: LiveJob) -> None:
         cores = sum(len(share.cores) for share in job.shares)
-        asked, machine = job.submission.request, self._gateway().machine
-        run = _Run(job.submission.user.name, cores, asked.nodes * machine.node_mw(asked) / MILLI)
+        gateway = self._gateway()
+        run = _Run(job.submission.user.name, cores, job.submission.request.nodes * gateway.cap.node_mw(job) / MILLI)
         self._runs[job.run] = run
         self._advanced(run.user).take(run, 1)
 
@@ -186,6 +186,8 @@ class ServiceMetrics:
                 yield _gauge(f"cap_{unit}", "Cap on the sum of all nodes now.", use.limit)
             yield _gauge(f"cap_used_{unit}", "What nodes and running jobs take of the cap.", use.used)
             yield _gauge(f"cap_excess_{unit}", "What they take beyond the cap.", use.excess)
+        if gateway.cap.measured:
+            yield _gauge("power_measured_watts", "Measured power of nodes.", sum(gateway.cap.measured.values()))
         if not self._power.is_stated:
             return
         watts = {"idle": float(self._power.idle_mw.sum()) / MILLI, "jobs": sum(use.watts for use in uses.values())}

@@ -63,6 +63,7 @@ def main():
         1,
         False,
         None,
+        None,
         address,
         lambda _: None,
     )

@@ -1,0 +1,74 @@
+"""Measures the power of nodes now and then."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from dardis.engine.clock import monotonic_s, unix_ms
+from dardis.live.gateway import Gateway
+from dardis.live.keeper_client import SupervisorClient, SupervisorError
+from dardis.live.power_readings import parse_watts, watts_of
+from dardis.live.time_limited_program import run_program
+from dardis.model.errors import InputError
+
+INTERVAL_S: Final = 10.0
+LIMIT_S: Final = 10.0
+"""Longest time of a program, s."""
+
+
+class PowerMeter:
+    """Power of nodes by a program, else by the kernels of reachable hosts."""
+
+    def __init__(
+        self, program: Path | None, gateway: Callable[[], Gateway],
+        supervisors: Callable[[], Mapping[str, SupervisorClient]], due: Callable[[], None],
+        *, interval_s: float = INTERVAL_S, limit_s: float = LIMIT_S,
+    ) -> None:  # fmt: skip
+        """`gateway` returns the current one; `due` is called after each measurement."""
+        self._program, self._gateway, self._supervisors, self._due = program, gateway, supervisors, due
+        self._interval_s, self._limit_s = interval_s, limit_s
+        self._readings: dict[str, tuple[float, Mapping[str, Any]]] = {}
+        """Last reading of each host, and its time, monotonic s."""
+        self.trouble = ""
+        """Why the last measurement failed; empty: it did not."""
+
+    async def keep_measuring(self) -> None:
+        """Measure until cancelled. A failure is printed once."""
+        while True:
+            begun_s = monotonic_s()
+            before = self.trouble
+            try:
+                watts = await self._measure()
+                self.trouble = ""
+            except InputError as error:
+                watts, self.trouble = {}, str(error)
+            if self.trouble and self.trouble != before:
+                print(f"dardis: power is not measured: {self.trouble}", file=sys.stderr, flush=True)  # noqa: T201
+            if watts or before != self.trouble:
+                self._gateway().on_power(watts, unix_ms())
+                self._due()
+            await asyncio.sleep(max(self._interval_s - (monotonic_s() - begun_s), 0.0))
+
+    async def _measure(self) -> dict[str, float]:
+        machine = self._gateway().machine
+        if self._program is not None:
+            output = await run_program(self._program, (), self._limit_s)
+            return parse_watts(output, machine.names, str(self._program))
+        found: dict[str, float] = {}
+        for host, supervisor in self._supervisors().items():
+            try:
+                reading = await supervisor.power()
+            except SupervisorError:
+                continue
+            now_s = monotonic_s()
+            last_s, last = self._readings.get(host, (now_s, {}))
+            self._readings[host] = now_s, reading
+            watts = watts_of(last, reading, now_s - last_s)
+            nodes = machine.nodes(host)
+            if watts is not None:
+                found |= {node: watts / len(nodes) for node in nodes}
+        return found
