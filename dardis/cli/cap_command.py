@@ -78,3 +78,39 @@ def _line(answer: dict[str, Any]) -> str:
         return f"{rule} cap of {cap['source']}, from later on; {now['used']:.10g} {unit} are used"
     line = f"{rule} cap of {now['limit']:.10g} {unit}: {now['used']:.10g} {unit} are used"
     return f"{line}, {now['excess']:.10g} {unit} too many: nothing starts" if now["excess"] else line
+
+
+def switching(
+    what: Annotated[
+        str | None,
+        typer.Argument(metavar="FILE|off", help="target.json of a plan, or no plan. Nothing: show the rule."),
+    ] = None,
+    folder: Folder = None,
+    as_json: Json = False,
+) -> None:
+    """Switch nodes off and on as a plan says, instead of by --spares and --idle of the service."""
+    service = service_client(folder)
+    if what is None:
+        answer = service.get("/switching")
+    elif what == _OFF:
+        answer = service.post("/switching", {})
+    else:
+        from dardis.cli.cap_file import read_switching
+        from dardis.config.platform_record import platform_from_dict
+
+        path = Path(what)
+        table = read_switching(path, platform_from_dict(service.get("/platform")["platform"]))
+        answer = service.post("/switching", {"table": table, "source": str(path)})
+    if as_json:
+        print_json(answer)
+    else:
+        typer.echo(_switching_line(answer))
+
+
+def _switching_line(answer: dict[str, Any]) -> str:
+    if not answer["programs"]:
+        return "nodes are not switched: the service has no --off-program and --on-program"
+    states = ", ".join(f"{count} {state}" for state, count in sorted(answer["nodes"].items()))
+    if answer["rule"] is not None:
+        return f"plan of {answer['rule']['source']}: {states}"
+    return f"{answer['spares']} spare nodes of each group, off after {answer['idle_s']} s: {states}"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from math import isnan
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
-from dardis.config.target_file import MOST_WATTS, read_profile
+from dardis.config.target_file import MOST_WATTS, load_target, read_profile, switching_table
 from dardis.model.csv_table import CsvCells
 from dardis.model.errors import InputError
 from dardis.model.files import read_text
@@ -37,6 +37,20 @@ def read_cap(path: Path, platform: Platform) -> tuple[str, list[list[int]]]:
     if desired.watts is not None or [*functions] != [cores]:
         raise InputError(path, "other kinds, or both", _EXPECTED)
     return CORES, _steps(functions[cores], begin)
+
+
+def read_switching(path: Path, platform: Platform) -> dict[str, Any]:
+    """Read the switching of a target, with times in Unix s, as a table of target.json. Raises InputError."""
+    target = load_target(path, platform)
+    if target.switching is None:
+        raise InputError(path, "no switching", "a target of dardis plan that switches nodes")
+    if target.unix_start is None:
+        raise InputError(path, "no unix_start", "a plan with dates")
+    table = switching_table(target.switching, platform)
+    for group in table["groups"].values():
+        for name, steps in group.items():
+            group[name] = [[time + target.unix_start, value] for time, value in steps]
+    return table
 
 
 def _steps(function: StepFunction, begin: int) -> list[list[int]]:

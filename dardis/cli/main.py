@@ -67,6 +67,7 @@ _COMMANDS: Final[dict[str, Callable[..., object]]] = {
     "top": live_commands.top,
     "drain": live_commands.drain,
     "cap": cap_command.cap,
+    "switching": cap_command.switching,
     "history": live_commands.history,
     "logs": live_commands.logs,
     "stop": live_commands.stop,

@@ -93,6 +93,28 @@ def serve(
             help="Prints the power of nodes, lines of NODE WATTS, every 10 s (default: the counters of the hosts).",
         ),
     ] = None,
+    off_program: Annotated[
+        Path | None,
+        typer.Option(metavar="PROGRAM", help="Switches nodes off; gets their names as A,B,C. With --on-program."),
+    ] = None,
+    on_program: Annotated[
+        Path | None, typer.Option(metavar="PROGRAM", help="Switches nodes on, as --off-program.")
+    ] = None,
+    spares: Annotated[
+        int | None,
+        typer.Option(
+            "--spares",
+            parser=whole_number_parser("--spares", 0),
+            metavar="N",
+            help="Idle nodes of each group that stay on, without a plan (0).",
+        ),
+    ] = None,
+    idle: Annotated[
+        str | None, typer.Option(metavar="TIME", help="Switch nodes off after this idle time, without a plan (10m).")
+    ] = None,
+    switch_limit: Annotated[
+        str | None, typer.Option(metavar="TIME", help="Longest shutdown or boot of a node (10m).")
+    ] = None,
     epoch: Annotated[
         int | None,
         typer.Option(
@@ -113,6 +135,7 @@ def serve(
     from dardis.live.etcd import journal_address
     from dardis.live.job_option_texts import UNLIMITED_S, read_time
     from dardis.live.serve import ServiceSettings, serve_locally
+    from dardis.live.switch_programs import switch_programs
     from dardis.live.time_limited_program import executable_program
     from dardis.live.user_limits import DEFAULT_JOBS
     from dardis.model.errors import InputError
@@ -149,6 +172,7 @@ def serve(
         keepers_apart,
         metrics,
         None if power_program is None else executable_program(power_program, "--power-program"),
+        switch_programs(off_program, on_program, spares, idle, switch_limit),
         address,
         begun,
     )

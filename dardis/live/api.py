@@ -27,6 +27,7 @@ from dardis.live.journal import JournalError
 from dardis.live.keeper_mailbox import MOST_TEXT
 from dardis.live.live_jobs import JobUser, LiveJob, LiveJobState, Submission
 from dardis.live.metrics_endpoint import metrics_response
+from dardis.live.node_switching import SwitchRule
 from dardis.live.power_cap import Cap
 from dardis.live.remote_socket_server import ForwardedConnections
 from dardis.live.service import Service
@@ -86,6 +87,8 @@ class Api:
                 web.post("/nodes/{name}/lost", self._give_up),
                 web.get("/cap", self._cap),
                 web.post("/cap", self._set_cap),
+                web.get("/switching", self._rule),
+                web.post("/switching", self._set_rule),
                 web.get("/status", self._status),
                 web.get("/metrics", self._metrics),
                 web.post("/stop", self._stop),
@@ -396,6 +399,24 @@ class Api:
         self._service.gateway.set_cap(cap)
         await self._service.wait_until_written()
         return await self._cap(request)
+
+    async def _rule(self, _: web.Request) -> web.Response:
+        switching = self._service.gateway.switching
+        states = Counter(str(switching.state(name)) for name in switching.switchable)
+        rule = None if switching.rule is None else switching.rule.as_dict()
+        return web.json_response({
+            "programs": switching.settings.has_programs, "rule": rule, "nodes": states,
+            "spares": switching.settings.spares, "idle_s": switching.settings.idle_s,
+        })  # fmt: skip
+
+    async def _set_rule(self, request: web.Request) -> web.Response:
+        """Follow the switching of the body; an empty object: no plan."""
+        self._check_operator(request)
+        told = await self._callers.read_body(request)
+        self._service.check_ready()
+        self._service.gateway.set_switching(SwitchRule.from_dict(told) if told else None)
+        await self._service.wait_until_written()
+        return await self._rule(request)
 
     async def _status(self, _: web.Request) -> web.Response:
         service = self._service

@@ -140,10 +140,16 @@ class CapAccount:
                 correction -= taken.mw * share
         return round(correction)
 
-    def others(self, nodes: Iterable[str], jobs: Iterable[LiveJob]) -> tuple[int, ...] | None:
+    def left_mw(self, now: int) -> int | None:
+        """What is left of a power cap; None: no limit."""
+        use = self.use(now) if self.cap is not None and self.cap.is_power else None
+        return None if use is None or use.limit is None else int((use.limit - use.used) * MILLI)
+
+    def others(self, nodes: Iterable[str], jobs: Iterable[LiveJob], saved_mw: int = 0) -> tuple[int, ...] | None:
         """Amounts by kind, and mW, that others take of the cap: busy `nodes`, and `jobs` unknown to the decider.
 
-        With a measured cap, also what is measured beyond the expected power, or less. None: no cap.
+        Less `saved_mw`: idle power of nodes that are off. With a measured cap, also what is measured beyond the
+        expected power, or less. None: no cap.
         """
         if self.cap is None:
             return None
@@ -151,7 +157,7 @@ class CapAccount:
         platform, cores = machine.platform, machine.platform.kinds.index(CORES)
         busy = [node for name in nodes if (node := machine.node(name)) is not None]
         mw, count = int(machine.power.busy_mw[busy].sum()), int(platform.capacity[busy, cores].sum())
-        mw, known_mw, known_cores = mw + self._correction_mw(), 0, 0
+        mw, known_mw, known_cores = mw + self._correction_mw() - saved_mw, 0, 0
         for job in jobs:
             job_mw, job_cores = self._need(job)
             mw, count = mw + job_mw, count + job_cores

@@ -5,15 +5,18 @@ Pure: events and times are arguments. The caller writes each batch to the journa
 
 from __future__ import annotations
 
+import json
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any, Final
 
+import numpy as np
+
 from dardis.live.admission import Admission, ClosedNodes, HostConnector
 from dardis.live.cap_account import CapAccount
 from dardis.live.dependencies import Dependencies, EndedJobs, OpenSubmission, Reruns
-from dardis.live.gateway_orders import EndRun, ForgetRun, GatewayOutput, Order, StartRun
+from dardis.live.gateway_orders import EndRun, ForgetRun, GatewayOutput, Order, StartRun, SwitchNodes
 from dardis.live.host_liveness import HostLiveness
 from dardis.live.job_option_texts import MOST_RETRY_DELAY_S
 from dardis.live.job_steps import JobStep, JobSteps
@@ -22,6 +25,16 @@ from dardis.live.keeper.log_records import LEASE, NEVER_BEGUN, UNKNOWN
 from dardis.live.latest_starts import Deadlines
 from dardis.live.live_jobs import HostIncarnation, LiveJob, LiveJobState, Submission, jobs_of, new_jobs
 from dardis.live.machine import FreeResources, LiveMachine, jobs_on_removed_nodes, nodes_as_json
+from dardis.live.node_switching import (
+    RULE,
+    STATES,
+    NodeState,
+    NodeSwitching,
+    SeenNodes,
+    SwitchRule,
+    SwitchSettings,
+    WaitingNeed,
+)
 from dardis.live.orphaned_runs import OrphanedRuns, is_step, job_and_attempt, job_run
 from dardis.live.power_cap import CAP, Cap
 from dardis.model.addresses import JobId
@@ -40,8 +53,11 @@ class Gateway:
         self, machine: LiveMachine, unfinished: Iterable[tuple[Submission, Mapping[int, str]]] = (),
         drained: Mapping[str, str] | None = None, reach: HostConnector | None = None,
         leased: AbstractSet[str] = frozenset(), how: EndedJobs = lambda _: (), cap: Cap | None = None,
+        switching: NodeSwitching | None = None,
     ) -> None:  # fmt: skip
-        """Restore journal state: unfinished submissions, drained nodes and cap. `how` finds finished jobs.
+        """Restore journal state: unfinished submissions, drained nodes, cap and states of switched nodes.
+
+        `how` finds finished jobs.
 
         `reach` connects to hosts; None: all local. Hosts in `leased` get leases for jobs that may rerun. All hosts are
         unreachable until their first report.
@@ -58,6 +74,8 @@ class Gateway:
         self._admission = Admission(machine, self._open, self._dependencies, reach, self.cap)
         self._strays = OrphanedRuns(machine)
         self.liveness = HostLiveness(machine.hosts)
+        self.switching = switching or NodeSwitching(machine, SwitchSettings())
+        self._switches: list[SwitchNodes] = []
         self._orders: list[Order] = []
         self.steps = JobSteps(self._strays, self._orders.append)
         self._reruns = Reruns(self._strays, self.liveness, FORGOTTEN)
@@ -119,9 +137,13 @@ class Gateway:
 
     def nodes(self) -> list[dict[str, Any]]:
         """Nodes as JSON values."""
-        return nodes_as_json(
+        told = nodes_as_json(
             self.machine, self._free, self._running(lambda _: True), self.drained, self.liveness.unreachable
         )
+        for node in told:
+            if (state := self.switching.state(node["name"])) is not NodeState.ON:
+                node |= {"state": state, "silent": False, "why": self.switching.why(node["name"])}
+        return told
 
     def wait_reason(self, job: LiveJob) -> str:
         """Why a waiting job does not start; empty: not waiting."""
@@ -213,23 +235,30 @@ class Gateway:
         self._admission.on_closed_nodes_change()
 
     def resume(self, name: str) -> None:
-        """Reopen a drained node."""
+        """Reopen a drained node, or one that is down."""
         self.drained.pop(name, None)
+        self.switching.resume(name)
         self._drains[name] = ""
         self._admission.on_closed_nodes_change()
 
     def set_cap(self, cap: Cap | None) -> None:
         """Set or remove the cap. Raises InputError for a cap that the machine cannot keep."""
         if cap is not None:
-            cap.check(self.machine)
+            cap.check(self.machine, self.switching.switchable)
         self.cap.cap = cap
         self._settings[CAP] = "" if cap is None else cap.text()
         self._admission.discard_decider()
 
+    def set_switching(self, rule: SwitchRule | None) -> None:
+        """Follow the switching of a plan, or none. Raises InputError as `NodeSwitching.set_rule`."""
+        self.switching.set_rule(rule)
+        self._settings[RULE] = "" if rule is None else json.dumps(rule.as_dict())
+
     def on_power(self, watts: Mapping[str, float], now_ms: int) -> None:
         """Take measured power of nodes, W; empty: no measurement."""
         used = {node["name"]: node["used_cores"] for node in self.nodes()} if watts else {}
-        self.cap.on_power(watts, used, now_ms)
+        is_off = {name for name in watts if self.switching.state(name) is NodeState.OFF}
+        self.cap.on_power({name: one for name, one in watts.items() if name not in is_off}, used, now_ms)
         if self.cap.cap is not None and self.cap.cap.is_measured and self.queued:
             self._admission.on_closed_nodes_change()
 
@@ -501,7 +530,7 @@ class Gateway:
     def wake(self) -> int:
         """Next decision without an event, Unix s (FOREVER: never)."""
         wake = FOREVER if self.liveness.are_all_unreachable else self._admission.wake()
-        return min(wake, self._deadlines.wake())
+        return min(wake, self._deadlines.wake(), self.switching.wake(self._now))
 
     def decide(self, now: int) -> None:
         """Pass events to the decider and order starts. `now` in Unix s.
@@ -511,9 +540,12 @@ class Gateway:
         self._now = now
         for job in self._deadlines.take_missed(now * 1000):
             self._end(job, LiveJobState.CANCELLED, "cannot end before its deadline", now * 1000)
+        if self.switching.update(self._reachable_nodes, now):
+            self._admission.on_closed_nodes_change()
         while not self.liveness.are_all_unreachable:
             try:
-                return self._decide(now)
+                self._decide(now)
+                return self._switch(now)
             except HostDownError as down:
                 if not (missed := self.liveness.unresponsive_hosts(down.hosts)):
                     raise
@@ -536,6 +568,35 @@ class Gateway:
             self._admission.remove(self._jobs[number])  # accepted on a larger machine
             self._set_state(self._jobs[number], LiveJobState.HELD, why)
 
+    @property
+    def _reachable_nodes(self) -> list[bool]:
+        return [self.liveness.is_reachable(self.machine.host(name) or "") for name in self.machine.names]
+
+    def _switch(self, now: int) -> None:
+        """Order shutdowns and boots of nodes."""
+        if not self.switching.settings.has_programs or self._stops:
+            return
+        machine, reachable, closed = self.machine, self._reachable_nodes, {*self._closed_nodes()}
+        free = machine.platform.capacity.copy()
+        for job in self._running(lambda _: True):
+            request = np.array(machine.request(job.submission.request), dtype=np.int64)
+            for share in job.shares:
+                if (node := machine.node(share.node)) is not None:
+                    free[node] -= request
+        is_open = [node not in closed for node in range(len(machine.names))]
+        busy = {share.node for job in [*self._running(lambda _: True), *self._reruns.waiting()] for share in job.shares}
+        idle = [one and name not in busy for one, name in zip(is_open, machine.names, strict=True)]
+        seen = SeenNodes(free, idle, is_open, reachable)
+        waiting = (
+            WaitingNeed(job.submission.request.nodes, machine.request(job.submission.request), mw)
+            for job in self.waiting_jobs() if self._admission.has(job)
+            for mw in [job.submission.request.nodes * self.cap.node_mw(job)]
+        )  # fmt: skip
+        orders = self.switching.decide(seen, waiting, self.cap.left_mw(now), now)
+        if orders:
+            self._switches += orders
+            self._admission.on_closed_nodes_change()
+
     def _check_reruns(self, now_ms: int) -> None:
         for job, why in self._reruns.check_jobs():
             if why == FORGOTTEN:
@@ -554,12 +615,15 @@ class Gateway:
 
     def _closed_nodes_and_others(self) -> ClosedNodes:
         unknown = [self._jobs[number] for number in self._strange]
-        return self._closed_nodes(), self.cap.others(self._strays.nodes, [*unknown, *self._reruns.waiting()])
+        others = self.cap.others(self._strays.nodes, [*unknown, *self._reruns.waiting()], self.switching.saved_mw())
+        return self._closed_nodes(), others
 
     def _closed_nodes(self) -> tuple[int, ...]:
         if self._stops or self.liveness.refusing:
             return tuple(range(len(self.machine.names)))
-        beside = self._strays.nodes.union(*(self._possible_nodes(self._jobs[number]) for number in self._strange))
+        beside = self._strays.nodes.union(
+            self.switching.closed, *(self._possible_nodes(self._jobs[number]) for number in self._strange)
+        )
         return tuple(
             node for node, name in enumerate(self.machine.names)
             if name in self.drained or name in beside or self.machine.host(name) in self.liveness.unreachable
@@ -604,6 +668,8 @@ class Gateway:
                 del self._open[first]
                 for job in one.jobs:
                     del self._jobs[job.number]
+        if (states := self.switching.take_changed_states()) is not None:
+            self._settings[STATES] = states
         batch = Batch(instants=self._instants, drains=self._drains, settings=self._settings)
         batch.submissions = [
             one.submission.row(over=one.unfinished_count == 0) for _, one in sorted(self._changed.items())
@@ -612,10 +678,10 @@ class Gateway:
         self._closing = [first for first, one in self._changed.items() if one.unfinished_count == 0]
         orders = [order for order in self._orders if self._is_sendable(order)]
         over = [job for job in self._dirty.values() if job.state.is_over]
-        taken = GatewayOutput(batch, orders, over, self.steps.changed.copy())
+        taken = GatewayOutput(batch, orders, over, self.steps.changed.copy(), self._switches)
         self.steps.changed.clear()
         self._changed, self._dirty, self._instants, self._drains = {}, {}, [], {}
-        self._settings = {}
+        self._settings, self._switches = {}, []
         self._orders.clear()
         return taken
 

@@ -34,6 +34,14 @@ class ForgetRun:
     host: str
 
 
+@dataclass(frozen=True, slots=True)
+class SwitchNodes:
+    """Run the program that switches nodes on or off."""
+
+    names: tuple[str, ...]
+    on: bool
+
+
 Order = StartRun | EndRun | ForgetRun
 
 
@@ -45,3 +53,4 @@ class GatewayOutput:
     orders: list[Order]
     finished_jobs: list[LiveJob]
     changed_steps: set[str]
+    switches: list[SwitchNodes]

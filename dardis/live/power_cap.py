@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from bisect import bisect_right
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -109,16 +109,18 @@ class Cap:
     def _times(self) -> list[int]:
         return [time for time, _ in self.steps]
 
-    def check(self, machine: LiveMachine) -> None:
-        """Raise InputError for a cap that the machine cannot keep."""
+    def check(self, machine: LiveMachine, switchable: Iterable[str] = ()) -> None:
+        """Raise InputError for a cap that the machine cannot keep. `switchable`: nodes that may be off."""
         if not self.is_power:
             return
         if not machine.power.is_stated:
             expected = "power = { idle_w = …, core_w = … } in each [[nodes]] of its platform, or a cap in cores"
             raise InputError(_PLACE, "the service knows no power of its nodes", expected)
-        idle_w, least_w = -(-int(machine.power.idle_mw.sum()) // MILLI), min(value for _, value in self.steps)
+        power, off = machine.power, [node for name in switchable if (node := machine.node(name)) is not None]
+        idle_mw = int(power.idle_mw.sum() - power.idle_mw[off].sum() + power.off_mw[off].sum())
+        idle_w, least_w = -(-idle_mw // MILLI), min(value for _, value in self.steps)
         if least_w < idle_w:
-            found = f"{least_w} W is below the power of the idle nodes, which stay on"
+            found = f"{least_w} W is below the power of the idle nodes that cannot be off"
             raise InputError(_PLACE, found, f"at least {idle_w} W")
 
 

@@ -125,7 +125,7 @@ def _service(
         reach = host_connector(machine, switchboard)
         service = Service(
             folder, machine, homes, journal, reach, users=asked.users, max_time_s=asked.max_time_s,
-            power_program=asked.power_program,
+            power_program=asked.power_program, switching=asked.switching,
         )  # fmt: skip
         await serve_until_stopped(service, asked, talks.forwarded_connections)
         return AGENTS_LEFT if await talks.stop_agents(far, LEAVE_S) else 0

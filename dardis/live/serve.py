@@ -33,6 +33,7 @@ from dardis.live.remote_socket_server import ForwardedConnections
 from dardis.live.retention import keep_pruning
 from dardis.live.service import Service
 from dardis.live.socket_server import open_listener
+from dardis.live.switch_programs import SwitchPrograms
 from dardis.model.errors import InputError
 from dardis.model.out_folder import lock_folder
 
@@ -58,6 +59,7 @@ class ServiceSettings:
     """Port of the loopback device for metrics; None: none."""
     power_program: Path | None
     """Prints the power of nodes; None: none."""
+    switching: SwitchPrograms
     address: str | None
     """Address of the first rank; None: host name."""
     on_start: Callable[[Service], None]
@@ -144,7 +146,7 @@ def serve_locally(asked: ServiceSettings) -> None:
             homes = [local_supervised_host(folder, host.name, asked)]
             service = Service(
                 folder, machine, homes, journal, users=asked.users, max_time_s=asked.max_time_s,
-                power_program=asked.power_program,
+                power_program=asked.power_program, switching=asked.switching,
             )  # fmt: skip
             asyncio.run(serve_until_stopped(service, asked))
     finally:

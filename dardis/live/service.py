@@ -8,6 +8,8 @@ Crash-only: after a failed write, the service restores its state from journal an
 from __future__ import annotations
 
 import asyncio
+import json
+import sys
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
@@ -20,7 +22,7 @@ from dardis.engine.clock import monotonic_s, unix_ms, unix_now
 from dardis.live.admission import HostConnector
 from dardis.live.client import STARTING
 from dardis.live.gateway import Gateway
-from dardis.live.gateway_orders import EndRun, ForgetRun, GatewayOutput, Order, StartRun
+from dardis.live.gateway_orders import EndRun, ForgetRun, GatewayOutput, Order, StartRun, SwitchNodes
 from dardis.live.job_option_texts import LARGEST_ID, UNLIMITED_S, time_text
 from dardis.live.job_request import JobRequest
 from dardis.live.job_steps import JobStep
@@ -29,9 +31,11 @@ from dardis.live.keeper_client import SupervisorClient
 from dardis.live.keeper_mailbox import LOOK_S, IntendedRuns, Mailbox, SupervisedHost, leases_end_s
 from dardis.live.live_jobs import LiveJob, LiveJobState, Submission, job_of, jobs_of
 from dardis.live.machine import LiveMachine
+from dardis.live.node_switching import RULE, STATES, NodeSwitching, SwitchRule
 from dardis.live.power_cap import CAP, Cap
 from dardis.live.power_meter import PowerMeter
 from dardis.live.service_metrics import ServiceMetrics
+from dardis.live.switch_programs import NO_SWITCHING, SwitchPrograms
 from dardis.model.errors import InputError
 
 _T = TypeVar("_T")
@@ -52,15 +56,17 @@ class Service:
         self, folder: Path, machine: LiveMachine, homes: Sequence[SupervisedHost], journal: Journal,
         reach: HostConnector | None = None,
         *, users: bool = False, max_time_s: int = UNLIMITED_S, power_program: Path | None = None,
+        switching: SwitchPrograms = NO_SWITCHING,
     ) -> None:  # fmt: skip
         """Restore journal state.
 
         `homes`: hosts in order. `reach` connects to node managers; None: local. `users`: jobs run as their users.
-        `power_program` prints the power of nodes.
+        `power_program` prints the power of nodes; `switching` switches them.
         """
         self.folder, self.machine, self.journal, self.users = folder, machine, journal, users
         self.max_time_s = max_time_s
-        self._homes, self._reach = homes, reach
+        self._homes, self._reach, self._switching = homes, reach, switching
+        self._switches: set[asyncio.Task[None]] = set()
         self.gateway = self._restored_gateway()
         self.metrics = ServiceMetrics(lambda: self.gateway, journal.epoch, lambda: self.unreachable_hosts)
         self.trouble = STARTING
@@ -88,7 +94,14 @@ class Service:
         rows = [(Submission.from_row(row), become) for row, become in self.journal.unfinished()]
         leased = {home.name for home in self._homes if home.leased}
         cap = Cap.from_text(self.journal.setting(CAP))
-        gateway = Gateway(self.machine, rows, self.journal.drains(), self._reach, leased, self._ended_jobs, cap)
+        rule, states = self.journal.setting(RULE), self.journal.setting(STATES)
+        switching = NodeSwitching(
+            self.machine, self._switching.settings, SwitchRule.from_dict(json.loads(rule)) if rule else None,
+            json.loads(states) if states else {},
+        )  # fmt: skip
+        gateway = Gateway(
+            self.machine, rows, self.journal.drains(), self._reach, leased, self._ended_jobs, cap, switching
+        )
         for row, become in reversed(self.journal.history(LARGEST_ID, RECENT, None, None)[0]):
             for number, text in become.items():
                 gateway.cap.remember(job_of(Submission.from_row(row), number, text))
@@ -277,7 +290,8 @@ class Service:
             await self._close_mailboxes(stop=False)
             self._fail(error)
             await asyncio.wait([stopping], timeout=AGAIN_S)
-        measuring.cancel()
+        for task in [measuring, *self._switches]:
+            task.cancel()
         await self._close()
 
     def _new_mailbox(self, home: SupervisedHost) -> Mailbox:
@@ -334,6 +348,10 @@ class Service:
             self.metrics.on_output(taken, monotonic_s() - begun_s)
             self._acknowledge(taken, unwritten)
             self._order(taken.orders, intended)
+            for switch in taken.switches:
+                task = asyncio.create_task(self._switch(self.gateway, switch))
+                self._switches.add(task)
+                task.add_done_callback(self._switches.discard)
             if not (self._due.is_set() or any(post.has_records for post in self._posts.values())):
                 await self._sleep()
             self._due.clear()
@@ -390,6 +408,13 @@ class Service:
             post.start_runs(begin)
         for host, runs in ends.items():
             self._posts[host].order("end", runs, why="cancelled")
+
+    async def _switch(self, gateway: Gateway, switch: SwitchNodes) -> None:
+        error = await self._switching.run(switch)
+        if error:
+            print(f"dardis: {error}", file=sys.stderr, flush=True)  # noqa: T201 (for the operator)
+        gateway.switching.on_program_end(switch.names, on=switch.on, error=error, now=unix_ms() // 1000)
+        self._due.set()
 
     def between_writes(self, work: Callable[..., _T], *more: object) -> asyncio.Future[_T]:
         """Run work on the journal between writes."""

@@ -26,6 +26,8 @@ class UnitPower:
         """Whether the platform states all figures."""
         self.idle_mw: Ints = np.ceil(power.idle_w * MILLI).astype(np.int64)
         """Of each node that is on."""
+        self.off_mw: Ints = np.ceil(power.off_w * MILLI).astype(np.int64)
+        """Of each node that is off."""
         self.busy_mw: Ints = np.ceil(busy_watts(platform) * MILLI).astype(np.int64)
         """Added by each node with all cores and devices busy."""
         first = np.cumsum([0, *(group.count for group in platform.groups)])[:-1]

@@ -11,6 +11,7 @@ import numpy as np
 
 from dardis.live import ranks
 from dardis.live.job_option_texts import UNLIMITED_S
+from dardis.live.switch_programs import NO_SWITCHING
 from dardis.live.user_limits import DEFAULT_JOBS
 
 
@@ -64,6 +65,7 @@ def main():
         False,
         None,
         None,
+        NO_SWITCHING,
         address,
         lambda _: None,
     )

@@ -1,0 +1,363 @@
+"""Switches idle nodes of a live service off, and on again for waiting jobs and reserves. Pure.
+
+Nodes that are not on are closed. A node is off once its program has ended and its host is gone. It is on once its
+program has ended and its host reports; one that does not return in time is down.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import deque
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from dardis.config.target_file import SwitchingTable, switching_of
+from dardis.config.toml_file import checked_json
+from dardis.live.gateway_orders import SwitchNodes
+from dardis.live.machine import LiveMachine
+from dardis.model.addresses import FIRST_HOST
+from dardis.model.arrays import Ints
+from dardis.model.errors import InputError
+from dardis.model.job import FOREVER
+from dardis.model.step_function import ZERO, StepFunction
+from dardis.model.target import Switching
+
+STATES, RULE = "node states", "switching"
+"""Names of settings in the journal."""
+DAY_S: Final = 86_400
+RETRY_S: Final = 3600
+"""Pause after a failed shutdown of a node, s."""
+SEARCHED: Final = 500
+"""Waiting jobs that may boot nodes."""
+
+
+class NodeState(StrEnum):
+    """State of a node that may be switched."""
+
+    ON = "on"
+    SHUTTING_DOWN = "shutting down"
+    OFF = "off"
+    BOOTING = "booting"
+    DOWN = "down"
+
+
+@dataclass(frozen=True, slots=True)
+class SwitchSettings:
+    """How the service switches nodes. `limit_s`: longest shutdown and boot."""
+
+    has_programs: bool = False
+    spares: int = 0
+    """Idle nodes of each group that stay on, without a plan."""
+    idle_s: int = 600
+    limit_s: int = 600
+
+
+@dataclass(frozen=True, slots=True)
+class SwitchRule:
+    """Switching of a plan, with times in Unix s, as a table of target.json."""
+
+    table: Mapping[str, Any]
+    source: str = ""
+
+    def as_dict(self) -> dict[str, Any]:
+        """Convert to JSON values."""
+        return {"table": self.table, "source": self.source}
+
+    @classmethod
+    def from_dict(cls, told: Mapping[str, Any]) -> SwitchRule:
+        """Convert from JSON values, unchecked."""
+        return cls(told["table"], str(told.get("source", "")))
+
+    def switching(self, machine: LiveMachine) -> Switching:
+        """The rule for a machine. Raises InputError."""
+        place = Path(self.source or RULE)
+        return switching_of(place, checked_json(place, json.dumps(self.table), SwitchingTable), machine.platform)
+
+
+@dataclass(slots=True)
+class _Node:
+    name: str
+    group: int
+    state: NodeState = NodeState.ON
+    idle_since: int | None = None
+    limit: int = FOREVER
+    """Latest return of a booting node, Unix s."""
+    is_program_over: bool = False
+    why: str = ""
+    not_before: int = 0
+    """Earliest next shutdown, Unix s."""
+    shutdowns: deque[int] = field(default_factory=deque)
+
+
+@dataclass(frozen=True, slots=True)
+class SeenNodes:
+    """What the gateway knows of nodes, by number: free resources by kind (nodes, kinds), and which may be used."""
+
+    free: Ints
+    idle: Sequence[bool]
+    """Without jobs, reachable, and not drained."""
+    open: Sequence[bool]
+    """Reachable and not drained."""
+    reachable: Sequence[bool]
+
+
+@dataclass(frozen=True, slots=True)
+class WaitingNeed:
+    """A waiting job: nodes, request per node, and mW of the cap that it takes."""
+
+    nodes: int
+    request: tuple[int, ...]
+    mw: int
+
+
+class NodeSwitching:
+    """States of all nodes, and the decisions to switch."""
+
+    def __init__(
+        self, machine: LiveMachine, settings: SwitchSettings, rule: SwitchRule | None = None,
+        states: Mapping[str, str] | None = None,
+    ) -> None:  # fmt: skip
+        """`states`: those of nodes that are not on, from the journal. Raises InputError for a rule of another machine.
+
+        Nodes of the service's own host stay on, unless it has all nodes.
+        """
+        self._machine, self.settings, self.rule = machine, settings, rule
+        self._switching = None if rule is None else rule.switching(machine)
+        groups = machine.platform.group_of_node.tolist()
+        self._nodes = [_Node(name, group) for name, group in zip(machine.names, groups, strict=True)]
+        self._by_name = {node.name: node for node in self._nodes}
+        own = machine.hosts[FIRST_HOST] if len(machine.hosts) > 1 else ""
+        kinds = machine.platform.groups
+        self._fixed = [machine.host(node.name) == own or kinds[node.group].always_on for node in self._nodes]
+        self._boot_s = [0 if group.power is None else group.power.boot_s for group in kinds]
+        self._changed = False
+        for name, state in (states or {}).items():
+            if name in self._by_name:
+                self._by_name[name].state = NodeState(state)
+        self._resumes = [node for node in self._nodes if node.state in (NodeState.SHUTTING_DOWN, NodeState.BOOTING)]
+        """Nodes whose programs may have been interrupted."""
+
+    # ------------------------------------------------------------------------------------------------------------------
+
+    def set_rule(self, rule: SwitchRule | None) -> None:
+        """Follow a plan, or none. Raises InputError for a plan of another machine, or without programs."""
+        if rule is not None and not self.settings.has_programs:
+            found = "the service has no --off-program and --on-program"
+            raise InputError(RULE, found, "dardis serve with both")
+        self._switching = None if rule is None else rule.switching(self._machine)
+        self.rule = rule
+
+    def state(self, name: str) -> NodeState:
+        """State of a node."""
+        return self._by_name[name].state
+
+    def why(self, name: str) -> str:
+        """Why a node is down; empty: unknown or not down."""
+        return self._by_name[name].why
+
+    @property
+    def closed(self) -> set[str]:
+        """Names of nodes that are not on."""
+        return {node.name for node in self._nodes if node.state is not NodeState.ON}
+
+    @property
+    def switchable(self) -> list[str]:
+        """Names of nodes that may be off."""
+        may = self.settings.has_programs
+        return [node.name for node, fixed in zip(self._nodes, self._fixed, strict=True) if may and not fixed]
+
+    def saved_mw(self) -> int:
+        """Idle power that nodes do not take as they are off, mW."""
+        idle_mw, off_mw = self._machine.power.idle_mw, self._machine.power.off_mw
+        return sum(int(idle_mw[n] - off_mw[n]) for n, node in enumerate(self._nodes) if node.state is NodeState.OFF)
+
+    def take_changed_states(self) -> str | None:
+        """States of nodes that are not on, as text for the journal, if changed since the last call."""
+        if not self._changed:
+            return None
+        self._changed = False
+        return json.dumps({node.name: node.state for node in self._nodes if node.state is not NodeState.ON})
+
+    # ------------------------------------------------------------------------------------------------------------------
+
+    def on_program_end(self, names: Iterable[str], *, on: bool, error: str, now: int) -> None:
+        """Handle the end of a program; `error` is empty after success."""
+        for name in names:
+            node = self._by_name.get(name)
+            if node is None or node.state is not (NodeState.BOOTING if on else NodeState.SHUTTING_DOWN):
+                continue
+            if not error:
+                node.is_program_over = True
+            elif on:
+                self._fail(node, error)
+            else:
+                node.not_before = now + RETRY_S
+                self._set(node, NodeState.ON, error)
+
+    def _fail(self, node: _Node, why: str) -> None:
+        self._set(node, NodeState.DOWN, why)
+
+    def resume(self, name: str) -> None:
+        """Take a node that is down for on."""
+        if (node := self._by_name.get(name)) is not None and node.state is NodeState.DOWN:
+            self._set(node, NodeState.ON)
+
+    def _set(self, node: _Node, state: NodeState, why: str = "") -> None:
+        node.state, node.why, node.is_program_over, node.idle_since = state, why, False, None
+        node.limit = FOREVER
+        self._changed = True
+
+    def update(self, reachable: Sequence[bool], now: int) -> bool:
+        """Handle hosts that have come or gone, and missed limits. Return whether a node is open or closed since."""
+        before = [node.state for node in self._nodes]
+        for node, is_there in zip(self._nodes, reachable, strict=True):
+            has_host = len(self._machine.hosts) > 1
+            if node.state is NodeState.SHUTTING_DOWN and node.is_program_over and not (has_host and is_there):
+                self._set(node, NodeState.OFF)
+            elif node.state is NodeState.BOOTING and node.is_program_over and is_there:
+                self._set(node, NodeState.ON)
+            elif node.state is NodeState.BOOTING and now >= node.limit:
+                self._fail(node, f"it did not return within {self.settings.limit_s} s")
+            elif node.state is NodeState.SHUTTING_DOWN and now >= node.limit:
+                node.not_before = now + RETRY_S
+                self._set(node, NodeState.ON, f"it was not off within {self.settings.limit_s} s")
+            elif node.state is NodeState.DOWN and has_host and is_there:
+                self._set(node, NodeState.ON)  # it is back after all
+        return [node.state for node in self._nodes] != before
+
+    # ------------------------------------------------------------------------------------------------------------------
+
+    def decide(
+        self, seen: SeenNodes, waiting: Iterable[WaitingNeed], left_mw: int | None, now: int
+    ) -> list[SwitchNodes]:  # fmt: skip
+        """Nodes to switch now. `left_mw`: what is left of a power cap; None: no limit."""
+        if not self.settings.has_programs:
+            return []
+        orders = []
+        if self._resumes:  # their programs run again after a restart
+            again, self._resumes = self._resumes, []
+            for on, state in ((False, NodeState.SHUTTING_DOWN), (True, NodeState.BOOTING)):
+                if some := [node for node in again if node.state is state]:
+                    orders.append(self._order(some, now, on=on))
+        wanted = np.zeros(len(self._nodes), dtype=np.bool_)
+        boots = self._for_jobs(seen, waiting, wanted, left_mw)
+        boots += self._for_reserves(seen, boots, left_mw, now)
+        if boots:
+            orders.append(self._order([self._nodes[n] for n in sorted(boots)], now, on=True))
+        if some := self._unneeded(seen, wanted, now):
+            orders.append(self._order(some, now, on=False))
+        return orders
+
+    def _order(self, nodes: Sequence[_Node], now: int, *, on: bool) -> SwitchNodes:
+        for node in nodes:
+            self._set(node, NodeState.BOOTING if on else NodeState.SHUTTING_DOWN)
+            node.limit = now + self.settings.limit_s
+            if not on:
+                node.shutdowns.append(now)
+        return SwitchNodes(tuple(node.name for node in nodes), on)
+
+    def _for_jobs(
+        self, seen: SeenNodes, waiting: Iterable[WaitingNeed], wanted: Any, left_mw: int | None  # noqa: ANN401
+    ) -> list[int]:  # fmt: skip
+        """Nodes to boot for jobs that find no room, first come first served; marks nodes that jobs may use."""
+        states = [node.state for node in self._nodes]
+        capacity = self._machine.platform.capacity
+        comes = np.array([state is NodeState.BOOTING for state in states])
+        is_off = np.array([state is NodeState.OFF for state in states])
+        free = np.where(comes[:, None], capacity, seen.free)
+        free[~(comes | np.array(seen.open, dtype=np.bool_))] = -1
+        free[is_off] = capacity[is_off]
+        idle_mw, boots, left = self._machine.power.idle_mw, list[int](), left_mw
+        for _, job in zip(range(SEARCHED), waiting, strict=False):
+            request = np.array(job.request, dtype=np.int64)
+            fits = np.flatnonzero((free >= request).all(axis=1))
+            on_first = fits[np.argsort(is_off[fits], kind="stable")][: job.nodes]
+            if len(on_first) < job.nodes:
+                continue
+            new = [int(node) for node in on_first if is_off[node]]
+            cost = int(idle_mw[new].sum()) + job.mw if new else 0
+            if left is not None and cost > left:
+                continue
+            left = None if left is None else left - cost
+            free[on_first] -= request
+            wanted[on_first] = True
+            is_off[new] = False
+            boots += new
+        return boots
+
+    def _for_reserves(self, seen: SeenNodes, boots: Sequence[int], left_mw: int | None, now: int) -> list[int]:
+        found: list[int] = []
+        left = None if left_mw is None else left_mw - int(self._machine.power.idle_mw[[*boots]].sum())
+        for group in range(len(self._machine.platform.groups)):
+            mine = [n for n, node in enumerate(self._nodes) if node.group == group]
+            off = [n for n in mine if self._nodes[n].state is NodeState.OFF and n not in boots]
+            spares, floor = self._least(group, now)
+            on = sum(self._nodes[n].state in (NodeState.ON, NodeState.BOOTING) for n in mine) + len({*mine} & {*boots})
+            idle = sum(seen.idle[n] and self._nodes[n].state is NodeState.ON for n in mine)
+            idle += sum(self._nodes[n].state is NodeState.BOOTING for n in mine)
+            for n in off[: max(spares - idle, floor - on, 0)]:
+                cost = int(self._machine.power.idle_mw[n])
+                if left is not None and cost > left:
+                    break
+                left = None if left is None else left - cost
+                found.append(n)
+        return found
+
+    def _least(self, group: int, now: int) -> tuple[int, int]:
+        """Least idle nodes, and nodes that are on, of a group; of a plan, those due within the time of a boot."""
+        if self._switching is None:
+            return self.settings.spares, 0
+        if group not in self._switching.spares and group not in self._switching.floors:
+            return len(self._nodes), len(self._nodes)  # a group that the plan does not switch
+        spares, floors = (
+            _most_until(of.get(group, ZERO), now, self._boot_s[group])
+            for of in (self._switching.spares, self._switching.floors)
+        )
+        return spares, floors
+
+    def _unneeded(self, seen: SeenNodes, wanted: Any, now: int) -> list[_Node]:  # noqa: ANN401 (an array)
+        idle_s = self.settings.idle_s if self._switching is None else self._switching.idle_s
+        most = FOREVER if self._switching is None else self._switching.most_cycles_per_day
+        found: list[_Node] = []
+        for group in range(len(self._machine.platform.groups)):
+            mine = [(n, node) for n, node in enumerate(self._nodes) if node.group == group]
+            spares, floor = self._least(group, now)
+            idle = [(n, node) for n, node in mine if node.state is NodeState.ON and seen.idle[n]]
+            is_on = sum(node.state in (NodeState.ON, NodeState.BOOTING) for _, node in mine)
+            may = max(min(len(idle) - spares, is_on - floor), 0)
+            for n, node in mine:
+                if node.state is not NodeState.ON or not seen.idle[n] or wanted[n]:
+                    node.idle_since = None
+                elif node.idle_since is None:
+                    node.idle_since = now
+            for n, node in reversed(idle):
+                while node.shutdowns and node.shutdowns[0] <= now - DAY_S:
+                    node.shutdowns.popleft()
+                is_long = node.idle_since is not None and node.idle_since + idle_s <= now
+                if may and is_long and not self._fixed[n] and now >= node.not_before and len(node.shutdowns) < most:
+                    may -= 1
+                    found.append(node)
+        return found[::-1]
+
+    def wake(self, now: int) -> int:
+        """Next decision without an event, Unix s (FOREVER: never)."""
+        if not self.settings.has_programs:
+            return FOREVER
+        idle_s = self.settings.idle_s if self._switching is None else self._switching.idle_s
+        times = [node.limit for node in self._nodes]
+        times += [max(node.idle_since + idle_s, node.not_before) for node in self._nodes if node.idle_since is not None]
+        for of in (self._switching.spares, self._switching.floors) if self._switching is not None else ():
+            for group, function in of.items():
+                edges = np.concatenate([function.times[1:], function.times[1:] - self._boot_s[group]])
+                times += edges[edges > now].tolist()
+        return min((time for time in times if time > now), default=FOREVER)
+
+
+def _most_until(function: StepFunction, now: int, seconds: int) -> int:
+    later = function.values[(function.times > now) & (function.times <= now + seconds)]
+    return int(max(function.at(now), *later.tolist())) if len(later) else int(function.at(now))
