@@ -242,8 +242,12 @@ class Gateway:
         self._admission.on_closed_nodes_change()
 
     def set_cap(self, cap: Cap | None) -> None:
-        """Set or remove the cap. Raises InputError for a cap that the machine cannot keep."""
+        """Set or remove the cap. Until a new one begins, the earlier one holds.
+
+        Raises InputError for a cap that the machine cannot keep.
+        """
         if cap is not None:
+            cap = cap.after(self.cap.cap)
             cap.check(self.machine, self.switching.switchable)
         self.cap.cap = cap
         self._settings[CAP] = "" if cap is None else cap.text()

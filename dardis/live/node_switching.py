@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, Final
@@ -72,6 +72,19 @@ class SwitchRule:
     def from_dict(cls, told: Mapping[str, Any]) -> SwitchRule:
         """Convert from JSON values, unchecked."""
         return cls(told["table"], str(told.get("source", "")))
+
+    def after(self, earlier: SwitchRule | None) -> SwitchRule:
+        """This rule, with the steps of an earlier one until this one begins."""
+        if earlier is None:
+            return self
+        groups = {
+            prefix: {
+                name: _before(earlier.table["groups"].get(prefix, {}).get(name, ()), steps)
+                for name, steps in group.items() if steps
+            }
+            for prefix, group in self.table["groups"].items()
+        }  # fmt: skip
+        return replace(self, table={**self.table, "groups": groups})
 
     def switching(self, machine: LiveMachine) -> Switching:
         """The rule for a machine. Raises InputError."""
@@ -149,6 +162,9 @@ class NodeSwitching:
         if rule is not None and not self.settings.has_programs:
             found = "the service has no --off-program and --on-program"
             raise InputError(RULE, found, "dardis serve with both")
+        if rule is not None:
+            rule.switching(self._machine)
+            rule = rule.after(self.rule)
         self._switching = None if rule is None else rule.switching(self._machine)
         self.rule = rule
 
@@ -361,3 +377,7 @@ class NodeSwitching:
 def _most_until(function: StepFunction, now: int, seconds: int) -> int:
     later = function.values[(function.times > now) & (function.times <= now + seconds)]
     return int(max(function.at(now), *later.tolist())) if len(later) else int(function.at(now))
+
+
+def _before(earlier: Iterable[Sequence[int]], steps: Sequence[Sequence[int]]) -> list[Sequence[int]]:
+    return [*(step for step in earlier if step[0] < steps[0][0]), *steps]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 from typing import Any, Final, NamedTuple
@@ -99,6 +99,13 @@ class Cap:
             return DesiredProfile(platform, split=Split.SHARED, watts=StepFunction.from_steps(MOST_WATTS, self.steps))
         function = StepFunction.from_steps(platform.cores, self.steps)
         return DesiredProfile(platform, {platform.kinds.index(CORES): function}, split=Split.SHARED)
+
+    def after(self, earlier: Cap | None) -> Cap:
+        """This cap, with the steps of an earlier one of the same kind until this one begins."""
+        if earlier is None or earlier.kind != self.kind:
+            return self
+        begin = self.steps[0][0]
+        return replace(self, steps=(*(step for step in earlier.steps if step[0] < begin), *self.steps))
 
     def at(self, unix_s: int) -> int | None:
         """Value at a time; None: no cap."""

@@ -83,6 +83,20 @@ def test_active_plan_is_continued(site: Path) -> None:
     assert ["--after plan-2023-07-12" in line for line in plans] == [False, True]
 
 
+def test_service_is_planned_from_its_history_and_follows_the_plan(site: Path) -> None:
+    executable(site / "bin" / "sacct", "exit 1")
+    executable(site / "bin" / "dardis", 'echo "$*" >> said')
+    assert run(site, DARDIS_SERVICE="/service", DARDIS_DAYS="7").returncode == 0
+    said = (site / "said").read_text().splitlines()
+    assert said[0] == "history --folder /service --since 7d --out history --force"
+    assert said[1].startswith("plan --history history --platform platform.toml")
+    assert said[1].endswith(f"--cap --out plan-{TOMORROW} --force")
+    assert said[2:] == [
+        f"cap plan-{TOMORROW}/profile.csv --folder /service",
+        f"switching plan-{TOMORROW}/target.json --folder /service",
+    ]
+
+
 @pytest.mark.parametrize(
     ("broken", "body", "told"),
     [
