@@ -343,7 +343,10 @@ class Api:
 
     async def _nodes(self, _: web.Request) -> web.Response:
         silent = self._service.unreachable_hosts
-        nodes = [node | {"why": silent.get(node["host"]) or node["why"]} for node in self._service.gateway.nodes()]
+        nodes = [
+            node | {"why": (silent.get(node["host"]) if node["silent"] else "") or node["why"]}
+            for node in self._service.gateway.nodes()
+        ]
         return web.json_response({"nodes": nodes})
 
     async def _platform(self, _: web.Request) -> web.Response:

@@ -137,20 +137,25 @@ class NodeSwitching:
     ) -> None:  # fmt: skip
         """`states`: those of nodes that are not on, from the journal. Raises InputError for a rule of another machine.
 
-        Nodes of the service's own host stay on, unless it has all nodes.
+        A node that is a host of its own is off once the host is gone, and on once it reports; the service's own host
+        stays on. Of other nodes the programs alone tell. Without programs all nodes are on.
         """
         self._machine, self.settings, self.rule = machine, settings, rule
         self._switching = None if rule is None else rule.switching(machine)
         groups = machine.platform.group_of_node.tolist()
         self._nodes = [_Node(name, group) for name, group in zip(machine.names, groups, strict=True)]
         self._by_name = {node.name: node for node in self._nodes}
-        own = machine.hosts[FIRST_HOST] if len(machine.hosts) > 1 else ""
-        kinds = machine.platform.groups
-        self._fixed = [machine.host(node.name) == own or kinds[node.group].always_on for node in self._nodes]
+        own, kinds = machine.hosts[FIRST_HOST], machine.platform.groups
+        hosts = [machine.host(node.name) or "" for node in self._nodes]
+        self._is_host = [len(machine.hosts) > 1 and len(machine.nodes(host)) == 1 for host in hosts]
+        self._fixed = [
+            (is_host and host == own) or kinds[node.group].always_on
+            for node, host, is_host in zip(self._nodes, hosts, self._is_host, strict=True)
+        ]
         self._boot_s = [0 if group.power is None else group.power.boot_s for group in kinds]
         self._changed = False
         for name, state in (states or {}).items():
-            if name in self._by_name:
+            if name in self._by_name and settings.has_programs:
                 self._by_name[name].state = NodeState(state)
         self._resumes = [node for node in self._nodes if node.state in (NodeState.SHUTTING_DOWN, NodeState.BOOTING)]
         """Nodes whose programs may have been interrupted."""
@@ -171,6 +176,11 @@ class NodeSwitching:
     def state(self, name: str) -> NodeState:
         """State of a node."""
         return self._by_name[name].state
+
+    def is_switched(self, host: str) -> bool:
+        """Whether a host is off, or on its way."""
+        states = {self._by_name[name].state for name in self._machine.nodes(host)}
+        return states.isdisjoint({NodeState.ON, NodeState.DOWN})
 
     def why(self, name: str) -> str:
         """Why a node is down; empty: unknown or not down."""
@@ -231,8 +241,7 @@ class NodeSwitching:
     def update(self, reachable: Sequence[bool], now: int) -> bool:
         """Handle hosts that have come or gone, and missed limits. Return whether a node is open or closed since."""
         before = [node.state for node in self._nodes]
-        for node, is_there in zip(self._nodes, reachable, strict=True):
-            has_host = len(self._machine.hosts) > 1
+        for node, is_there, has_host in zip(self._nodes, reachable, self._is_host, strict=True):
             if node.state is NodeState.SHUTTING_DOWN and node.is_program_over and not (has_host and is_there):
                 self._set(node, NodeState.OFF)
             elif node.state is NodeState.BOOTING and node.is_program_over and is_there:

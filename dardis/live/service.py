@@ -160,8 +160,9 @@ class Service:
 
     @property
     def unreachable_hosts(self) -> dict[str, str]:
-        """Unreachable hosts, with reasons."""
-        return {host: post.trouble for host, post in self._posts.items() if post.trouble}
+        """Unreachable hosts, with reasons, without those that are switched off."""
+        is_switched = self.gateway.switching.is_switched
+        return {host: post.trouble for host, post in self._posts.items() if post.trouble and not is_switched(host)}
 
     @property
     def supervisors(self) -> Mapping[str, SupervisorClient]:

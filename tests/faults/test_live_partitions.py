@@ -1,14 +1,12 @@
 """Hosts that are cut off for a while: nothing is lost or runs twice, and what runs there is known again after."""
 
-import os
 import random
-import subprocess
 import time
 from collections import defaultdict
 
 import pytest
 from kit.live_load import judge, under_load
-from kit.live_partitions import DOWN, HOSTS, SWALLOWED, Network, Partitioned
+from kit.live_partitions import DOWN, HOSTS, SWALLOWED, Network, Partitioned, skip_without_namespaces
 from kit.waiting import until
 
 from dardis.model.errors import DardisError
@@ -24,12 +22,8 @@ SAYS = "echo $DARDIS_JOB_ID $(date +%s%N)"
 
 @pytest.fixture
 def network():
-    if os.geteuid() != 0:
-        pytest.skip("only root makes network namespaces")
-    try:
+    with skip_without_namespaces():
         return Network(HOSTS)
-    except (OSError, subprocess.CalledProcessError) as error:
-        pytest.skip(f"no network of namespaces can be made here: {getattr(error, 'stderr', error)}")
 
 
 @pytest.fixture

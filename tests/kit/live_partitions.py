@@ -5,8 +5,9 @@ import signal
 import subprocess
 import sys
 import time
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 
+import pytest
 from kit.live_ranks import ROOT, Ranks
 
 HOSTS = 3
@@ -17,6 +18,17 @@ HUB, SWITCH = "hub", "switch"
 
 def _ip(*words):
     subprocess.run(["ip", *words], check=True, capture_output=True, text=True)
+
+
+@contextmanager
+def skip_without_namespaces():
+    """Skip the test where no network can be made."""
+    if os.geteuid() != 0:
+        pytest.skip("only root makes network namespaces")
+    try:
+        yield
+    except (OSError, subprocess.CalledProcessError) as error:
+        pytest.skip(f"no network of namespaces can be made here: {getattr(error, 'stderr', error)}")
 
 
 class Network:
@@ -114,7 +126,11 @@ class Partitioned(Ranks):
             for rank in range(HOSTS):
                 words = [*self.network.within(rank), sys.executable, "-m", "kit.live_rank", str(rank), str(HOSTS)]
                 words += [meeting, self.folder, self.platform, self.network.address(0)]
-                ranks.append(subprocess.Popen(words, stdout=said, stderr=said, env=os.environ | {"PYTHONPATH": paths}))
+                ranks.append(
+                    subprocess.Popen(
+                        words, stdout=said, stderr=said, env=os.environ | self.environment | {"PYTHONPATH": paths}
+                    )
+                )
         self.service, *self.agents = ranks
         self.ready()
         return self

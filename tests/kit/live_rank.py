@@ -3,6 +3,7 @@
 MPI doesn't bring up ranks of one machine that can't reach each other by the loopback.
 """
 
+import os
 import sys
 import time
 from pathlib import Path
@@ -11,7 +12,7 @@ import numpy as np
 
 from dardis.live import ranks
 from dardis.live.job_option_texts import UNLIMITED_S
-from dardis.live.switch_programs import NO_SWITCHING
+from dardis.live.switch_programs import NO_SWITCHING, switch_programs
 from dardis.live.user_limits import DEFAULT_JOBS
 
 
@@ -50,6 +51,14 @@ class Meeting:
             buffer[:] = b"".join(self._of(rank) for rank in range(self.size))
 
 
+def switching():
+    """Programs that the environment names, or none."""
+    if "OFF_PROGRAM" not in os.environ:
+        return NO_SWITCHING
+    off, on, idle, limit = (os.environ[name] for name in ("OFF_PROGRAM", "ON_PROGRAM", "IDLE_S", "LIMIT_S"))
+    return switch_programs(Path(off), Path(on), 0, f"{idle}s", f"{limit}s")
+
+
 def main():
     rank, size, meeting, folder, platform, address = sys.argv[1:]
     ranks.finish = lambda: None  # there is no MPI to be over
@@ -65,7 +74,7 @@ def main():
         False,
         None,
         None,
-        NO_SWITCHING,
+        switching(),
         address,
         lambda _: None,
     )

@@ -66,6 +66,8 @@ class FakeService:
         """(status, line) that answers everything."""
         self.ends = {}
         """What becomes of a job while somebody waits for it."""
+        self.cap, self.platform = None, {}
+        """Answer to `/cap`, and the machine."""
         self.nodes = {
             "n1": {
                 "name": "n1", "cores": 4, "memory_mib": 8192, "gpus": 1, "used_cores": 1, "state": "up", "jobs": [7],
@@ -96,6 +98,11 @@ class FakeService:
             ("GET", "/counts"): dict.fromkeys(STATES_OVER, 0) | {"held": 0, "waiting": 1, "running": 1, "failed": 1},
             ("GET", "/status"): {"max_time_s": UNLIMITED_S}, ("POST", "/stop"): {"running": 1},
         }  # fmt: skip
+        if path in ("/cap", "/switching"):
+            nothing = {"cap": None, "now": None, "measured_w": None, "programs": False}
+            return 200, self.cap or nothing
+        if path == "/platform":
+            return 200, {"platform": self.platform}
         if (method, path) in plain:
             return 200, plain[method, path]
         if match := re.fullmatch(r"/jobs/(cancel|hold)", path):

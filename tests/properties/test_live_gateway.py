@@ -1,5 +1,6 @@
 """The gateway's decisions under any order of events, restarts at any moment and a keeper that may forget orders."""
 
+import json
 import random
 from contextlib import closing
 
@@ -14,6 +15,7 @@ from dardis.live.keeper.log_records import NEVER_BEGUN
 from dardis.live.live_decisions import local_hosts, replay
 from dardis.live.live_jobs import JobUser, LiveJobState, Submission, new_jobs
 from dardis.live.machine import HostFacts, machine_of, machine_of_platform
+from dardis.live.node_switching import STATES, NodeState, NodeSwitching, SwitchSettings
 from dardis.live.orphaned_runs import is_step, job_run
 from dardis.live.power_cap import CAP, Cap
 from dardis.model.errors import InputError
@@ -179,6 +181,8 @@ class Site:
         """Runs that go on, and the keepers, by number, where their parts were given up."""
         self.reset = set()
         """Keepers, by number, whose folder was put back or is gone."""
+        self.programs, self.switches, self.offs = [], rng.random() < 0.5, 0
+        """Programs that switch nodes and have not ended, whether there are any, and how many nodes were off."""
         self.kept = False
         """Whether a job has begun under a hard cap."""
         self.changes, self.hosts_are_nodes = True, rng.random() < 0.3
@@ -197,7 +201,11 @@ class Site:
         rows = [(Submission.from_row(row), become) for row, become in self.journal.unfinished()]
         cap = Cap.from_text(self.journal.setting(CAP))
         leased = set(self.machine.hosts)
-        self.gateway = Gateway(self.machine, rows, self.journal.drains(), self.reach, leased, self.how, cap)
+        states = json.loads(self.journal.setting(STATES) or "{}")
+        settings = SwitchSettings(self.is_capped and self.switches, rng.randint(0, 2), rng.choice([0, 5]), 30)
+        switching = NodeSwitching(self.machine, settings, None, states)
+        self.programs.clear()
+        self.gateway = Gateway(self.machine, rows, self.journal.drains(), self.reach, leased, self.how, cap, switching)
         self.next = self.journal.next_job()
         self.asking.clear()
         self.clients = [client for client in self.clients if not client.has_end]
@@ -268,7 +276,11 @@ class Site:
         cap = self.decided_cap
         if cap is None or not cap.is_hard or (limit := cap.at(self.now_ms // 1000)) is None:
             return
-        used, counted = (int(self.machine.power.idle_mw.sum()) if cap.is_power else 0), set()
+        idle_mw, switching = self.machine.power.idle_mw, self.gateway.switching
+        names = [*enumerate(self.machine.names)]
+        off = [node for node, name in names if switching.state(name) is NodeState.OFF]
+        self.offs += len(off)
+        used, counted = (int(idle_mw.sum() - idle_mw[off].sum()) if cap.is_power else 0), set()
         for keeper, run in self.running:
             name = job_run(run)
             of = next((there.of[name] for there in self.keepers if there.of.get(name) is not None), None)
@@ -288,6 +300,7 @@ class Site:
         rng, now = self.rng, self.now_ms // 1000
         kind = rng.choice(["power", "power", "cores"])
         idle_w = -(-int(self.machine.power.idle_mw.sum()) // 1000)
+        idle_w = rng.choice([0, idle_w]) if self.switches else idle_w
         values = [idle_w + rng.randint(0, 80) if kind == "power" else rng.randint(0, 16) for _ in range(3)]
         times = sorted(rng.sample(range(now - 100, now + 100), 3))
         steps = [(times[0], values[0])] if rng.random() < 0.6 else zip(times, values, strict=True)
@@ -296,8 +309,8 @@ class Site:
     def set_cap(self):
         try:
             self.gateway.set_cap(self.some_cap())
-        except InputError:  # of hosts that state no power
-            assert self.hosts_are_nodes
+        except InputError:  # of hosts that state no power, or below what stays on
+            assert self.hosts_are_nodes or self.switches
 
     def may_begin(self, of, shares, number):
         """What a job asks for beside resources is so when it begins: its moment, its dependencies, its nodes alone."""
@@ -476,6 +489,7 @@ class Site:
                 continue
             if order.host not in self.hearing.unreachable or self.rng.random() < 0.5:
                 self.names[order.host].hear(order, self.now_ms)
+        self.programs += taken.switches
         between()
         return self.restart() if dies else None
 
@@ -538,7 +552,19 @@ def parts(site, rng):
     site.let_parts_begin()
 
 
+def program_ends(site, rng):
+    """A program that switches nodes ends well, fails, or lies: their hosts do not follow."""
+    switch = site.programs.pop(rng.randrange(len(site.programs)))
+    error = rng.choice(["", "", "", "it failed"])
+    site.gateway.switching.on_program_end(switch.names, on=switch.on, error=error, now=site.now_ms // 1000)
+    for name in switch.names if not error and site.hosts_are_nodes else ():
+        if rng.random() < 0.8 and switch.on is (name in site.hearing.unreachable):
+            site.hear(name) if switch.on else site.gateway.on_host_lost(name)
+
+
 def happens(site, rng):
+    if site.programs and rng.random() < 0.3:
+        program_ends(site, rng)
     gateway, running, name = site.gateway, site.running, rng.choice([*site.names])
     match rng.randrange(8):
         case 0 | 1 if running:
@@ -611,7 +637,7 @@ def check(folder, seed, *, is_capped=False):
     with closing(Journal(folder)) as journal:
         site = Site(folder, rng, journal, is_capped=is_capped)
         play(site, rng)
-    return site.kept
+    return site.kept, site.offs
 
 
 def play(site, rng):
@@ -630,7 +656,7 @@ def play(site, rng):
 
 def settle(site):
     """Everything comes to an end on a machine that stays as it is, of which all hosts are heard again and again."""
-    site.changes = site.is_capped = False
+    site.changes = site.is_capped = site.switches = False
     site.restart(PLATFORM, range(HOSTS + 1))
     for _ in range(400):
         site.now_ms += 1000
@@ -699,5 +725,6 @@ def test_no_job_is_lost_and_none_runs_twice(tmp_path, first, count):
     ],
 )
 def test_sum_never_exceeds_a_hard_cap_when_a_job_begins(tmp_path, first, count):
-    kept = check_many(tmp_path, range(first, first + count), is_capped=True)
+    kept, offs = zip(*check_many(tmp_path, range(first, first + count), is_capped=True), strict=True)
     assert sum(kept) > count // 3, "else this would show nothing"
+    assert sum(offs) > 0

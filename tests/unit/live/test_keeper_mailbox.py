@@ -30,6 +30,9 @@ class Hasty(SupervisorClient):
     async def read(self, run, offsets, wait_s):
         raise NotImplementedError
 
+    async def power(self):
+        raise NotImplementedError
+
     def _send(self, asked):
         raise NotImplementedError
 

@@ -1,0 +1,182 @@
+"""Switching of nodes: for jobs, reserves and plans; programs that work, fail, hang and lie."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from dardis.live.gateway_orders import SwitchNodes
+from dardis.live.machine import machine_of_platform
+from dardis.live.node_switching import (
+    RETRY_S,
+    NodeState,
+    NodeSwitching,
+    SeenNodes,
+    SwitchRule,
+    SwitchSettings,
+    WaitingNeed,
+)
+from dardis.model.errors import InputError
+from dardis.model.platform import NodeGroup, NodePower, Platform
+
+POWER = NodePower(idle_w=100, core_w=10, boot_s=60)
+PLATFORM = Platform("m", (NodeGroup("n", 4, {"cores": 4}, POWER),))
+NAMES = [f"n{node}" for node in range(4)]
+LOCAL = machine_of_platform(PLATFORM)
+HOSTS = machine_of_platform(PLATFORM, ["h0", "h1", "h2", "h3"])
+"""Each host is a node."""
+NOW, IDLE_S, LIMIT_S = 1_000, 30, 60
+KINDS = len(LOCAL.platform.kinds)
+
+
+def switching(machine=LOCAL, *, spares=0, states=None, rule=None, has_programs=True):
+    return NodeSwitching(machine, SwitchSettings(has_programs, spares, IDLE_S, LIMIT_S), rule, states)
+
+
+def seen(*busy, unreachable=()):
+    capacity = LOCAL.platform.capacity
+    free = np.array([capacity[node] * (node not in busy) for node in range(4)])
+    there = [node not in unreachable for node in range(4)]
+    idle = [node not in busy and there[node] for node in range(4)]
+    return SeenNodes(free, idle, there, there)
+
+
+def need(nodes=1, cores=4, mw=40_000):
+    request = [0] * KINDS
+    request[LOCAL.platform.kinds.index("cores")] = cores
+    return WaitingNeed(nodes, tuple(request), mw)
+
+
+def states(of):
+    return [of.state(name) for name in NAMES]
+
+
+def off_for_good(of, names=NAMES, now=NOW):
+    """Switch nodes off, idle for long, with a program that works."""
+    of.decide(seen(), (), None, now - IDLE_S)
+    orders = of.decide(seen(), (), None, now)
+    assert orders == [SwitchNodes(tuple(names), on=False)]
+    of.on_program_end(names, on=False, error="", now=now)
+    of.update([True] * 4, now)
+    assert [of.state(name) for name in names] == [NodeState.OFF] * len(names)
+    return of
+
+
+def test_idle_nodes_beyond_the_spares_go_off_and_the_lowest_stay():
+    of = off_for_good(switching(spares=1), NAMES[1:])
+    assert of.closed == set(NAMES[1:])
+    assert of.saved_mw() == 300_000
+    assert of.decide(seen(0), (), None, NOW) == [SwitchNodes(("n1",), on=True)], "another one replaces the spare"
+
+
+def test_busy_nodes_and_nodes_that_jobs_wait_for_stay_on():
+    of = switching()
+    for now in (NOW, NOW + 10 * IDLE_S):
+        assert of.decide(seen(1), [need(nodes=3)], None, now) == []
+    assert of.decide(seen(1), (), None, NOW + 20 * IDLE_S) == [], "idle only since no job waits"
+    assert of.wake(NOW + 20 * IDLE_S) == NOW + 21 * IDLE_S
+    assert of.decide(seen(1), (), None, NOW + 21 * IDLE_S) == [SwitchNodes(("n0", "n2", "n3"), on=False)]
+
+
+def test_nodes_boot_for_jobs_that_find_no_room_and_not_beyond_the_cap():
+    of = off_for_good(switching())
+    assert of.decide(seen(), [need(nodes=5)], None, NOW) == [], "no machine has room"
+    assert of.decide(seen(), [need()], 139_999, NOW) == [], "100 W idle and 40 W of the job"
+    assert of.decide(seen(), [need(), need(nodes=2)], 300_000, NOW) == [SwitchNodes(("n0",), on=True)]
+    assert of.decide(seen(), [need()], 300_000, NOW) == [], "it comes already"
+    of.on_program_end(["n0"], on=True, error="", now=NOW)
+    assert of.update([True] * 4, NOW)
+    assert states(of) == [NodeState.ON] + 3 * [NodeState.OFF]
+
+
+def test_node_of_its_own_host_is_off_and_on_as_its_host_is():
+    of = switching(HOSTS)
+    assert of.switchable == NAMES[1:], "the service stays"
+    of.decide(seen(), (), None, NOW - IDLE_S)
+    of.decide(seen(), (), None, NOW)
+    of.on_program_end(NAMES[1:], on=False, error="", now=NOW)
+    assert not of.update([True] * 4, NOW)
+    assert of.update([True, False, False, False], NOW)
+    assert states(of) == [NodeState.ON] + 3 * [NodeState.OFF]
+    of.decide(seen(0, unreachable=(1, 2, 3)), [need()], None, NOW)
+    of.on_program_end(["n1"], on=True, error="", now=NOW)
+    assert not of.update([True, False, False, False], NOW + LIMIT_S - 1)
+    assert of.update([True, True, False, False], NOW + LIMIT_S - 1)
+    assert of.state("n1") is NodeState.ON
+
+
+def test_node_that_does_not_return_is_down_until_it_does():
+    of = switching(HOSTS, states={"n1": "off"})
+    of.decide(seen(0, 2, 3, unreachable=(1,)), [need()], None, NOW)
+    of.on_program_end(["n1"], on=True, error="", now=NOW)  # it lies
+    assert of.update([True, False, True, True], NOW + LIMIT_S)
+    assert (of.state("n1"), of.why("n1")) == (NodeState.DOWN, "it did not return within 60 s")
+    assert of.update([True] * 4, NOW + 2 * LIMIT_S)
+    assert of.state("n1") is NodeState.ON
+
+
+def test_node_whose_program_fails_is_down_until_it_is_resumed():
+    of = switching(states={"n1": "off"})
+    of.decide(seen(0, 2, 3), [need()], None, NOW)
+    of.on_program_end(["n1"], on=True, error="ended with status 1", now=NOW)
+    assert (of.state("n1"), of.why("n1")) == (NodeState.DOWN, "ended with status 1")
+    assert not of.update([True] * 4, NOW + LIMIT_S)
+    of.resume("n1")
+    assert of.state("n1") is NodeState.ON
+
+
+@pytest.mark.parametrize("fails", [True, False])
+def test_node_that_does_not_go_off_is_on_and_is_left_alone_for_a_while(fails):
+    of = switching(HOSTS, spares=3)
+    of.decide(seen(), (), None, NOW - IDLE_S)
+    assert of.decide(seen(), (), None, NOW) == [SwitchNodes(("n3",), on=False)]
+    of.on_program_end(["n3"], on=False, error="it failed" if fails else "", now=NOW)
+    of.update([True] * 4, NOW + LIMIT_S)
+    assert of.state("n3") is NodeState.ON
+    orders = [order for now in (NOW + LIMIT_S, NOW + 5 * LIMIT_S) for order in of.decide(seen(), (), None, now)]
+    assert [order.names for order in orders] == [("n2",)]
+    again = NOW + (0 if fails else LIMIT_S) + RETRY_S
+    of = switching(HOSTS, spares=3, states={})
+    assert again > NOW + RETRY_S - 1
+
+
+def test_states_survive_a_restart_and_interrupted_programs_run_again():
+    of = off_for_good(switching())
+    of.decide(seen(), [need()], None, NOW)
+    told = json.loads(of.take_changed_states())
+    assert told == {"n0": "booting", "n1": "off", "n2": "off", "n3": "off"}
+    assert of.take_changed_states() is None
+    again = switching(states=told)
+    assert again.decide(seen(), (), None, NOW) == [SwitchNodes(("n0",), on=True)]
+    assert switching(states=told, has_programs=False).closed == set()
+
+
+def plan(**groups):
+    return SwitchRule({"idle_s": 5, "most_cycles_per_day": 24.0, "groups": groups}, "target.json")
+
+
+def test_plan_replaces_the_spares_and_boots_ahead_of_time():
+    steps = [[NOW, 1], [NOW + 500, 3]]
+    of = switching(spares=4, rule=plan(n={"spares": steps, "floors": [[NOW, 0]]}))
+    of.decide(seen(), (), None, NOW)
+    assert of.decide(seen(), (), None, NOW + 5) == [SwitchNodes(("n1", "n2", "n3"), on=False)]
+    of.on_program_end(NAMES[1:], on=False, error="", now=NOW + 6)
+    of.update([True] * 4, NOW + 6)
+    assert of.wake(NOW + 6) == NOW + 440
+    assert of.decide(seen(), (), None, NOW + 439) == []
+    assert of.decide(seen(), (), None, NOW + 440) == [SwitchNodes(("n1", "n2"), on=True)]
+
+
+def test_plan_of_the_next_day_follows_the_present_one():
+    of = switching(rule=plan(n={"spares": [[NOW, 1], [NOW + 90, 2]]}))
+    of.set_rule(plan(n={"spares": [[NOW + 50, 3]]}))
+    assert of.rule.table["groups"] == {"n": {"spares": [[NOW, 1], [NOW + 50, 3]]}}
+
+
+def test_plan_of_another_machine_or_without_programs_is_rejected():
+    with pytest.raises(InputError, match="unknown node group"):
+        switching().set_rule(plan(other={"spares": [[0, 1]]}))
+    with pytest.raises(InputError, match="no --off-program"):
+        switching(has_programs=False).set_rule(plan(n={"spares": [[0, 1]]}))
