@@ -32,13 +32,13 @@ from dardis.kernels.job_queue import (
     QueueArrays,
     Rules,
 )
+from dardis.kernels.limit_row import charge, permits
 from dardis.kernels.node_search import AT_ONCE, FOUND, find, fits_now, may_exceed, rounds_until, take
 from dardis.kernels.offers import Scratch
 from dardis.kernels.passes import BEGUN, STAYS, begin, cannot_start, count_free
 from dardis.kernels.profile import DONE, FULL, book
 from dardis.kernels.published_profiles import count_changed
 from dardis.kernels.rows import Rows, ensure_space
-from dardis.kernels.shared_limit import charge, permits
 from dardis.model.arrays import Bools, Floats, Ints
 from dardis.model.job import FOREVER, SHORTEST_WINDOW_S
 from dardis.model.offer_rows import HOST_RESERVES, MANAGER_RESERVES

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dardis.kernels import shared_limit as kernel
+from dardis.kernels import limit_row as kernel
 from dardis.kernels.profile import FULL
 from dardis.kernels.rows import Rows, grown, make_rows
 from dardis.model.addresses import JobId

@@ -38,6 +38,9 @@ class FakeKeeper(SupervisorClient):
         super().__init__(heard)
         self.leases, self.intended = [], []
 
+    async def power(self):
+        raise NotImplementedError
+
     def _send(self, asked):
         answer = {"id": asked["id"], "now": AHEAD_MS + int(monotonic_s() * 1000)}
         match asked["do"]:
