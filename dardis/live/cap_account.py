@@ -140,10 +140,25 @@ class CapAccount:
                 correction -= taken.mw * share
         return round(correction)
 
-    def left_mw(self, now: int) -> int | None:
-        """What is left of a power cap; None: no limit."""
-        use = self.use(now) if self.cap is not None and self.cap.is_power else None
-        return None if use is None or use.limit is None else int((use.limit - use.used) * MILLI)
+    def left_mw(self, now: int) -> list[tuple[int, int]]:
+        """What is left of a power cap from now on, by running jobs and their walltimes; empty: no limit.
+
+        Steps of Unix s and mW; until the next step, the value may be larger.
+        """
+        if self.cap is None or not self.cap.is_power:
+            return []
+        fixed_mw = self._others[0] + int(self._machine.power.idle_mw.sum())
+        times = [now, *(time for time, _ in self.cap.steps if time > now)]
+        ends = [(self._end_s(taken.job, now), taken.mw) for taken in self._taken.values()]
+        return [
+            (time, limit * MILLI - fixed_mw - sum(mw for end_s, mw in ends if end_s > time))
+            for time in times if (limit := self.cap.at(time)) is not None
+        ]  # fmt: skip
+
+    @staticmethod
+    def _end_s(job: LiveJob, now: int) -> int:
+        since = now if job.started_ms is None else job.started_ms // 1000
+        return max(since + job.submission.request.walltime_s, now + 1)
 
     def others(self, nodes: Iterable[str], jobs: Iterable[LiveJob], saved_mw: int = 0) -> tuple[int, ...] | None:
         """Amounts by kind, and mW, that others take of the cap: busy `nodes`, and `jobs` unknown to the decider.

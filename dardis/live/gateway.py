@@ -592,9 +592,9 @@ class Gateway:
         idle = [one and name not in busy for one, name in zip(is_open, machine.names, strict=True)]
         seen = SeenNodes(free, idle, is_open, reachable)
         waiting = (
-            WaitingNeed(job.submission.request.nodes, machine.request(job.submission.request), mw)
+            WaitingNeed(asked.nodes, machine.request(asked), asked.walltime_s, asked.nodes * self.cap.node_mw(job))
             for job in self.waiting_jobs() if self._admission.has(job)
-            for mw in [job.submission.request.nodes * self.cap.node_mw(job)]
+            for asked in [job.submission.request]
         )  # fmt: skip
         orders = self.switching.decide(seen, waiting, self.cap.left_mw(now), now)
         if orders:

@@ -21,7 +21,7 @@ from dardis.config.toml_file import checked_json
 from dardis.live.gateway_orders import SwitchNodes
 from dardis.live.machine import LiveMachine
 from dardis.model.addresses import FIRST_HOST
-from dardis.model.arrays import Ints
+from dardis.model.arrays import Bools, Ints
 from dardis.model.errors import InputError
 from dardis.model.job import FOREVER
 from dardis.model.step_function import ZERO, StepFunction
@@ -121,10 +121,11 @@ class SeenNodes:
 
 @dataclass(frozen=True, slots=True)
 class WaitingNeed:
-    """A waiting job: nodes, request per node, and mW of the cap that it takes."""
+    """A waiting job: nodes, request per node, walltime in s, and mW of the cap that it takes."""
 
     nodes: int
     request: tuple[int, ...]
+    walltime: int
     mw: int
 
 
@@ -258,9 +259,9 @@ class NodeSwitching:
     # ------------------------------------------------------------------------------------------------------------------
 
     def decide(
-        self, seen: SeenNodes, waiting: Iterable[WaitingNeed], left_mw: int | None, now: int
+        self, seen: SeenNodes, waiting: Iterable[WaitingNeed], left_mw: Sequence[tuple[int, int]], now: int
     ) -> list[SwitchNodes]:  # fmt: skip
-        """Nodes to switch now. `left_mw`: what is left of a power cap; None: no limit."""
+        """Nodes to switch now. `left_mw`: what is left of a power cap, in steps of Unix s; empty: no limit."""
         if not self.settings.has_programs:
             return []
         orders = []
@@ -270,8 +271,8 @@ class NodeSwitching:
                 if some := [node for node in again if node.state is state]:
                     orders.append(self._order(some, now, on=on))
         wanted = np.zeros(len(self._nodes), dtype=np.bool_)
-        boots = self._for_jobs(seen, waiting, wanted, left_mw)
-        boots += self._for_reserves(seen, boots, left_mw, now)
+        boots = self._for_jobs(seen, waiting, wanted, left_mw, now)
+        boots += self._for_reserves(seen, boots, left_mw[0][1] if left_mw else None, now)
         if boots:
             orders.append(self._order([self._nodes[n] for n in sorted(boots)], now, on=True))
         if some := self._unneeded(seen, wanted, now):
@@ -287,7 +288,8 @@ class NodeSwitching:
         return SwitchNodes(tuple(node.name for node in nodes), on)
 
     def _for_jobs(
-        self, seen: SeenNodes, waiting: Iterable[WaitingNeed], wanted: Any, left_mw: int | None  # noqa: ANN401
+        self, seen: SeenNodes, waiting: Iterable[WaitingNeed], wanted: Bools, left_mw: Sequence[tuple[int, int]],
+        now: int,
     ) -> list[int]:  # fmt: skip
         """Nodes to boot for jobs that find no room, first come first served; marks nodes that jobs may use."""
         states = [node.state for node in self._nodes]
@@ -297,7 +299,7 @@ class NodeSwitching:
         free = np.where(comes[:, None], capacity, seen.free)
         free[~(comes | np.array(seen.open, dtype=np.bool_))] = -1
         free[is_off] = capacity[is_off]
-        idle_mw, boots, left = self._machine.power.idle_mw, list[int](), left_mw
+        idle_mw, boots, spent = self._machine.power.idle_mw, list[int](), 0
         for _, job in zip(range(SEARCHED), waiting, strict=False):
             request = np.array(job.request, dtype=np.int64)
             fits = np.flatnonzero((free >= request).all(axis=1))
@@ -306,9 +308,9 @@ class NodeSwitching:
                 continue
             new = [int(node) for node in on_first if is_off[node]]
             cost = int(idle_mw[new].sum()) + job.mw if new else 0
-            if left is not None and cost > left:
+            if any(spent + cost > left for time, left in left_mw if time < now + job.walltime):
                 continue
-            left = None if left is None else left - cost
+            spent += cost
             free[on_first] -= request
             wanted[on_first] = True
             is_off[new] = False
@@ -345,7 +347,7 @@ class NodeSwitching:
         )
         return spares, floors
 
-    def _unneeded(self, seen: SeenNodes, wanted: Any, now: int) -> list[_Node]:  # noqa: ANN401 (an array)
+    def _unneeded(self, seen: SeenNodes, wanted: Bools, now: int) -> list[_Node]:
         idle_s = self.settings.idle_s if self._switching is None else self._switching.idle_s
         most = FOREVER if self._switching is None else self._switching.most_cycles_per_day
         found: list[_Node] = []

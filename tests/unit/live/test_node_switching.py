@@ -43,10 +43,10 @@ def seen(*busy, unreachable=()):
     return SeenNodes(free, idle, there, there)
 
 
-def need(nodes=1, cores=4, mw=40_000):
+def need(nodes=1, cores=4, mw=40_000, walltime=100):
     request = [0] * KINDS
     request[LOCAL.platform.kinds.index("cores")] = cores
-    return WaitingNeed(nodes, tuple(request), mw)
+    return WaitingNeed(nodes, tuple(request), walltime, mw)
 
 
 def states(of):
@@ -55,8 +55,8 @@ def states(of):
 
 def off_for_good(of, names=NAMES, now=NOW):
     """Switch nodes off, idle for long, with a program that works."""
-    of.decide(seen(), (), None, now - IDLE_S)
-    orders = of.decide(seen(), (), None, now)
+    of.decide(seen(), (), [], now - IDLE_S)
+    orders = of.decide(seen(), (), [], now)
     assert orders == [SwitchNodes(tuple(names), on=False)]
     of.on_program_end(names, on=False, error="", now=now)
     of.update([True] * 4, now)
@@ -68,24 +68,26 @@ def test_idle_nodes_beyond_the_spares_go_off_and_the_lowest_stay():
     of = off_for_good(switching(spares=1), NAMES[1:])
     assert of.closed == set(NAMES[1:])
     assert of.saved_mw() == 300_000
-    assert of.decide(seen(0), (), None, NOW) == [SwitchNodes(("n1",), on=True)], "another one replaces the spare"
+    assert of.decide(seen(0), (), [], NOW) == [SwitchNodes(("n1",), on=True)], "another one replaces the spare"
 
 
 def test_busy_nodes_and_nodes_that_jobs_wait_for_stay_on():
     of = switching()
     for now in (NOW, NOW + 10 * IDLE_S):
-        assert of.decide(seen(1), [need(nodes=3)], None, now) == []
-    assert of.decide(seen(1), (), None, NOW + 20 * IDLE_S) == [], "idle only since no job waits"
+        assert of.decide(seen(1), [need(nodes=3)], [], now) == []
+    assert of.decide(seen(1), (), [], NOW + 20 * IDLE_S) == [], "idle only since no job waits"
     assert of.wake(NOW + 20 * IDLE_S) == NOW + 21 * IDLE_S
-    assert of.decide(seen(1), (), None, NOW + 21 * IDLE_S) == [SwitchNodes(("n0", "n2", "n3"), on=False)]
+    assert of.decide(seen(1), (), [], NOW + 21 * IDLE_S) == [SwitchNodes(("n0", "n2", "n3"), on=False)]
 
 
 def test_nodes_boot_for_jobs_that_find_no_room_and_not_beyond_the_cap():
     of = off_for_good(switching())
-    assert of.decide(seen(), [need(nodes=5)], None, NOW) == [], "no machine has room"
-    assert of.decide(seen(), [need()], 139_999, NOW) == [], "100 W idle and 40 W of the job"
-    assert of.decide(seen(), [need(), need(nodes=2)], 300_000, NOW) == [SwitchNodes(("n0",), on=True)]
-    assert of.decide(seen(), [need()], 300_000, NOW) == [], "it comes already"
+    assert of.decide(seen(), [need(nodes=5)], [], NOW) == [], "no machine has room"
+    assert of.decide(seen(), [need()], [(NOW, 139_999)], NOW) == [], "100 W idle and 40 W of the job"
+    falls = [(NOW, 300_000), (NOW + 50, 0)]
+    assert of.decide(seen(), [need()], falls, NOW) == [], "the cap falls while the job would run"
+    assert of.decide(seen(), [need(walltime=50), need(nodes=2)], falls, NOW) == [SwitchNodes(("n0",), on=True)]
+    assert of.decide(seen(), [need()], falls, NOW) == [], "it comes already"
     of.on_program_end(["n0"], on=True, error="", now=NOW)
     assert of.update([True] * 4, NOW)
     assert states(of) == [NodeState.ON] + 3 * [NodeState.OFF]
@@ -94,13 +96,13 @@ def test_nodes_boot_for_jobs_that_find_no_room_and_not_beyond_the_cap():
 def test_node_of_its_own_host_is_off_and_on_as_its_host_is():
     of = switching(HOSTS)
     assert of.switchable == NAMES[1:], "the service stays"
-    of.decide(seen(), (), None, NOW - IDLE_S)
-    of.decide(seen(), (), None, NOW)
+    of.decide(seen(), (), [], NOW - IDLE_S)
+    of.decide(seen(), (), [], NOW)
     of.on_program_end(NAMES[1:], on=False, error="", now=NOW)
     assert not of.update([True] * 4, NOW)
     assert of.update([True, False, False, False], NOW)
     assert states(of) == [NodeState.ON] + 3 * [NodeState.OFF]
-    of.decide(seen(0, unreachable=(1, 2, 3)), [need()], None, NOW)
+    of.decide(seen(0, unreachable=(1, 2, 3)), [need()], [], NOW)
     of.on_program_end(["n1"], on=True, error="", now=NOW)
     assert not of.update([True, False, False, False], NOW + LIMIT_S - 1)
     assert of.update([True, True, False, False], NOW + LIMIT_S - 1)
@@ -109,7 +111,7 @@ def test_node_of_its_own_host_is_off_and_on_as_its_host_is():
 
 def test_node_that_does_not_return_is_down_until_it_does():
     of = switching(HOSTS, states={"n1": "off"})
-    of.decide(seen(0, 2, 3, unreachable=(1,)), [need()], None, NOW)
+    of.decide(seen(0, 2, 3, unreachable=(1,)), [need()], [], NOW)
     of.on_program_end(["n1"], on=True, error="", now=NOW)  # it lies
     assert of.update([True, False, True, True], NOW + LIMIT_S)
     assert (of.state("n1"), of.why("n1")) == (NodeState.DOWN, "it did not return within 60 s")
@@ -119,7 +121,7 @@ def test_node_that_does_not_return_is_down_until_it_does():
 
 def test_node_whose_program_fails_is_down_until_it_is_resumed():
     of = switching(states={"n1": "off"})
-    of.decide(seen(0, 2, 3), [need()], None, NOW)
+    of.decide(seen(0, 2, 3), [need()], [], NOW)
     of.on_program_end(["n1"], on=True, error="ended with status 1", now=NOW)
     assert (of.state("n1"), of.why("n1")) == (NodeState.DOWN, "ended with status 1")
     assert not of.update([True] * 4, NOW + LIMIT_S)
@@ -130,12 +132,12 @@ def test_node_whose_program_fails_is_down_until_it_is_resumed():
 @pytest.mark.parametrize("fails", [True, False])
 def test_node_that_does_not_go_off_is_on_and_is_left_alone_for_a_while(fails):
     of = switching(HOSTS, spares=3)
-    of.decide(seen(), (), None, NOW - IDLE_S)
-    assert of.decide(seen(), (), None, NOW) == [SwitchNodes(("n3",), on=False)]
+    of.decide(seen(), (), [], NOW - IDLE_S)
+    assert of.decide(seen(), (), [], NOW) == [SwitchNodes(("n3",), on=False)]
     of.on_program_end(["n3"], on=False, error="it failed" if fails else "", now=NOW)
     of.update([True] * 4, NOW + LIMIT_S)
     assert of.state("n3") is NodeState.ON
-    orders = [order for now in (NOW + LIMIT_S, NOW + 5 * LIMIT_S) for order in of.decide(seen(), (), None, now)]
+    orders = [order for now in (NOW + LIMIT_S, NOW + 5 * LIMIT_S) for order in of.decide(seen(), (), [], now)]
     assert [order.names for order in orders] == [("n2",)]
     again = NOW + (0 if fails else LIMIT_S) + RETRY_S
     of = switching(HOSTS, spares=3, states={})
@@ -144,12 +146,12 @@ def test_node_that_does_not_go_off_is_on_and_is_left_alone_for_a_while(fails):
 
 def test_states_survive_a_restart_and_interrupted_programs_run_again():
     of = off_for_good(switching())
-    of.decide(seen(), [need()], None, NOW)
+    of.decide(seen(), [need()], [], NOW)
     told = json.loads(of.take_changed_states())
     assert told == {"n0": "booting", "n1": "off", "n2": "off", "n3": "off"}
     assert of.take_changed_states() is None
     again = switching(states=told)
-    assert again.decide(seen(), (), None, NOW) == [SwitchNodes(("n0",), on=True)]
+    assert again.decide(seen(), (), [], NOW) == [SwitchNodes(("n0",), on=True)]
     assert switching(states=told, has_programs=False).closed == set()
 
 
@@ -160,13 +162,13 @@ def plan(**groups):
 def test_plan_replaces_the_spares_and_boots_ahead_of_time():
     steps = [[NOW, 1], [NOW + 500, 3]]
     of = switching(spares=4, rule=plan(n={"spares": steps, "floors": [[NOW, 0]]}))
-    of.decide(seen(), (), None, NOW)
-    assert of.decide(seen(), (), None, NOW + 5) == [SwitchNodes(("n1", "n2", "n3"), on=False)]
+    of.decide(seen(), (), [], NOW)
+    assert of.decide(seen(), (), [], NOW + 5) == [SwitchNodes(("n1", "n2", "n3"), on=False)]
     of.on_program_end(NAMES[1:], on=False, error="", now=NOW + 6)
     of.update([True] * 4, NOW + 6)
     assert of.wake(NOW + 6) == NOW + 440
-    assert of.decide(seen(), (), None, NOW + 439) == []
-    assert of.decide(seen(), (), None, NOW + 440) == [SwitchNodes(("n1", "n2"), on=True)]
+    assert of.decide(seen(), (), [], NOW + 439) == []
+    assert of.decide(seen(), (), [], NOW + 440) == [SwitchNodes(("n1", "n2"), on=True)]
 
 
 def test_plan_of_the_next_day_follows_the_present_one():
