@@ -14,11 +14,8 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from contextlib import suppress
-from math import ceil
 from pathlib import Path
 from random import Random
-from threading import Event, Thread
 from typing import Any
 
 from dardis.config.platform_file import load_platform
@@ -27,58 +24,13 @@ from dardis.live.journal import read_instants
 from dardis.live.live_decisions import replay
 from dardis.metrics.audit import audit
 from dardis.metrics.jobs_csv import write_jobs
-from dardis.model.errors import DardisError
-from dardis.model.job import ActualJob
 from dardis.model.platform import Platform
 from dardis.workload.trace_jobs import to_jobs
 from dardis.workload.trace_reader import read_trace
 from scripts.lab.kit.command import ROOT
 from scripts.lab.live_trace.processes import Processes
 from scripts.lab.live_trace.schedule import SLACK_MS, schedule_of
-
-GRACE_S = 1
-
-
-class Submitter(Thread):
-    """Hands the jobs in, each at its time; a submission that nobody has answered is repeated under its key."""
-
-    def __init__(self, client: Client, jobs: list[ActualJob], platform: Platform, factor: float, ran: Path) -> None:
-        """Begin with the first job now; times are divided by `factor`."""
-        super().__init__(name="feed")
-        self._client, self._jobs, self._platform, self._factor, self._ran = client, jobs, platform, factor, ran
-        self.numbers: dict[int, int] = {}
-        """Of the trace, by the service's."""
-        self.over = Event()
-
-    def run(self) -> None:
-        """Until all are acknowledged."""
-        begun, first = time.monotonic(), self._jobs[0].submit
-        for actual in self._jobs:
-            due = begun + (actual.submit - first) / self._factor
-            time.sleep(max(due - time.monotonic(), 0.0))
-            body = self._body(actual)
-            while True:
-                with suppress(DardisError):
-                    (number,) = self._client.submit(body)["ids"]
-                    break
-                time.sleep(0.1)
-            self.numbers[number] = int(actual.number)
-        self.over.set()
-
-    def _body(self, actual: ActualJob) -> dict[str, Any]:
-        job = actual.job
-        request = dict(zip(self._platform.kinds, job.request, strict=True))
-        runtime, walltime = actual.runtime / self._factor, max(ceil(job.walltime / self._factor), 1)
-        command = f"echo $DARDIS_JOB_ID >> $RAN; exec sleep {runtime:.3f}"
-        return {
-            "key": str(job.number), "script": "", "cwd": str(self._ran.parent),
-            "environment": {"RAN": str(self._ran), "PATH": "/usr/bin:/bin"},
-            "jobs": {
-                "argv": ["/bin/sh", "-c", command], "name": f"t{job.number}", "nodes": job.units,
-                "cpus": request["cores"], "walltime_s": walltime, "grace_s": GRACE_S, "output": "/dev/null",
-                "error": "/dev/null",
-            },
-        }  # fmt: skip
+from scripts.lab.live_trace.submitter import Submitter, wait_until_ready
 
 
 def main() -> int:
@@ -100,7 +52,7 @@ def main() -> int:
     feed = Submitter(client, jobs, platform, options.factor, ran)
     kills: Counter[str] = Counter()
     try:
-        _ready(client)
+        wait_until_ready(client)
         feed.start()
         processes = Processes(folder)
         span_s = (jobs[-1].submit - jobs[0].submit) / options.factor
@@ -109,7 +61,7 @@ def main() -> int:
                 break
             kills[processes.disturb_one(rng)] += 1
         feed.join()
-        _ready(client)
+        wait_until_ready(client)
         while client.get("/jobs", state="open", limit=1)["jobs"]:
             time.sleep(1.0)
         told = client.history(state="all")
@@ -119,15 +71,6 @@ def main() -> int:
         served.send_signal(signal.SIGTERM)
         served.wait(60)
     return _judge(options.out, platform, feed, told, ran, kills, time.monotonic() - begun)
-
-
-def _ready(client: Client) -> None:
-    while True:
-        with suppress(DardisError):
-            status = client.get("/status")
-            if not status["trouble"] and not status["silent"]:
-                return
-        time.sleep(0.2)
 
 
 def _judge(
