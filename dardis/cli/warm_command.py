@@ -88,7 +88,7 @@ def _warm_clairvoyance() -> None:
 ROOTS: Final[Mapping[str, Callable[[], None]]] = {
     "past": partial(_warm_dispatchers, "easy"),
     "plan": _warm_planner,
-    "late": partial(_warm_dispatchers, "dardis-late"),
+    "late": partial(_warm_dispatchers, "dardis-late", "dardis-late:profile_split=shared"),
     "planned": partial(_warm_dispatchers, "dardis-throughput", "dardis-profile"),
     "reach": _warm_reach,
     "queue": partial(_warm_dispatchers, "easy"),

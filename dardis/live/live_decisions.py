@@ -168,6 +168,8 @@ def warm() -> None:
     """Compile kernels in advance, which takes minutes."""
     for hosts in (1, 2):
         warm_dispatcher(find_dispatcher(DISPATCHER), hosts=hosts)
+    capped = find_dispatcher(DISPATCHER).with_settings([f"profile_split={Split.SHARED}"])
+    warm_dispatcher(capped, wished=True)
 
 
 def plan_of_hosts(platform: Platform, bounds: tuple[int, ...]) -> dict[str, Any]:
