@@ -380,7 +380,7 @@ class Api:
         return web.json_response({"given_up": count})
 
     async def _cap(self, _: web.Request) -> web.Response:
-        account = self._service.gateway.cap
+        account = self._service.gateway.account
         use, cap = account.use(unix_ms() // 1000), account.cap
         measured, trouble = account.measured, self._service.meter.trouble
         return web.json_response({
@@ -395,7 +395,7 @@ class Api:
         told = await self._callers.read_body(request)
         self._service.check_ready()
         cap = Cap.from_dict(told) if told else None
-        if cap is not None and cap.is_measured and not self._service.gateway.cap.measured:
+        if cap is not None and cap.is_measured and not self._service.gateway.account.measured:
             why = f" ({self._service.meter.trouble})" if self._service.meter.trouble else ""
             found, expected = f"no power is measured{why}", "a --power-program, or hosts with readable counters"
             raise InputError("--measured", found, expected)

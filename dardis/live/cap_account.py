@@ -16,6 +16,7 @@ from dardis.live.live_jobs import LiveJob
 from dardis.live.machine import LiveMachine
 from dardis.live.power_cap import Cap, CapUse
 from dardis.model.addresses import JobId
+from dardis.model.moments import utc_text
 from dardis.model.resources import CORES
 from dardis.power.unit_power import MILLI
 
@@ -58,6 +59,9 @@ class CapAccount:
         self._taken: dict[JobId, _Taken] = {}
         self._mw = self._cores = 0
         """Of all running jobs."""
+        self._version = 0
+        """Number of changes of what is taken."""
+        self._left_at: tuple[tuple[int, int, int], list[tuple[int, int]]] = ((0, -1, 0), [])
         self._others = 0, 0
         """mW and cores of others."""
         self._known: dict[_Kind, deque[int]] = {}
@@ -82,13 +86,13 @@ class CapAccount:
         self.on_end(job)
         mw, cores = self._need(job)
         self._taken[job.number] = _Taken(job, mw, cores)
-        self._mw, self._cores = self._mw + mw, self._cores + cores
+        self._mw, self._cores, self._version = self._mw + mw, self._cores + cores, self._version + 1
 
     def on_end(self, job: LiveJob) -> None:
         """Count a job no more, and remember its measured power."""
         if (taken := self._taken.pop(job.number, None)) is None:
             return
-        self._mw, self._cores = self._mw - taken.mw, self._cores - taken.cores
+        self._mw, self._cores, self._version = self._mw - taken.mw, self._cores - taken.cores, self._version + 1
         if taken.node_s >= LEAST_S:
             job.measured_mw = round(taken.joules * MILLI / taken.node_s)
             self.remember(job)
@@ -141,17 +145,22 @@ class CapAccount:
         return round(correction)
 
     def left_mw(self, now: int) -> list[tuple[int, int]]:
-        """What is left of a power cap from now on, by running jobs and their walltimes; empty: no limit.
+        """What is left of a power cap from now on, see `_left`; empty: no limit."""
+        return self._left(now) if self.cap is not None and self.cap.is_power else []
 
-        Steps of Unix s and mW; until the next step, the value may be larger.
+    def _left(self, now: int) -> list[tuple[int, int]]:
+        """What is left of the cap by running jobs and their walltimes, mW or cores, in steps of Unix s.
+
+        Within a step the value may rise.
         """
-        if self.cap is None or not self.cap.is_power:
+        if self.cap is None:
             return []
-        fixed_mw = self._others[0] + int(self._machine.power.idle_mw.sum())
+        is_power = self.cap.is_power
+        fixed = self._others[0] + int(self._machine.power.idle_mw.sum()) if is_power else self._others[1]
         times = [now, *(time for time, _ in self.cap.steps if time > now)]
-        ends = [(self._end_s(taken.job, now), taken.mw) for taken in self._taken.values()]
+        ends = [(self._end_s(one.job, now), one.mw if is_power else one.cores) for one in self._taken.values()]
         return [
-            (time, limit * MILLI - fixed_mw - sum(mw for end_s, mw in ends if end_s > time))
+            (time, limit * (MILLI if is_power else 1) - fixed - sum(need for end_s, need in ends if end_s > time))
             for time in times if (limit := self.cap.at(time)) is not None
         ]  # fmt: skip
 
@@ -178,7 +187,7 @@ class CapAccount:
             mw, count = mw + job_mw, count + job_cores
             if job.number in self._taken:  # it runs on removed nodes, so it counts here
                 known_mw, known_cores = known_mw + job_mw, known_cores + job_cores
-        self._others = mw - known_mw, count - known_cores
+        self._others, self._version = (mw - known_mw, count - known_cores), self._version + 1
         amounts = [0] * len(platform.kinds)
         amounts[cores] = count
         return *amounts, mw
@@ -203,12 +212,16 @@ class CapAccount:
 
     def wait_reason(self, job: LiveJob, now: int) -> str:
         """Why the cap delays a job now; empty: it does not."""
-        use = self.use(now)
-        if use is None or use.limit is None or self.cap is None:
+        if self.cap is None:
             return ""
+        key = now, self._version, id(self.cap)
+        if self._left_at[0] != key:
+            self._left_at = key, self._left(now)
         mw, cores = self._need(job)
-        need, left = mw / MILLI if self.cap.is_power else cores, max(use.limit - use.used, 0.0)
-        if need <= left:
-            return ""
-        unit = "W" if self.cap.is_power else "cores"
-        return f"waits for the cap: it adds {need:.10g} {unit}, and {left:.10g} of {use.limit:.10g} {unit} are left"
+        need, unit, part = (mw, "W", MILLI) if self.cap.is_power else (cores, "cores", 1)
+        until = now + job.submission.request.walltime_s
+        for time, left in self._left_at[1]:
+            if time < until and need > left:
+                at = "now" if time == now else f"from {utc_text(time, seconds=True)} on"
+                return f"waits for the cap: it adds {need / part:.10g} {unit}, {max(left, 0) / part:.10g} are left {at}"
+        return ""

@@ -70,8 +70,8 @@ class Gateway:
         self._how = how
         self._dependencies = Dependencies(self._open, self._jobs)
         self._deadlines = Deadlines()
-        self.cap = CapAccount(machine, cap)
-        self._admission = Admission(machine, self._open, self._dependencies, reach, self.cap)
+        self.account = CapAccount(machine, cap)
+        self._admission = Admission(machine, self._open, self._dependencies, reach, self.account)
         self._strays = OrphanedRuns(machine)
         self.liveness = HostLiveness(machine.hosts)
         self.switching = switching or NodeSwitching(machine, SwitchSettings())
@@ -157,7 +157,7 @@ class Gateway:
                 return f"begins at {utc_text(job.begin_ms // 1000, seconds=True)} or later"
             if one.is_full:
                 return "waits for jobs of its array"
-        if why := self.cap.wait_reason(job, self._now):
+        if why := self.account.wait_reason(job, self._now):
             return why
         return "waits for nodes" + (": all are drained" if len(self.drained) == len(self.machine.names) else "")
 
@@ -247,9 +247,9 @@ class Gateway:
         Raises InputError for a cap that the machine cannot keep.
         """
         if cap is not None:
-            cap = cap.after(self.cap.cap)
+            cap = cap.after(self.account.cap)
             cap.check(self.machine, self.switching.switchable)
-        self.cap.cap = cap
+        self.account.cap = cap
         self._settings[CAP] = "" if cap is None else cap.text()
         self._admission.discard_decider()
 
@@ -262,8 +262,8 @@ class Gateway:
         """Take measured power of nodes, W; empty: no measurement."""
         used = {node["name"]: node["used_cores"] for node in self.nodes()} if watts else {}
         is_off = {name for name in watts if self.switching.state(name) is NodeState.OFF}
-        self.cap.on_power({name: one for name, one in watts.items() if name not in is_off}, used, now_ms)
-        if self.cap.cap is not None and self.cap.cap.is_measured and self.queued:
+        self.account.on_power({name: one for name, one in watts.items() if name not in is_off}, used, now_ms)
+        if self.account.cap is not None and self.account.cap.is_measured and self.queued:
             self._admission.on_closed_nodes_change()
 
     def disable_starts(self) -> None:
@@ -521,7 +521,7 @@ class Gateway:
             self._admission.on_closed_nodes_change()
         for share in job.shares:
             self._free.release(share)
-        self.cap.on_end(job)
+        self.account.on_end(job)
         if job.number in self._strange:
             self._strange.discard(job.number)
             self._admission.remove(job)
@@ -592,11 +592,11 @@ class Gateway:
         idle = [one and name not in busy for one, name in zip(is_open, machine.names, strict=True)]
         seen = SeenNodes(free, idle, is_open, reachable)
         waiting = (
-            WaitingNeed(asked.nodes, machine.request(asked), asked.walltime_s, asked.nodes * self.cap.node_mw(job))
+            WaitingNeed(asked.nodes, machine.request(asked), asked.walltime_s, asked.nodes * self.account.node_mw(job))
             for job in self.waiting_jobs() if self._admission.has(job)
             for asked in [job.submission.request]
         )  # fmt: skip
-        orders = self.switching.decide(seen, waiting, self.cap.left_mw(now), now)
+        orders = self.switching.decide(seen, waiting, self.account.left_mw(now), now)
         if orders:
             self._switches += orders
             self._admission.on_closed_nodes_change()
@@ -614,12 +614,12 @@ class Gateway:
                 self._on_pending_reruns_change()
 
     def _on_pending_reruns_change(self) -> None:
-        if self.cap.cap is not None:  # runs that may still go on take of the cap
+        if self.account.cap is not None:  # runs that may still go on take of the cap
             self._admission.on_closed_nodes_change()
 
     def _closed_nodes_and_others(self) -> ClosedNodes:
         unknown = [self._jobs[number] for number in self._strange]
-        others = self.cap.others(self._strays.nodes, [*unknown, *self._reruns.waiting()], self.switching.saved_mw())
+        others = self.account.others(self._strays.nodes, [*unknown, *self._reruns.waiting()], self.switching.saved_mw())
         return self._closed_nodes(), others
 
     def _closed_nodes(self) -> tuple[int, ...]:
@@ -655,8 +655,8 @@ class Gateway:
             for host in hosts
         }
         self._set_state(job, LiveJobState.RUNNING, "")
-        job.node_mw, job.measured_mw = self.cap.node_mw(job), None
-        self.cap.on_start(job)
+        job.node_mw, job.measured_mw = self.account.node_mw(job), None
+        self.account.on_start(job)
         self._orders.append(StartRun(job, job.host, job.run))
         self._admission.add_startable(self._dependencies.on_change(job)[1])
 
@@ -706,7 +706,7 @@ class Gateway:
             if job.state is LiveJobState.RUNNING:
                 for share in job.shares:
                     self._free.reserve(share)
-                self.cap.on_start(job)
+                self.account.on_start(job)
             elif job.is_pending_rerun:
                 self._reruns.add(job)
         one.unfinished_count = sum(not job.state.is_over for job in one.jobs)

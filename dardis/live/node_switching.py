@@ -271,6 +271,8 @@ class NodeSwitching:
                 if some := [node for node in again if node.state is state]:
                     orders.append(self._order(some, now, on=on))
         wanted = np.zeros(len(self._nodes), dtype=np.bool_)
+        if not (any(seen.idle) or any(node.state is NodeState.OFF for node in self._nodes)):
+            waiting = ()  # jobs neither need nor keep a node
         boots = self._for_jobs(seen, waiting, wanted, left_mw, now)
         boots += self._for_reserves(seen, boots, left_mw[0][1] if left_mw else None, now)
         if boots:

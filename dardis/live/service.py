@@ -104,7 +104,7 @@ class Service:
         )
         for row, become in reversed(self.journal.history(LARGEST_ID, RECENT, None, None)[0]):
             for number, text in become.items():
-                gateway.cap.remember(job_of(Submission.from_row(row), number, text))
+                gateway.account.remember(job_of(Submission.from_row(row), number, text))
         return gateway
 
     # ------------------------------------------------------------------------------------------------------------------

@@ -149,7 +149,7 @@ class ServiceMetrics:
     def _begin(self, job: LiveJob) -> None:
         cores = sum(len(share.cores) for share in job.shares)
         gateway = self._gateway()
-        run = _Run(job.submission.user.name, cores, job.submission.request.nodes * gateway.cap.node_mw(job) / MILLI)
+        run = _Run(job.submission.user.name, cores, job.submission.request.nodes * gateway.account.node_mw(job) / MILLI)
         self._runs[job.run] = run
         self._advanced(run.user).take(run, 1)
 
@@ -180,14 +180,14 @@ class ServiceMetrics:
         uses = {user: self._advanced(user) for user in sorted(self._uses)}
         by_user = {user: use.core_s for user, use in uses.items()}
         yield _counters("core_seconds", "Core-seconds of running and ended jobs.", by_user)
-        if (use := gateway.cap.use(int(now_s))) is not None and gateway.cap.cap is not None:
-            unit = "watts" if gateway.cap.cap.is_power else "cores"
+        if (use := gateway.account.use(int(now_s))) is not None and gateway.account.cap is not None:
+            unit = "watts" if gateway.account.cap.is_power else "cores"
             if use.limit is not None:
                 yield _gauge(f"cap_{unit}", "Cap on the sum of all nodes now.", use.limit)
             yield _gauge(f"cap_used_{unit}", "What nodes and running jobs take of the cap.", use.used)
             yield _gauge(f"cap_excess_{unit}", "What they take beyond the cap.", use.excess)
-        if gateway.cap.measured:
-            yield _gauge("power_measured_watts", "Measured power of nodes.", sum(gateway.cap.measured.values()))
+        if gateway.account.measured:
+            yield _gauge("power_measured_watts", "Measured power of nodes.", sum(gateway.account.measured.values()))
         if not self._power.is_stated:
             return
         watts = {"idle": float(self._power.idle_mw.sum()) / MILLI, "jobs": sum(use.watts for use in uses.values())}

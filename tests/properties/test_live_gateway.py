@@ -458,7 +458,7 @@ class Site:
         `between` is what happens in the meantime, again and again.
         """
         self.tell()
-        self.decided_cap = self.gateway.cap.cap
+        self.decided_cap = self.gateway.account.cap
         try:
             self.gateway.decide(self.now_ms // 1000)
         except HostDownError:
@@ -660,7 +660,7 @@ def settle(site):
     site.restart(PLATFORM, range(HOSTS + 1))
     for _ in range(400):
         site.now_ms += 1000
-        if site.gateway.cap.cap is not None:
+        if site.gateway.account.cap is not None:
             site.gateway.set_cap(None)
         for name in [*site.gateway.drained]:
             site.gateway.resume(name)

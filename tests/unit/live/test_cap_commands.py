@@ -186,8 +186,8 @@ def test_new_cap_begins_after_the_present_one():
     gateway = Gateway(MACHINE)
     gateway.set_cap(cap(700))
     gateway.set_cap(Cap("power", is_hard=True, steps=((50, 800),)))
-    assert gateway.cap.cap.steps == ((0, 700), (50, 800))
-    assert Cap.from_text(gateway.take_output().batch.settings["cap"]) == gateway.cap.cap
+    assert gateway.account.cap.steps == ((0, 700), (50, 800))
+    assert Cap.from_text(gateway.take_output().batch.settings["cap"]) == gateway.account.cap
     gateway.set_cap(None)
     assert gateway.take_output().batch.settings == {"cap": ""}
 
