@@ -209,6 +209,7 @@ def _draw_jobs(dice: Dice, platform: Platform, scale: int) -> tuple[tuple[Actual
 
 def _draw_target(dice: Dice, platform: Platform, setup: AnySetUp, until: int) -> Target:
     """Nothing, a desired profile of some kinds of the machine and of nodes, or a plan's target that switches nodes."""
+    splits = [split for split in Split if split is not Split.SHARED or setup.shares_profile]
     what = dice.one_of(("nothing", "profile", "profile", "target", "target", "target"))
     switchable = [index for index, group in enumerate(platform.groups) if group.power]
     if what == "target" and switchable and setup.switches:
@@ -223,7 +224,7 @@ def _draw_target(dice: Dice, platform: Platform, setup: AnySetUp, until: int) ->
         desired = None
         if dice.chance(0.4):
             desired = DesiredProfile(
-                platform, {0: _draw_steps(dice, platform.cores, platform.cores, until)}, split=dice.one_of(list(Split))
+                platform, {0: _draw_steps(dice, platform.cores, platform.cores, until)}, split=dice.one_of(splits)
             )
         switching = Switching(
             {index: spares for index, (spares, _) in steps.items() if spares is not None},
@@ -238,7 +239,8 @@ def _draw_target(dice: Dice, platform: Platform, setup: AnySetUp, until: int) ->
         total = int(platform.capacity[:, kind].sum())
         if dice.chance(0.6):
             machine[kind] = _draw_steps(dice, total, total, until)
-        for node in dice.some_of(range(platform.node_count), 0.1):
+        some = dice.some_of(range(platform.node_count), 0.1)
+        for node in some if setup.profile_split is not Split.SHARED else ():
             capacity = int(platform.capacity[node, kind])
             nodes[node, kind] = _draw_steps(dice, capacity, total, until)
     return Target(DesiredProfile(platform, machine, nodes, setup.profile_split))

@@ -14,6 +14,7 @@ from fuzz import sample_files as files
 from fuzz.sample_files import MAY, PLATFORM
 from kit.plan_folder import POWER
 
+from dardis.cli.cap_file import read_cap, read_switching
 from dardis.config.comparison_spec import load_comparison
 from dardis.config.cooling_table import load_pue_table
 from dardis.config.events_file import load_events
@@ -122,6 +123,8 @@ def readers() -> list[Reader]:
         Reader("prices", "s", files.PRICES, _reads_series(read_prices, MONEY)),
         Reader("carbon", "c", files.CARBON, _reads_series(read_carbon)),
         Reader("desired profile", "p.csv", (files.PROFILE,), _read_profile),
+        Reader("cap", "c.csv", files.CAPS, lambda path: read_cap(path, PLATFORM)),
+        Reader("switching", "target.json", (files.TARGET,), lambda path: read_switching(path, PLATFORM)),
         Reader("requests", "requests.json", (files.REQUESTS,), read_requests),
         Reader("controllers", "bmc.toml", (files.CONTROLLERS,), _read_controllers, _write_login),
         Reader("credentials", "login.toml", (files.LOGIN,), _read_login, _write_login),

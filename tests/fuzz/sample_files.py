@@ -273,6 +273,14 @@ CARBON = (
     _hours("datetime,zone_name,carbon_intensity_avg", "{day}T{time}:00Z,DE,3{v}"),
 )
 PROFILE = "time_s,node,kind,value\n28800,*,cores,51\n64800,*,cores,72\n28800,3,memory,8GiB\n0,5,gpu,1\n-5,0,cores,3\n"
+CAPS = (
+    "time_s,node,kind,value\n2026-12-24T16:00Z,*,power,5100\n2026-12-24T18:00Z,*,power,7200\n",
+    "time_s,node,kind,value\n2026-12-24T16:00Z,*,cores,51\n",
+    (
+        "time_s,time_utc,cores_target,power_cap_w,it_w,cooling_w,pue,price_eur_per_kwh,gco2_per_kwh,temp_c,nodes_on,end_s\n"
+        "0,2026-12-24T16:00:00Z,4,500.5,1,1,1,0.1,1,1,4,3600\n3600,2026-12-24T17:00:00Z,4,,1,1,1,0.1,1,1,4,7200\n"
+    ),
+)
 TARGET = json.dumps({
     "format": "dardis-target", "version": 1, "platform": "p", "nodes": 6, "unix_start": MAY,
     "profile": {"kind": "cores", "split": "proportional", "steps": [[0, 60], [36_000, 72]]},

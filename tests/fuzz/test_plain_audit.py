@@ -111,9 +111,9 @@ def with_desired_profile(value: int, at: int, hard: str = "span") -> Callable[[C
     return change
 
 
-def split_as(split: Split) -> Callable[[Case], None]:
-    """Half of the machine: node 0 has 2 of its 4 cores, or all of them."""
-    steps = StepFunction.from_steps(28, [(36, 16)])
+def split_as(split: Split, cores: int = 16) -> Callable[[Case], None]:
+    """Half of the machine, or less: node 0 has 2 of its 4 cores, or all of them."""
+    steps = StepFunction.from_steps(28, [(36, cores)])
     return lambda case: setattr(case, "desired", DesiredProfile(PLATFORM, {0: steps}, split=split))
 
 
@@ -209,6 +209,7 @@ def past_its_window(attempts: int, hard: str | None = None, *, searches: bool = 
         ("hard", with_desired_profile(5, 14)),
         ("hard", with_desired_profile(2, 75)),
         ("hard", split_as(Split.PROPORTIONAL)),
+        ("hard", split_as(Split.SHARED, 0)),
         ("hard", changed(5, where=[(2, 2)])),
         ("down", changed(5, start=48, finish=52, where=[(1, 1), (2, 1)])),
         ("down", switched(Down(1, 16, 21))),
@@ -247,6 +248,7 @@ def test_broken_schedules_are_reported(rule, breaks):
         with_desired_profile(2, 75, hard="instant"),  # job 5 may run till 76, beyond the step, though it ends at 40
         split_as(Split.WHOLE_NODES),
         split_as(Split.OPEN_NODES),
+        split_as(Split.SHARED),
         narrower(2),
         with_promise_fields(grain=None),
         changed(5, start=90, finish=94, where=[(0, 1), (2, 1)]),

@@ -79,6 +79,7 @@ class Audit:
         found += self._overbooked()
         if self.promises.hard and self.desired is not None:
             found += self._above_the_wish()
+            found += self._above_what_is_shared() if self.desired.split == "shared" else ()
         begin = min(job.submit for job in self.jobs)
         found += SwitchedNodes(self.platform, self.switching, self.downs, begin, self._placed).findings()
         return found
@@ -93,7 +94,7 @@ class Audit:
         """What is wished of a node: from when on, and how much; the first from ever."""
         capacity = self._capacity(node, kind)
         desired, place = self.desired, self._kinds().index(kind)
-        if desired is None:
+        if desired is None or desired.split == "shared":
             return [(EVER, capacity)]
         if (own := desired.nodes.get((node, place))) is not None:
             return [(time, min(value, capacity)) for time, value in steps_of(own)]
@@ -114,8 +115,21 @@ class Audit:
                 steps.append((time, given * (before + capacity) // max(total, 1) - given * before // max(total, 1)))
         return steps
 
+    def _shared(self, kind: str) -> list[tuple[int, int]]:
+        """What all nodes together may use, if they share it."""
+        total = sum(self._capacity(node, kind) for node in range(len(self._group)))
+        whole = None if self.desired is None else self.desired.machine.get(self._kinds().index(kind))
+        if whole is None or self.desired.split != "shared":
+            return [(EVER, total)]
+        return [(time, min(value, total)) for time, value in steps_of(whole)]
+
     def _could_hold(self, job: ActualJob, *, wished: bool) -> int:
         """Units that the empty machine holds when all maintenance is over, with `wished` under the last wish."""
+        if wished and not all(
+            job.units * amount <= self._shared(kind)[-1][1]
+            for kind, amount in zip(self._kinds(), job.request, strict=True) if amount
+        ):  # fmt: skip
+            return 0
         units = 0
         for node, group in enumerate(self._group):
             if job.groups >> group & 1:
@@ -247,6 +261,25 @@ class Audit:
         """Whether it was decided on before it starts, when its nodes are up."""
         nodes = {node for node, _ in row.where}
         return any(down.node in nodes and down.up == row.start for down in self.downs)
+
+    def _above_what_is_shared(self) -> Iterator[Finding]:
+        """At every start all who run then, each for its walltime, stay within what is shared from then on."""
+        ran = [row for row in self.rows if row.ran]
+        for start in sorted({row.start for row in ran}):
+            running = [row for row in ran if row.start <= start < row.finish]
+            for kind in self._kinds():
+                if not any(row.start == start and row.request.get(kind) for row in running):
+                    continue
+                wish = self._shared(kind)
+                for moment in [start, *(time for time, _ in wish if time > start)]:
+                    used = sum(
+                        units * row.request.get(kind, 0)
+                        for row in running if moment < row.start + row.walltime
+                        for _, units in row.where
+                    )  # fmt: skip
+                    if used > max(value_at(wish, moment), 0):
+                        text = f"all hold {used} {kind} at {start} for {moment}, {value_at(wish, moment)} are shared"
+                        yield Finding("hard", text)
 
     def _above_the_wish(self) -> Iterator[Finding]:
         """At every start who runs on the node then, each for its walltime, stays within the wish from then on."""
