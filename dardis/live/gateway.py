@@ -247,7 +247,7 @@ class Gateway:
         Raises InputError for a cap that the machine cannot keep.
         """
         if cap is not None:
-            cap = cap.after(self.account.cap)
+            cap = cap.after(self.account.cap, self._now)
             cap.check(self.machine, self.switching.switchable)
         self.account.cap = cap
         self._settings[CAP] = "" if cap is None else cap.text()
@@ -255,7 +255,7 @@ class Gateway:
 
     def set_switching(self, rule: SwitchRule | None) -> None:
         """Follow the switching of a plan, or none. Raises InputError as `NodeSwitching.set_rule`."""
-        self.switching.set_rule(rule)
+        self.switching.set_rule(rule, self._now)
         self._settings[RULE] = "" if rule is None else json.dumps(rule.as_dict())
 
     def on_power(self, watts: Mapping[str, float], now_ms: int) -> None:

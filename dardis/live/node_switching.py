@@ -20,6 +20,7 @@ from dardis.config.target_file import SwitchingTable, switching_of
 from dardis.config.toml_file import checked_json
 from dardis.live.gateway_orders import SwitchNodes
 from dardis.live.machine import LiveMachine
+from dardis.live.power_cap import joined_steps
 from dardis.model.addresses import FIRST_HOST
 from dardis.model.arrays import Bools, Ints
 from dardis.model.errors import InputError
@@ -73,13 +74,13 @@ class SwitchRule:
         """Convert from JSON values, unchecked."""
         return cls(told["table"], str(told.get("source", "")))
 
-    def after(self, earlier: SwitchRule | None) -> SwitchRule:
-        """This rule, with the steps of an earlier one until this one begins."""
+    def after(self, earlier: SwitchRule | None, now: int) -> SwitchRule:
+        """This rule, with the steps of an earlier one from now on until this one begins."""
         if earlier is None:
             return self
         groups = {
             prefix: {
-                name: _before(earlier.table["groups"].get(prefix, {}).get(name, ()), steps)
+                name: list(joined_steps(earlier.table["groups"].get(prefix, {}).get(name, ()), steps, now))
                 for name, steps in group.items() if steps
             }
             for prefix, group in self.table["groups"].items()
@@ -163,14 +164,14 @@ class NodeSwitching:
 
     # ------------------------------------------------------------------------------------------------------------------
 
-    def set_rule(self, rule: SwitchRule | None) -> None:
+    def set_rule(self, rule: SwitchRule | None, now: int) -> None:
         """Follow a plan, or none. Raises InputError for a plan of another machine, or without programs."""
         if rule is not None and not self.settings.has_programs:
             found = "the service has no --off-program and --on-program"
             raise InputError(RULE, found, "dardis serve with both")
         if rule is not None:
             rule.switching(self._machine)
-            rule = rule.after(self.rule)
+            rule = rule.after(self.rule, now)
         self._switching = None if rule is None else rule.switching(self._machine)
         self.rule = rule
 
@@ -390,7 +391,3 @@ class NodeSwitching:
 def _most_until(function: StepFunction, now: int, seconds: int) -> int:
     later = function.values[(function.times > now) & (function.times <= now + seconds)]
     return int(max(function.at(now), *later.tolist())) if len(later) else int(function.at(now))
-
-
-def _before(earlier: Iterable[Sequence[int]], steps: Sequence[Sequence[int]]) -> list[Sequence[int]]:
-    return [*(step for step in earlier if step[0] < steps[0][0]), *steps]

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from bisect import bisect_right
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeVar
 
 from dardis.config.target_file import MOST_WATTS
 from dardis.live.machine import LiveMachine
@@ -100,12 +100,11 @@ class Cap:
         function = StepFunction.from_steps(platform.cores, self.steps)
         return DesiredProfile(platform, {platform.kinds.index(CORES): function}, split=Split.SHARED)
 
-    def after(self, earlier: Cap | None) -> Cap:
-        """This cap, with the steps of an earlier one of the same kind until this one begins."""
+    def after(self, earlier: Cap | None, now: int) -> Cap:
+        """This cap, with the steps of an earlier one of the same kind from now on until this one begins."""
         if earlier is None or earlier.kind != self.kind:
             return self
-        begin = self.steps[0][0]
-        return replace(self, steps=(*(step for step in earlier.steps if step[0] < begin), *self.steps))
+        return replace(self, steps=joined_steps(earlier.steps, self.steps, now))
 
     def at(self, unix_s: int) -> int | None:
         """Value at a time; None: no cap."""
@@ -138,3 +137,13 @@ class CapUse(NamedTuple):
     """None: no cap now."""
     used: float
     excess: float
+
+
+_Step = TypeVar("_Step", bound=Sequence[int])
+
+
+def joined_steps(earlier: Sequence[_Step], steps: Sequence[_Step], now: int) -> tuple[_Step, ...]:
+    """Steps (Unix s, value) in force from now on: those of `earlier` until the first of `steps`, then these."""
+    begin = steps[0][0]
+    past = [step for step in earlier if step[0] <= min(now, begin - 1)]
+    return (*past[-1:], *(step for step in earlier if now < step[0] < begin), *steps)

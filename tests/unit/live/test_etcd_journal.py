@@ -23,7 +23,7 @@ def row(first, count=1, key=None, over=False, asker=7):
 
 
 def everything(journal):
-    return [(*found, become) for *found, become in journal.unfinished()], journal.next_job(), journal.drains()
+    return [(*found, become) for *found, become in journal.unfinished()], journal.next_job(), (journal.drains(), journal.setting("cap"))
 
 
 @pytest.fixture(scope="module")
@@ -183,7 +183,7 @@ def test_long_log_is_compacted_to_rows(place, monkeypatch, opened):
     monkeypatch.setattr(journals, "PIECE", 3000)
     monkeypatch.setattr(journals, "KEPT", 20)
     journal = opened("a", place)
-    journal.write(Batch([row(1, 50)], [(3, "early")], drains={"n": "why"}))
+    journal.write(Batch([row(1, 50)], [(3, "early")], drains={"n": "why"}, settings={"cap": "9"}))
     cuts = []
     for first in range(51, 351):
         journal.write(Batch([row(first, key=f"k{first}")], [(first, "begun")]))

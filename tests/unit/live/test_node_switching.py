@@ -173,12 +173,12 @@ def test_plan_replaces_the_spares_and_boots_ahead_of_time():
 
 def test_plan_of_the_next_day_follows_the_present_one():
     of = switching(rule=plan(n={"spares": [[NOW, 1], [NOW + 90, 2]]}))
-    of.set_rule(plan(n={"spares": [[NOW + 50, 3]]}))
+    of.set_rule(plan(n={"spares": [[NOW + 50, 3]]}), NOW + 9)
     assert of.rule.table["groups"] == {"n": {"spares": [[NOW, 1], [NOW + 50, 3]]}}
 
 
 def test_plan_of_another_machine_or_without_programs_is_rejected():
     with pytest.raises(InputError, match="unknown node group"):
-        switching().set_rule(plan(other={"spares": [[0, 1]]}))
+        switching().set_rule(plan(other={"spares": [[0, 1]]}), NOW)
     with pytest.raises(InputError, match="no --off-program"):
-        switching(has_programs=False).set_rule(plan(n={"spares": [[0, 1]]}))
+        switching(has_programs=False).set_rule(plan(n={"spares": [[0, 1]]}), NOW)

@@ -194,3 +194,13 @@ def test_cap_is_read_back():
     assert Cap.from_text(json.dumps(cap.as_dict())) == Cap.from_text(cap.text()) == cap
     assert Cap.from_text("") is None
     assert [cap.at(time) for time in (4, 5, 8, 9, 99)] == [None, 700, 700, 800, 800]
+
+
+@pytest.mark.parametrize(
+    ("now", "steps"),
+    [(0, [(5, 1), (9, 2), (20, 3)]), (5, [(5, 1), (9, 2), (20, 3)]), (12, [(9, 2), (20, 3)]), (40, [(9, 2), (20, 3)])],
+)
+def test_new_cap_begins_after_the_present_one_and_past_steps_are_forgotten(now, steps):
+    assert power((20, 3)).after(power((5, 1), (9, 2), (30, 9)), now).steps == tuple(steps)
+    assert power((20, 3)).after(None, now).steps == ((20, 3),)
+    assert power((0, 3)).after(power((5, 1)), now).steps == ((0, 3),)
