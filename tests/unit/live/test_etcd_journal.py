@@ -23,7 +23,11 @@ def row(first, count=1, key=None, over=False, asker=7):
 
 
 def everything(journal):
-    return [(*found, become) for *found, become in journal.unfinished()], journal.next_job(), (journal.drains(), journal.setting("cap"))
+    return (
+        [(*found, become) for *found, become in journal.unfinished()],
+        journal.next_job(),
+        (journal.drains(), journal.setting("cap")),
+    )
 
 
 @pytest.fixture(scope="module")
@@ -83,11 +87,11 @@ def puts(name, kind):
 def test_journal_is_restored_on_another_disk_and_epochs_increase(place, opened, folder):
     journal = opened("a", place)
     assert (journal.epoch, journal.next_job()) == (1, 1)
-    journal.write(Batch([row(1, 3, "k"), row(4)], [(2, "endet ä\n")], ["a"], {"n0": "why"}))
+    journal.write(Batch([row(1, 3, "k"), row(4)], [(2, "endet ä\n")], ["a"], {"n0": "why"}, {"cap": "9"}))
     journal.write(Batch(instants=["only told"]))
     journal.write(Batch([row(4, over=True)], [(4, "done"), (2, "again")], ["b"], {"n1": "x", "n0": ""}))
     before = everything(journal)
-    assert before == ([(row(1, 3, "k"), {2: "again"})], 5, {"n1": "x"})
+    assert before == ([(row(1, 3, "k"), {2: "again"})], 5, ({"n1": "x"}, "9"))
     journal.close()
     again = opened("a", place)
     assert (again.epoch, everything(again)) == (2, before)
@@ -132,7 +136,7 @@ def test_journal_in_use_is_refused_until_its_lease_ends(place, monkeypatch, open
     with pytest.raises(InputError, match=rf"has a service already \(process {os.getpid()} on "):
         opened("b", place)
     alive.write(Batch([row(1)]))  # nothing has come of that
-    alive._etcd.ask("lease/revoke", {"ID": str(alive._lease)})
+    alive._etcd.request("lease/revoke", {"ID": str(alive._lease)})
     alive._renew()  # too late, but nobody came
     with pytest.raises(InputError, match="has a service already"):
         opened("b", place)
@@ -195,7 +199,7 @@ def test_long_log_is_compacted_to_rows(place, monkeypatch, opened):
     assert len(log) < 300
     assert 1 < len(rows) < 40
     with pytest.raises(JournalError, match="compacted"):
-        journal._etcd.ask("kv/range", {"key": "YQ==", "revision": "1"})
+        journal._etcd.request("kv/range", {"key": "YQ==", "revision": "1"})
     before = everything(journal)
     journal.close()
     again = opened("b", place)
