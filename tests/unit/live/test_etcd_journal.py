@@ -100,7 +100,7 @@ def test_journal_is_restored_on_another_disk_and_epochs_increase(place, opened, 
     elsewhere = opened("b", place)
     assert (elsewhere.epoch, everything(elsewhere)) == (3, before)
     assert elsewhere.find(7, "k") == (1, 3)
-    assert elsewhere.holder(4) == (row(4, over=True), "done")
+    assert elsewhere.find_job(4) == (row(4, over=True), "done")
     assert (folder("b") / FILE).stat().st_mode & 0o777 == 0o600
     elsewhere.close()
     first = opened("a", place)  # two epochs behind, and what was written there is there
@@ -206,7 +206,7 @@ def test_long_log_is_compacted_to_rows(place, monkeypatch, opened):
     assert everything(again) == before
     assert again.find(7, "k349") == (349, 1)
     assert again.find(7, "k51") is None  # over for long
-    assert again.holder(350)[1] == "é" * 50
+    assert again.find_job(350)[1] == "é" * 50
     again.write(Batch([row(400)]))
     again.close()
     first = opened("a", place)  # it needs the log alone
