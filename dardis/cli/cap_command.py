@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from decimal import Decimal
 from pathlib import Path
 from typing import Annotated, Any, Final
 
@@ -11,10 +12,12 @@ import typer
 from dardis.cli.live_requests import Folder, Json, print_json, service_client
 from dardis.model.errors import InputError
 
-_AMOUNT: Final = re.compile(r"(\d+(?:\.\d+)?)\s*(W|kW|MW|cores)")
-_NUMBER: Final = re.compile(r"[+-]?\d+(\.\d+)?\s*[A-Za-z]*")
+_AMOUNT: Final = re.compile(r"(\d{1,30}(?:\.\d{1,30})?)\s*(W|kW|MW|cores)")
+_NUMBER: Final = re.compile(r"[+-]?\d+(\.\d+)?\s*[A-Za-z]{0,20}")
 _WATTS: Final = {"W": 1, "kW": 1_000, "MW": 1_000_000}
 _OFF: Final = "off"
+MOST_WATTS: Final = 1 << 40
+_LONGEST: Final = 60
 
 
 def cap(
@@ -44,7 +47,7 @@ def cap(
     if what is None:
         answer = service.get("/cap")
     elif what == _OFF:
-        answer = service.post("/cap", {})
+        answer = service.post("/cap", {"off": True})
     else:
         answer = service.post("/cap", {**_body(what, service.get), "hard": not soft, "measured": measured})
     if as_json:
@@ -55,12 +58,14 @@ def cap(
 
 def _body(what: str, get: Any) -> dict[str, Any]:  # noqa: ANN401 (a method of the client)
     if (match := _AMOUNT.fullmatch(what)) is not None:
-        number, unit = float(match[1]), match[2]
+        number, unit = Decimal(match[1]), match[2]
         kind, value = ("cores", number) if unit == "cores" else ("power", number * _WATTS[unit])
+        if value != value.to_integral_value() or value > MOST_WATTS:
+            raise InputError("cap", repr(what[:_LONGEST]), f"whole W or cores, at most {MOST_WATTS}")
         return {"kind": kind, "steps": [[0, int(value)]], "source": what}
     path = Path(what)
-    if not path.exists() and _NUMBER.fullmatch(what) is not None:
-        raise InputError("cap", repr(what), "an amount with a unit: 12kW, 9600W, 1.2MW or 480cores")
+    if _NUMBER.fullmatch(what) is not None and not path.exists():
+        raise InputError("cap", repr(what[:_LONGEST]), "an amount with a unit: 12kW, 9600W, 1.2MW or 480cores")
     from dardis.cli.cap_file import read_cap
     from dardis.config.platform_record import platform_from_dict
 
@@ -93,7 +98,7 @@ def switching(
     if what is None:
         answer = service.get("/switching")
     elif what == _OFF:
-        answer = service.post("/switching", {})
+        answer = service.post("/switching", {"off": True})
     else:
         from dardis.cli.cap_file import read_switching
         from dardis.config.platform_record import platform_from_dict

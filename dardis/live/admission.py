@@ -193,12 +193,14 @@ class Admission:
     def _scheduling_request(self, job: LiveJob) -> SchedulingRequest:
         asked = job.submission.request
         walltime, cap = asked.walltime_s + asked.grace + LAG_S, self._account.cap
+        if cap is not None and job.state is LiveJobState.WAITING:
+            self._account.fix_power(job)
         may_exceed = cap is not None and not cap.is_hard and asked.deadline_ms is not None
         latest = asked.deadline_ms // 1000 - asked.walltime_s if may_exceed and asked.deadline_ms is not None else None
         return SchedulingRequest(
             job.number, max(job.submission.submitted_ms, job.begin_ms) // 1000, walltime, asked.nodes,
             self._machine.request(asked), queue_of(asked.priority), latest,
-            self._account.node_mw(job) if cap is not None and cap.is_power else None,
+            None if cap is None else self._account.takes(job),
         )  # fmt: skip
 
     def _running_jobs(self, running: Iterable[LiveJob], now: int) -> Iterable[RunningJob]:

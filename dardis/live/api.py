@@ -390,9 +390,9 @@ class Api:
         })  # fmt: skip
 
     async def _set_cap(self, request: web.Request) -> web.Response:
-        """Set the cap of the body; an empty object removes the cap."""
+        """Set the cap of the body; `{"off": true}` removes the cap."""
         self._check_operator(request)
-        told = await self._callers.read_body(request)
+        told = _rule_of(await self._callers.read_body(request), "cap")
         self._service.check_ready()
         cap = Cap.from_dict(told) if told else None
         if cap is not None and cap.is_measured and not self._service.gateway.account.measured:
@@ -413,9 +413,9 @@ class Api:
         })  # fmt: skip
 
     async def _set_rule(self, request: web.Request) -> web.Response:
-        """Follow the switching of the body; an empty object: no plan."""
+        """Follow the switching of the body; `{"off": true}`: no plan."""
         self._check_operator(request)
-        told = await self._callers.read_body(request)
+        told = _rule_of(await self._callers.read_body(request), "switching")
         self._service.check_ready()
         self._service.gateway.set_switching(SwitchRule.from_dict(told) if told else None)
         await self._service.wait_until_written()
@@ -454,6 +454,15 @@ def _job_user(uid: int, gid: int) -> JobUser:
     except KeyError:
         return JobUser(uid, gid, str(uid), (gid,))
     return JobUser(uid, entry.pw_gid, entry.pw_name, tuple(os.getgrouplist(entry.pw_name, entry.pw_gid)))
+
+
+def _rule_of(told: object, place: str) -> dict[str, Any] | None:
+    """The rule of a body; None: to remove it. Raises InputError."""
+    if told == {"off": True}:
+        return None
+    if not isinstance(told, dict) or not told:
+        raise InputError(place, "no rule", '{"off": true}, or an object with the rule')
+    return told
 
 
 def _submission(told: dict[str, Any], asker: JobUser) -> Submission:

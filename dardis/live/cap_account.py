@@ -22,6 +22,10 @@ from dardis.power.unit_power import MILLI
 
 REMEMBERED: Final = 10
 """Ends of similar jobs whose power is remembered."""
+MOST_KINDS: Final = 10_000
+"""Kinds of jobs whose power is remembered."""
+RENEW_S: Final = 60
+"""Least time between two decisions on all jobs anew, as their known power has changed, s."""
 LONGEST_GAP_S: Final = 60.0
 """Longest time between two measurements that counts, s."""
 LEAST_S: Final = 20.0
@@ -66,6 +70,7 @@ class CapAccount:
         """mW and cores of others."""
         self._known: dict[_Kind, deque[int]] = {}
         """Measured power per node of the last similar jobs, mW."""
+        self._is_known_changed, self._renewed_ms = False, 0
         self.measured: Mapping[str, float] = {}
         """Measured power of nodes, W."""
         self._measured_ms = 0
@@ -77,9 +82,25 @@ class CapAccount:
         """Power that a job adds to each node, mW: as ordered, stated, measured of similar jobs, or by the platform."""
         if job.node_mw is not None:
             return job.node_mw
-        asked = job.submission.request
-        known = self._known.get(_kind_of(job)) if asked.watts is None else None
-        return max(known) if known else self._machine.node_mw(asked)
+        known = self._known_mw(job)
+        return self._machine.node_mw(job.submission.request) if known is None else known
+
+    def _known_mw(self, job: LiveJob) -> int | None:
+        if job.submission.request.watts is not None:
+            return None
+        return max(self._known.get(_kind_of(job), ()), default=None)
+
+    def fix_power(self, job: LiveJob) -> None:
+        """Fix the power of a job for its next start, as known now."""
+        job.node_mw = None
+        job.node_mw = self.node_mw(job)
+
+    def has_news(self, waiting: Iterable[LiveJob], now_ms: int) -> bool:
+        """Whether the known power of waiting jobs has changed for long enough to decide anew."""
+        if not self._is_known_changed or now_ms < self._renewed_ms + RENEW_S * 1000:
+            return False
+        self._is_known_changed, self._renewed_ms = False, now_ms
+        return any(self._known_mw(job) not in (None, job.node_mw) for job in waiting)
 
     def on_start(self, job: LiveJob) -> None:
         """Count a running job."""
@@ -100,11 +121,23 @@ class CapAccount:
     def remember(self, job: LiveJob) -> None:
         """Use the measured power of an ended job, if any, for similar ones."""
         if job.measured_mw is not None:
-            self._known.setdefault(_kind_of(job), deque(maxlen=REMEMBERED)).append(job.measured_mw)
+            known = self._known.pop(_kind_of(job), deque[int](maxlen=REMEMBERED))
+            known.append(job.measured_mw)
+            self._known[_kind_of(job)] = known  # the latest last
+            if len(self._known) > MOST_KINDS:
+                del self._known[next(iter(self._known))]
+            self._is_known_changed = True
+
+    def takes(self, job: LiveJob) -> tuple[int, ...]:
+        """What a job takes of the cap on each node, by kind, and mW; exclusive jobs take all cores of any node."""
+        asked, machine = job.submission.request, self._machine
+        amounts = [0] * len(machine.platform.kinds)
+        amounts[machine.platform.kinds.index(CORES)] = machine.most_cores if asked.exclusive else asked.cpus
+        return *amounts, self.node_mw(job)
 
     def _need(self, job: LiveJob) -> tuple[int, int]:
-        asked, cores = job.submission.request, self._machine.platform.kinds.index(CORES)
-        return asked.nodes * self.node_mw(job), asked.nodes * self._machine.request(asked)[cores]
+        takes, nodes = self.takes(job), job.submission.request.nodes
+        return nodes * takes[-1], nodes * takes[self._machine.platform.kinds.index(CORES)]
 
     # ------------------------------------------------------------------------------------------------------------------
 

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from dardis.live.admission import Admission, ClosedNodes, HostConnector
+from dardis.live.admission import LAG_S, Admission, ClosedNodes, HostConnector
 from dardis.live.cap_account import CapAccount
 from dardis.live.dependencies import Dependencies, EndedJobs, OpenSubmission, Reruns
 from dardis.live.gateway_orders import EndRun, ForgetRun, GatewayOutput, Order, StartRun, SwitchNodes
@@ -88,12 +88,15 @@ class Gateway:
         self._settings: dict[str, str] = {}
         self._now = 0
         """Time of the last decision, Unix s."""
+        self._switch_at = 0
+        """Next decision on switching without an event, Unix s."""
         self._stops = False
         self._strange: set[JobId] = set()
         """Running jobs on removed nodes or cores."""
         for submission, become in unfinished:
             self._restore(submission, become)
         self._strange |= jobs_on_removed_nodes(machine, self._free, self._jobs.values())
+        self.switching.keep_on(share.node for job in self._running(lambda _: True) for share in job.shares)
 
     # ------------------------------------------------------------------------------------------------------------------
 
@@ -261,10 +264,12 @@ class Gateway:
     def on_power(self, watts: Mapping[str, float], now_ms: int) -> None:
         """Take measured power of nodes, W; empty: no measurement."""
         used = {node["name"]: node["used_cores"] for node in self.nodes()} if watts else {}
-        is_off = {name for name in watts if self.switching.state(name) is NodeState.OFF}
-        self.account.on_power({name: one for name, one in watts.items() if name not in is_off}, used, now_ms)
+        is_on = {name for name in watts if self.switching.state(name) is NodeState.ON}
+        self.account.on_power({name: one for name, one in watts.items() if name in is_on}, used, now_ms)
         if self.account.cap is not None and self.account.cap.is_measured and self.queued:
             self._admission.on_closed_nodes_change()
+        if self.account.cap is not None and self.account.has_news(self.waiting_jobs(), now_ms):
+            self._admission.discard_decider()
 
     def disable_starts(self) -> None:
         """Start no more jobs."""
@@ -548,29 +553,32 @@ class Gateway:
             self._admission.on_closed_nodes_change()
         while not self.liveness.are_all_unreachable:
             try:
-                self._decide(now)
-                return self._switch(now)
+                if self._decide(now) or self._switch_at <= now:
+                    self._switch(now)
+                return
             except HostDownError as down:
                 if not (missed := self.liveness.unresponsive_hosts(down.hosts)):
                     raise
                 for host in missed:
                     self.on_host_lost(host)
-        return None
+        return
 
-    def _decide(self, now: int) -> None:
+    def _decide(self, now: int) -> bool:
+        """Return whether anything has changed."""
         self._check_reruns(now * 1000)
         running = (
             job for job in self._jobs.values() if job.state is LiveJobState.RUNNING and job.number not in self._strange
         )
         decided = self._admission.decide(now, self._closed_nodes_and_others, running, self.liveness.unreachable_ids)
         if decided is None:
-            return
+            return False
         self._instants.append(decided.text)
         for start in decided.starts:
             self._order(self._jobs[start.job], start.nodes)
         for number, why in decided.refused.items():
             self._admission.remove(self._jobs[number])  # accepted on a larger machine
             self._set_state(self._jobs[number], LiveJobState.HELD, why)
+        return True
 
     @property
     def _reachable_nodes(self) -> list[bool]:
@@ -580,7 +588,7 @@ class Gateway:
         """Order shutdowns and boots of nodes."""
         if not self.switching.settings.has_programs or self._stops:
             return
-        machine, reachable, closed = self.machine, self._reachable_nodes, {*self._closed_nodes()}
+        machine, closed = self.machine, {*self._closed_nodes()}
         free = machine.platform.capacity.copy()
         for job in self._running(lambda _: True):
             request = np.array(machine.request(job.submission.request), dtype=np.int64)
@@ -588,15 +596,20 @@ class Gateway:
                 if (node := machine.node(share.node)) is not None:
                     free[node] -= request
         is_open = [node not in closed for node in range(len(machine.names))]
+        drained = [name in self.drained for name in machine.names]
         busy = {share.node for job in [*self._running(lambda _: True), *self._reruns.waiting()] for share in job.shares}
         idle = [one and name not in busy for one, name in zip(is_open, machine.names, strict=True)]
-        seen = SeenNodes(free, idle, is_open, reachable)
+        seen = SeenNodes(free, idle, is_open, drained)
         waiting = (
-            WaitingNeed(asked.nodes, machine.request(asked), asked.walltime_s, asked.nodes * self.account.node_mw(job))
+            WaitingNeed(
+                asked.nodes, machine.request(asked), asked.walltime_s + asked.grace + LAG_S,
+                asked.nodes * self.account.node_mw(job),
+            )
             for job in self.waiting_jobs() if self._admission.has(job)
             for asked in [job.submission.request]
         )  # fmt: skip
         orders = self.switching.decide(seen, waiting, self.account.left_mw(now), now)
+        self._switch_at = self.switching.wake(now)
         if orders:
             self._switches += orders
             self._admission.on_closed_nodes_change()
@@ -655,7 +668,7 @@ class Gateway:
             for host in hosts
         }
         self._set_state(job, LiveJobState.RUNNING, "")
-        job.node_mw, job.measured_mw = self.account.node_mw(job), None
+        job.node_mw, job.measured_mw = self.account.node_mw(job), None  # as the decider was told
         self.account.on_start(job)
         self._orders.append(StartRun(job, job.host, job.run))
         self._admission.add_startable(self._dependencies.on_change(job)[1])

@@ -88,14 +88,16 @@ class Mailbox:
 
     async def _keep(self) -> None:
         while True:
+            is_news = True
             try:
                 await self._listen()
             except (SupervisorError, OSError) as error:
-                self.trouble = str(error)
+                is_news, self.trouble = self.trouble != str(error), str(error)
                 if isinstance(error, HigherEpochError):
                     self._gateway.on_epoch_refused(self._home.name)
             self.tried.set()
-            self._due()
+            if is_news:
+                self._due()
             await asyncio.sleep(self._pause_s)
 
     async def _listen(self) -> None:

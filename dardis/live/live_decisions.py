@@ -6,7 +6,7 @@ Equal `InstantEvents` values in equal order give equal starts.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -52,8 +52,8 @@ class SchedulingRequest:
     queue: str = ""
     latest: int | None = None
     """Latest start under a soft cap, Unix s."""
-    node_mw: int | None = None
-    """Power that the job adds to each node under a cap, mW."""
+    takes: tuple[int, ...] | None = None
+    """What the job takes of the cap on each node, by kind, and mW; None: no cap."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,15 +115,16 @@ class InstantEvents:
 
 
 def _request_row(asks: SchedulingRequest) -> list[Any]:
-    row = [asks.job, asks.submit, asks.walltime, asks.nodes, asks.request, asks.queue, asks.latest, asks.node_mw]
+    row = [asks.job, asks.submit, asks.walltime, asks.nodes, asks.request, asks.queue, asks.latest, asks.takes]
     while not row[-1] and row[-1] != 0:  # without defaults at the end
         row.pop()
     return row
 
 
-def _request_from_row(row: Iterable[Any]) -> SchedulingRequest:
+def _request_from_row(row: Sequence[Any]) -> SchedulingRequest:
     number, submit, walltime, nodes, request, *more = row
-    return SchedulingRequest(JobId(number), submit, walltime, nodes, tuple(request), *more)
+    asks = SchedulingRequest(JobId(number), submit, walltime, nodes, tuple(request), *more)
+    return asks if asks.takes is None else replace(asks, takes=tuple(asks.takes))
 
 
 @dataclass(frozen=True, slots=True)
@@ -294,7 +295,7 @@ class LiveDecider:
         groups = self._platform.all_groups
         return Job(
             asks.job, submit, submit, asks.latest, asks.walltime, asks.nodes, asks.request, groups, asks.queue,
-            unit_mw=asks.node_mw,
+            takes=asks.takes,
         )  # fmt: skip
 
     def execute(self, who: Address, deed: ExecutorAction, now: int) -> None:  # noqa: ARG002 (interface)

@@ -95,6 +95,11 @@ class LiveMachine:
         """Power figures of the platform."""
         return UnitPower(self.platform)
 
+    @cached_property
+    def most_cores(self) -> int:
+        """Cores of the largest node."""
+        return int(self.platform.capacity[:, self.platform.kinds.index(CORES)].max())
+
     def node_mw(self, asked: JobRequest) -> int:
         """Power that a job adds to each of its nodes, mW: as stated, else as its cores and GPUs take on any node."""
         if asked.watts is not None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
@@ -30,6 +30,7 @@ from dardis.model.target import Switching
 
 STATES, RULE = "node states", "switching"
 """Names of settings in the journal."""
+HOUR_S: Final = 3600
 DAY_S: Final = 86_400
 RETRY_S: Final = 3600
 """Pause after a failed shutdown of a node, s."""
@@ -72,6 +73,8 @@ class SwitchRule:
     @classmethod
     def from_dict(cls, told: Mapping[str, Any]) -> SwitchRule:
         """Convert from JSON values, unchecked."""
+        if unknown := sorted(told.keys() - {"table", "source"}):
+            raise InputError(RULE, f"unknown key {unknown[0]!r}", "table, source")
         return cls(told["table"], str(told.get("source", "")))
 
     def after(self, earlier: SwitchRule | None, now: int) -> SwitchRule:
@@ -117,7 +120,7 @@ class SeenNodes:
     """Without jobs, reachable, and not drained."""
     open: Sequence[bool]
     """Reachable and not drained."""
-    reachable: Sequence[bool]
+    drained: Sequence[bool]
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,9 +138,11 @@ class NodeSwitching:
 
     def __init__(
         self, machine: LiveMachine, settings: SwitchSettings, rule: SwitchRule | None = None,
-        states: Mapping[str, str] | None = None,
+        states: Mapping[str, str] | None = None, switching: Container[str] = (),
     ) -> None:  # fmt: skip
-        """`states`: those of nodes that are not on, from the journal. Raises InputError for a rule of another machine.
+        """`states`: those of nodes that are not on, from the journal; `switching`: nodes whose programs still run.
+
+        Raises InputError for a rule of another machine.
 
         A node that is a host of its own is off once the host is gone, and on once it reports; the service's own host
         stays on. Of other nodes the programs alone tell. Without programs all nodes are on.
@@ -159,7 +164,11 @@ class NodeSwitching:
         for name, state in (states or {}).items():
             if name in self._by_name and settings.has_programs:
                 self._by_name[name].state = NodeState(state)
-        self._resumes = [node for node in self._nodes if node.state in (NodeState.SHUTTING_DOWN, NodeState.BOOTING)]
+        self._changed = bool(states) and not settings.has_programs
+        self._resumes = [
+            node for node in self._nodes
+            if node.state in (NodeState.SHUTTING_DOWN, NodeState.BOOTING) and node.name not in switching
+        ]  # fmt: skip
         """Nodes whose programs may have been interrupted."""
 
     # ------------------------------------------------------------------------------------------------------------------
@@ -174,6 +183,13 @@ class NodeSwitching:
             rule = rule.after(self.rule, now)
         self._switching = None if rule is None else rule.switching(self._machine)
         self.rule = rule
+
+    def keep_on(self, names: Iterable[str]) -> None:
+        """Take nodes with running jobs for on, whatever the journal has."""
+        for name in names:
+            if (node := self._by_name.get(name)) is not None and node.state is not NodeState.ON:
+                self._set(node, NodeState.ON)
+        self._resumes = [node for node in self._resumes if node.state is not NodeState.ON]
 
     def state(self, name: str) -> NodeState:
         """State of a node."""
@@ -253,8 +269,10 @@ class NodeSwitching:
             elif node.state is NodeState.SHUTTING_DOWN and now >= node.limit:
                 node.not_before = now + RETRY_S
                 self._set(node, NodeState.ON, f"it was not off within {self.settings.limit_s} s")
-            elif node.state is NodeState.DOWN and has_host and is_there:
-                self._set(node, NodeState.ON)  # it is back after all
+            elif node.state in (NodeState.DOWN, NodeState.OFF) and has_host and is_there:
+                self._set(node, NodeState.ON)  # it is back after all, or somebody switched it on
+            elif node.state in (NodeState.SHUTTING_DOWN, NodeState.BOOTING) and node.limit == FOREVER:
+                node.limit = now + self.settings.limit_s  # its program runs since before a restart
         return [node.state for node in self._nodes] != before
 
     # ------------------------------------------------------------------------------------------------------------------
@@ -273,12 +291,14 @@ class NodeSwitching:
                     orders.append(self._order(some, now, on=on))
         wanted = np.zeros(len(self._nodes), dtype=np.bool_)
         if not (any(seen.idle) or any(node.state is NodeState.OFF for node in self._nodes)):
-            waiting = ()  # jobs neither need nor keep a node
-        boots = self._for_jobs(seen, waiting, wanted, left_mw, now)
-        boots += self._for_reserves(seen, boots, left_mw[0][1] if left_mw else None, now)
+            waiting = ()  # they can neither use nor keep a node
+        boots, are_capped = self._for_jobs(seen, waiting, wanted, left_mw, now)
+        if not are_capped:
+            soon = [left for time, left in left_mw if time < now + HOUR_S]
+            boots += self._for_reserves(seen, boots, min(soon, default=None), now)
         if boots:
             orders.append(self._order([self._nodes[n] for n in sorted(boots)], now, on=True))
-        if some := self._unneeded(seen, wanted, now):
+        if some := self._unneeded(seen, wanted, left_mw, now, are_capped=are_capped):
             orders.append(self._order(some, now, on=False))
         return orders
 
@@ -293,12 +313,17 @@ class NodeSwitching:
     def _for_jobs(
         self, seen: SeenNodes, waiting: Iterable[WaitingNeed], wanted: Bools, left_mw: Sequence[tuple[int, int]],
         now: int,
-    ) -> list[int]:  # fmt: skip
-        """Nodes to boot for jobs that find no room, first come first served; marks nodes that jobs may use."""
+    ) -> tuple[list[int], bool]:  # fmt: skip
+        """Nodes to boot for jobs that find no room, first come first served, and whether the cap delays jobs.
+
+        Marks nodes that jobs may use.
+        """
         states = [node.state for node in self._nodes]
         capacity = self._machine.platform.capacity
-        comes = np.array([state is NodeState.BOOTING for state in states])
-        is_off = np.array([state is NodeState.OFF for state in states])
+        usable = ~np.array(seen.drained, dtype=np.bool_)
+        comes = np.array([state is NodeState.BOOTING for state in states]) & usable
+        is_off = np.array([state is NodeState.OFF for state in states]) & usable
+        are_capped = False
         free = np.where(comes[:, None], capacity, seen.free)
         free[~(comes | np.array(seen.open, dtype=np.bool_))] = -1
         free[is_off] = capacity[is_off]
@@ -310,22 +335,23 @@ class NodeSwitching:
             if len(on_first) < job.nodes:
                 continue
             new = [int(node) for node in on_first if is_off[node]]
-            cost = int(idle_mw[new].sum()) + job.mw if new else 0
+            cost = int(idle_mw[new].sum()) + job.mw
             if any(spent + cost > left for time, left in left_mw if time < now + job.walltime):
+                are_capped = True
                 continue
             spent += cost
             free[on_first] -= request
             wanted[on_first] = True
             is_off[new] = False
             boots += new
-        return boots
+        return boots, are_capped
 
     def _for_reserves(self, seen: SeenNodes, boots: Sequence[int], left_mw: int | None, now: int) -> list[int]:
         found: list[int] = []
         left = None if left_mw is None else left_mw - int(self._machine.power.idle_mw[[*boots]].sum())
         for group in range(len(self._machine.platform.groups)):
             mine = [n for n, node in enumerate(self._nodes) if node.group == group]
-            off = [n for n in mine if self._nodes[n].state is NodeState.OFF and n not in boots]
+            off = [n for n in mine if self._nodes[n].state is NodeState.OFF and n not in boots and not seen.drained[n]]
             spares, floor = self._least(group, now)
             on = sum(self._nodes[n].state in (NodeState.ON, NodeState.BOOTING) for n in mine) + len({*mine} & {*boots})
             idle = sum(seen.idle[n] and self._nodes[n].state is NodeState.ON for n in mine)
@@ -350,8 +376,13 @@ class NodeSwitching:
         )
         return spares, floors
 
-    def _unneeded(self, seen: SeenNodes, wanted: Bools, now: int) -> list[_Node]:
+    def _unneeded(
+        self, seen: SeenNodes, wanted: Bools, left_mw: Sequence[tuple[int, int]], now: int, *, are_capped: bool
+    ) -> list[_Node]:  # fmt: skip
+        """Idle nodes to switch off. Reserves stay on, unless the cap delays jobs or the sum exceeds it."""
         idle_s = self.settings.idle_s if self._switching is None else self._switching.idle_s
+        exceeds = bool(left_mw) and left_mw[0][1] < 0
+        idle_s = 0 if exceeds else idle_s
         most = FOREVER if self._switching is None else self._switching.most_cycles_per_day
         found: list[_Node] = []
         for group in range(len(self._machine.platform.groups)):
@@ -359,7 +390,7 @@ class NodeSwitching:
             spares, floor = self._least(group, now)
             idle = [(n, node) for n, node in mine if node.state is NodeState.ON and seen.idle[n]]
             is_on = sum(node.state in (NodeState.ON, NodeState.BOOTING) for _, node in mine)
-            may = max(min(len(idle) - spares, is_on - floor), 0)
+            may = len(idle) if are_capped or exceeds else max(min(len(idle) - spares, is_on - floor), 0)
             for n, node in mine:
                 if node.state is not NodeState.ON or not seen.idle[n] or wanted[n]:
                     node.idle_since = None

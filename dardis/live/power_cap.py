@@ -13,6 +13,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 from dardis.config.target_file import MOST_WATTS
 from dardis.live.machine import LiveMachine
 from dardis.model.errors import InputError
+from dardis.model.moments import utc_text
 from dardis.model.platform import Platform
 from dardis.model.resources import CORES, POWER
 from dardis.model.step_function import StepFunction
@@ -44,7 +45,10 @@ class Cap:
     @classmethod
     def from_dict(cls, told: Mapping[str, Any]) -> Cap:
         """Convert from JSON values. Raises InputError."""
-        kind, steps, source = told.get("kind"), told.get("steps"), told.get("source", "")
+        if unknown := sorted(told.keys() - {"kind", "hard", "steps", "source", "measured"}):
+            raise InputError(_PLACE, f"unknown key {unknown[0]!r}", "kind, hard, steps, source, measured")
+        kind, source = told.get("kind"), told.get("source", "")
+        steps: Any = told.get("steps")
         if kind not in (POWER, CORES):
             raise InputError(f"{_PLACE}.kind", repr(kind), f"{POWER} or {CORES}")
         if not isinstance(told.get("hard"), bool):
@@ -55,16 +59,7 @@ class Cap:
             raise InputError("--measured", f"a cap of {kind}", "a cap of power")
         if not isinstance(source, str) or len(source) > MOST_STEPS:
             raise InputError(f"{_PLACE}.source", "is no short text", "a text")
-        if not isinstance(steps, list | tuple) or not 0 < len(steps) <= MOST_STEPS:
-            raise InputError(f"{_PLACE}.steps", "no list", f"1 to {MOST_STEPS} steps")
-        for step in steps:
-            if not (isinstance(step, list | tuple) and len(step) == 2 and all(type(one) is int for one in step)):
-                raise InputError(f"{_PLACE}.steps", repr(step), "[Unix seconds, value]")
-            if not (0 <= step[0] <= LAST_UNIX_S and 0 <= step[1] <= MOST_WATTS):
-                raise InputError(f"{_PLACE}.steps", repr(step), f"Unix seconds, and a value from 0 to {MOST_WATTS}")
-        for before, after in pairwise(steps):
-            if after[0] <= before[0]:
-                raise InputError(f"{_PLACE}.steps", f"{after[0]} s after {before[0]} s", "steps in order of time")
+        _check_steps(steps)
         rows = tuple((time, value) for time, value in steps)
         return cls(str(kind), told["hard"], rows, source, told.get("measured", False))
 
@@ -101,10 +96,26 @@ class Cap:
         return DesiredProfile(platform, {platform.kinds.index(CORES): function}, split=Split.SHARED)
 
     def after(self, earlier: Cap | None, now: int) -> Cap:
-        """This cap, with the steps of an earlier one of the same kind from now on until this one begins."""
-        if earlier is None or earlier.kind != self.kind:
+        """This cap, with the steps of an earlier one from now on until this one begins.
+
+        Raises InputError if this one begins later and the earlier one has another kind or rule.
+        """
+        if earlier is None or (begin := self.steps[0][0]) <= now:
             return self
-        return replace(self, steps=joined_steps(earlier.steps, self.steps, now))
+        if self.rule != earlier.rule:
+            found = f"begins at {utc_text(begin, seconds=True)}, and the present cap has another kind or rule"
+            raise InputError(
+                _PLACE, found, "the same kind, --hard or --soft, and --measured or not; or first dardis cap off"
+            )
+        steps = joined_steps(earlier.steps, self.steps, now)
+        if len(steps) > MOST_STEPS:
+            raise InputError(_PLACE, f"{len(steps)} steps with those until it begins", f"at most {MOST_STEPS}")
+        return replace(self, steps=steps)
+
+    @property
+    def rule(self) -> tuple[str, bool, bool]:
+        """Kind, and whether hard and measured."""
+        return self.kind, self.is_hard, self.is_measured
 
     def at(self, unix_s: int) -> int | None:
         """Value at a time; None: no cap."""
@@ -137,6 +148,19 @@ class CapUse(NamedTuple):
     """None: no cap now."""
     used: float
     excess: float
+
+
+def _check_steps(steps: Any) -> None:  # noqa: ANN401 (any JSON)
+    if not isinstance(steps, list | tuple) or not 0 < len(steps) <= MOST_STEPS:
+        raise InputError(f"{_PLACE}.steps", "no list", f"1 to {MOST_STEPS} steps")
+    for step in steps:
+        if not (isinstance(step, list | tuple) and len(step) == 2 and all(type(one) is int for one in step)):
+            raise InputError(f"{_PLACE}.steps", repr(step), "[Unix seconds, value]")
+        if not (0 <= step[0] <= LAST_UNIX_S and 0 <= step[1] <= MOST_WATTS):
+            raise InputError(f"{_PLACE}.steps", repr(step), f"Unix seconds, and a value from 0 to {MOST_WATTS}")
+    for before, after in pairwise(steps):
+        if after[0] <= before[0]:
+            raise InputError(f"{_PLACE}.steps", f"{after[0]} s after {before[0]} s", "steps in order of time")
 
 
 _Step = TypeVar("_Step", bound=Sequence[int])

@@ -14,6 +14,7 @@ from dardis.live.keeper_client import SupervisorClient, SupervisorError
 from dardis.live.power_readings import parse_watts, watts_of
 from dardis.live.time_limited_program import run_program
 from dardis.model.errors import InputError
+from dardis.power.unit_power import MILLI
 
 INTERVAL_S: Final = 10.0
 LIMIT_S: Final = 10.0
@@ -33,6 +34,10 @@ class PowerMeter:
         self._interval_s, self._limit_s = interval_s, limit_s
         self._readings: dict[str, tuple[float, Mapping[str, Any]]] = {}
         """Last reading of each host, and its time, monotonic s."""
+        self._least_w: dict[str, float] = {}
+        """Least power of processors and memory of hosts without jobs."""
+        self._busy_s: dict[str, float] = {}
+        """When hosts had jobs, monotonic s."""
         self.trouble = ""
         """Why the last measurement failed; empty: it did not."""
 
@@ -48,7 +53,7 @@ class PowerMeter:
                 watts, self.trouble = {}, str(error)
             if self.trouble and self.trouble != before:
                 print(f"dardis: power is not measured: {self.trouble}", file=sys.stderr, flush=True)  # noqa: T201
-            if watts or before != self.trouble:
+            if watts or self._gateway().account.measured:
                 self._gateway().on_power(watts, unix_ms())
                 self._due()
             await asyncio.sleep(max(self._interval_s - (monotonic_s() - begun_s), 0.0))
@@ -68,7 +73,25 @@ class PowerMeter:
             last_s, last = self._readings.get(host, (now_s, {}))
             self._readings[host] = now_s, reading
             watts = watts_of(last, reading, now_s - last_s)
+            if watts is not None and "zones" in reading:
+                watts = self._with_idle_power(host, watts, now_s)
             nodes = machine.nodes(host)
             if watts is not None:
                 found |= {node: watts / len(nodes) for node in nodes}
         return found
+
+    def _with_idle_power(self, host: str, watts: float, now_s: float) -> float | None:
+        """Power of the nodes of a host, of which processors and memory take `watts`; None: unknown.
+
+        What these take more than without jobs comes on top of the idle power of the platform.
+        """
+        machine, gateway = self._gateway().machine, self._gateway()
+        nodes = machine.nodes(host)
+        if any(node["jobs"] for node in gateway.nodes() if node["name"] in nodes):
+            self._busy_s[host] = now_s
+        elif now_s - self._busy_s.get(host, 0.0) > 2 * self._interval_s:  # a reading between two idle moments
+            self._least_w[host] = min(watts, self._least_w.get(host, watts))
+        if host not in self._least_w:
+            return None
+        idle_mw = sum(int(machine.power.idle_mw[n]) for n, name in enumerate(machine.names) if name in nodes)
+        return idle_mw / MILLI + max(watts - self._least_w[host], 0.0)

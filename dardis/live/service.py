@@ -67,6 +67,8 @@ class Service:
         self.max_time_s = max_time_s
         self._homes, self._reach, self._switching = homes, reach, switching
         self._switches: set[asyncio.Task[None]] = set()
+        self._switching_now: set[str] = set()
+        """Nodes whose programs run."""
         self.gateway = self._restored_gateway()
         self.metrics = ServiceMetrics(lambda: self.gateway, journal.epoch, lambda: self.unreachable_hosts)
         self.trouble = STARTING
@@ -93,19 +95,33 @@ class Service:
     def _restored_gateway(self) -> Gateway:
         rows = [(Submission.from_row(row), become) for row, become in self.journal.unfinished()]
         leased = {home.name for home in self._homes if home.leased}
-        cap = Cap.from_text(self.journal.setting(CAP))
-        rule, states = self.journal.setting(RULE), self.journal.setting(STATES)
-        switching = NodeSwitching(
-            self.machine, self._switching.settings, SwitchRule.from_dict(json.loads(rule)) if rule else None,
-            json.loads(states) if states else {},
-        )  # fmt: skip
         gateway = Gateway(
-            self.machine, rows, self.journal.drains(), self._reach, leased, self._ended_jobs, cap, switching
+            self.machine, rows, self.journal.drains(), self._reach, leased, self._ended_jobs, *self._restored_rules()
         )
         for row, become in reversed(self.journal.history(LARGEST_ID, RECENT, None, None)[0]):
             for number, text in become.items():
                 gateway.account.remember(job_of(Submission.from_row(row), number, text))
         return gateway
+
+    def _restored_rules(self) -> tuple[Cap | None, NodeSwitching]:
+        """Cap and switching of the journal. What does not fit this machine any more is printed and ignored."""
+        settings, cap, rule = self._switching.settings, None, None
+        states = json.loads(self.journal.setting(STATES) or "{}")
+        try:
+            told = self.journal.setting(RULE)
+            rule = SwitchRule.from_dict(json.loads(told)) if told else None
+            switching = NodeSwitching(self.machine, settings, rule, states, self._switching_now)
+        except InputError as error:
+            _print_ignored("switching", error)
+            switching = NodeSwitching(self.machine, settings, None, states, self._switching_now)
+        try:
+            cap = Cap.from_text(self.journal.setting(CAP))
+            if cap is not None:
+                cap.check(self.machine, switching.switchable)
+        except InputError as error:
+            _print_ignored("cap", error)
+            cap = None
+        return cap, switching
 
     # ------------------------------------------------------------------------------------------------------------------
     # Requests.
@@ -350,7 +366,7 @@ class Service:
             self._acknowledge(taken, unwritten)
             self._order(taken.orders, intended)
             for switch in taken.switches:
-                task = asyncio.create_task(self._switch(self.gateway, switch))
+                task = asyncio.create_task(self._switch(switch))
                 self._switches.add(task)
                 task.add_done_callback(self._switches.discard)
             if not (self._due.is_set() or any(post.has_records for post in self._posts.values())):
@@ -410,11 +426,15 @@ class Service:
         for host, runs in ends.items():
             self._posts[host].order("end", runs, why="cancelled")
 
-    async def _switch(self, gateway: Gateway, switch: SwitchNodes) -> None:
-        error = await self._switching.run(switch)
+    async def _switch(self, switch: SwitchNodes) -> None:
+        self._switching_now.update(switch.names)
+        try:
+            error = await self._switching.run(switch)
+        finally:
+            self._switching_now.difference_update(switch.names)
         if error:
             print(f"dardis: {error}", file=sys.stderr, flush=True)  # noqa: T201 (for the operator)
-        gateway.switching.on_program_end(switch.names, on=switch.on, error=error, now=unix_ms() // 1000)
+        self.gateway.switching.on_program_end(switch.names, on=switch.on, error=error, now=unix_ms() // 1000)
         self._due.set()
 
     def between_writes(self, work: Callable[..., _T], *more: object) -> asyncio.Future[_T]:
@@ -455,3 +475,7 @@ class Service:
         await self._close_mailboxes(stop=True)
         self._writer.shutdown()
         self.journal.close()
+
+
+def _print_ignored(what: str, error: InputError) -> None:
+    print(f"dardis: the {what} of the journal is ignored: {error}", file=sys.stderr, flush=True)  # noqa: T201

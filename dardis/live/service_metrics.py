@@ -20,9 +20,11 @@ from dardis.live.gateway import Gateway
 from dardis.live.gateway_orders import ForgetRun, GatewayOutput, StartRun
 from dardis.live.job_option_texts import LARGEST_ID
 from dardis.live.live_jobs import LiveJob, LiveJobState
+from dardis.live.machine import LiveMachine
 from dardis.model.errors import InputError
 from dardis.model.platform import Platform
 from dardis.model.series import Series
+from dardis.power.node_power import MachinePower
 from dardis.power.unit_power import MILLI
 
 disable_created_metrics()  # type: ignore[no-untyped-call]  # the start of the service is a figure of its own
@@ -77,7 +79,7 @@ class ServiceMetrics:
         """`gateway` returns the current one; `unreachable` the unreachable hosts."""
         self._gateway, self._epoch, self._unreachable = gateway, epoch, unreachable
         machine = gateway().machine
-        self._power = machine.power
+        self._power, self._model = machine.power, MachinePower.of_platform(machine.platform)
         self._registry = CollectorRegistry()
         self._submitted = self._counter("jobs_submitted", "Jobs submitted.")
         self._started = self._counter("jobs_started", "Starts of jobs, with reruns.")
@@ -148,8 +150,7 @@ class ServiceMetrics:
 
     def _begin(self, job: LiveJob) -> None:
         cores = sum(len(share.cores) for share in job.shares)
-        gateway = self._gateway()
-        run = _Run(job.submission.user.name, cores, job.submission.request.nodes * gateway.account.node_mw(job) / MILLI)
+        run = _Run(job.submission.user.name, cores, self._job_watts(job, self._gateway().machine))
         self._runs[job.run] = run
         self._advanced(run.user).take(run, 1)
 
@@ -162,6 +163,15 @@ class ServiceMetrics:
         use = self._uses.setdefault(user, _Use(now_s))
         use.advance(now_s, self._prices.at(unix_now()) or 0.0)
         return use
+
+    def _job_watts(self, job: LiveJob, machine: LiveMachine) -> float:
+        found = 0.0
+        for share in job.shares:
+            if (node := machine.node(share.node)) is not None:
+                found += float(self._model.core_w[node]) * len(share.cores)
+                if (of_gpu := self._model.device_w.get("gpu")) is not None:
+                    found += float(of_gpu[node]) * len(share.gpus)
+        return found
 
     def collect(self) -> Iterator[Metric]:
         """Figures that are taken from the state of the service. Called by the registry."""
@@ -190,7 +200,8 @@ class ServiceMetrics:
             yield _gauge("power_measured_watts", "Measured power of nodes.", sum(gateway.account.measured.values()))
         if not self._power.is_stated:
             return
-        watts = {"idle": float(self._power.idle_mw.sum()) / MILLI, "jobs": sum(use.watts for use in uses.values())}
+        idle_w = (int(self._power.idle_mw.sum()) - gateway.switching.saved_mw()) / MILLI
+        watts = {"idle": idle_w, "jobs": sum(use.watts for use in uses.values())}
         yield _gauges("power_watts", "Power by the model of the platform: nodes, and what jobs add.", "part", watts)
         by_user = {user: use.joules for user, use in uses.items()}
         yield _counters("energy_joules", "Energy that jobs added, by the model of the platform.", by_user)

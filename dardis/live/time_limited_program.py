@@ -14,6 +14,7 @@ from dardis.model.errors import InputError
 
 MOST_OUTPUT: Final = 4 << 20
 """Bytes of the output that are read."""
+_PIECE: Final = 1 << 16
 _LAST: Final = 200
 """Characters of a message that are shown."""
 
@@ -29,29 +30,66 @@ def executable_program(path: Path, option: str) -> Path:
 
 
 async def run_program(path: Path, words: Sequence[str], limit_s: float) -> str:
-    """Run a program and return its output. After the limit, it and its children are killed.
+    """Run a program and return its output. After the limit, it and the processes of its group are killed.
 
     Raises InputError if it fails or takes too long.
     """
+    output, errors = _Pipe(), _Pipe()
     try:
         process = await asyncio.create_subprocess_exec(
-            path, *words, stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE, start_new_session=True, limit=MOST_OUTPUT,
-        )  # fmt: skip
+            path, *words, stdin=asyncio.subprocess.DEVNULL, stdout=output.end, stderr=errors.end, start_new_session=True
+        )
     except OSError as error:
+        output.close()
+        errors.close()
         raise InputError(path, f"cannot be started ({error.strerror})", "a program") from None
+    os.close(output.end)
+    os.close(errors.end)
     try:
         async with asyncio.timeout(limit_s):
-            output, errors = await process.communicate()
+            status = await process.wait()
     except TimeoutError:
         raise InputError(path, f"runs for more than {limit_s:g} s", "an end within this time") from None
     finally:
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
         if process.returncode is None:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
             await process.wait()
-    if process.returncode:
-        last = errors.decode(errors="replace").strip().splitlines()[-1:]
+        told, complaint = output.text(), errors.text()
+    if status:
+        last = complaint.strip().splitlines()[-1:]
         why = f": {last[0][:_LAST]}" if last else ""
-        raise InputError(path, f"ended with status {process.returncode}{why}", "status 0")
-    return output[:MOST_OUTPUT].decode(errors="replace")
+        raise InputError(path, f"ended with status {status}{why}", "status 0")
+    return told
+
+
+class _Pipe:
+    """Reads a pipe beside the program, which may leave children that keep it open."""
+
+    def __init__(self) -> None:
+        self._begin, self.end = os.pipe()
+        os.set_blocking(self._begin, False)
+        self._data = bytearray()
+        asyncio.get_running_loop().add_reader(self._begin, self._read)
+
+    def _read(self) -> bool:
+        with suppress(BlockingIOError):
+            if piece := os.read(self._begin, _PIECE):
+                self._data += piece[: MOST_OUTPUT - len(self._data)]
+                return True
+            asyncio.get_running_loop().remove_reader(self._begin)
+        return False
+
+    def text(self) -> str:
+        """Close the pipe, and return what was in it, up to MOST_OUTPUT bytes."""
+        for _ in range(MOST_OUTPUT // _PIECE):
+            if not self._read():
+                break
+        asyncio.get_running_loop().remove_reader(self._begin)
+        os.close(self._begin)
+        return self._data.decode(errors="replace")
+
+    def close(self) -> None:
+        """Close both ends of a pipe without a program."""
+        os.close(self.end)
+        self.text()

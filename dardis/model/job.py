@@ -40,8 +40,8 @@ class Job:
     name: str = ""
     prediction: int | None = None
     requests: tuple[Request, ...] = ()
-    unit_mw: int | None = None
-    """Power that a unit adds to an idle node, mW; None: as the platform states."""
+    takes: tuple[int, ...] | None = None
+    """What a unit takes of a shared limit, by kind, and mW; None: its request, and power as the platform states."""
 
     @property
     def amounts(self) -> tuple[int, ...]:

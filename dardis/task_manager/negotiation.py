@@ -58,8 +58,9 @@ class Negotiation:
         self.rules = SearchRules(
             setup.drawn, desired_binds, setup.profile is ProfileRule.SOFT, setup.grain, layout.hours
         )
-        self.outside_desired = outside_profile_reason(setup.profile_split) if self.rules.hard else ""
-        """Why a hard profile may forbid all starts."""
+        may_forbid = self.rules.hard or (desired_binds and layout.is_limited)
+        self.outside_desired = outside_profile_reason(setup.profile_split) if may_forbid else ""
+        """Why a hard or shared profile may forbid all starts."""
         self._asking = QueryRouter(layout, reach, address, claims.resend, claims.dead_hosts)
         self.states: dict[JobId, JobState] = {}
         self._rounds: dict[int, Round] = {}

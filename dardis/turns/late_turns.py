@@ -63,6 +63,8 @@ class LateTurns:
         """State what others than jobs take of the shared limit, if any; all waiting jobs get turns."""
         if self._limit is not None:
             self._limit.set_others(amounts)
+            for manager in self._managers:
+                manager.admit_delayed()
             self._whole = self._is_woken = self._news = True
 
     def on_wake(self, now: int) -> None:  # noqa: ARG002 (turns follow at the end of the instant)
@@ -121,6 +123,8 @@ class LateTurns:
         yield from self._send_ends()
         if isinstance(change, LayoutChanged):
             yield from self._drop_reservations(now)
+            for manager in self._managers:
+                manager.admit_delayed()
             yield send_closures(change.machine)
             return
         for job in change.jobs:

@@ -291,7 +291,8 @@ class Site:
                 continue
             counted.add(name)
             nodes = asked.nodes if is_whole else len(keeper.shares[run])  # a part takes its node alone
-            used += nodes * (self.machine.node_mw(asked) if cap.is_power else asked.cpus)
+            cores = self.machine.most_cores if asked.exclusive else asked.cpus
+            used += nodes * (self.machine.node_mw(asked) if cap.is_power else cores)
         assert used <= limit * (1000 if cap.is_power else 1), (used, limit)
         self.kept = True
 

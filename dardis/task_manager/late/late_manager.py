@@ -81,6 +81,8 @@ class LockstepLateManager:
         """What the job in each slot takes of the limit."""
         self._later: list[tuple[int, JobId, Job]] = []
         """Next turn of jobs without turns now."""
+        self._delayed: set[JobId] = set()
+        """Of these, jobs that the limit may delay."""
         self._waking: set[JobId] = set()
         """Jobs that wait for sleeping nodes."""
         self._heads: dict[JobId, Ints] = {}
@@ -236,6 +238,12 @@ class LockstepLateManager:
         """Give turns to jobs that may start."""
         while self._later and self._later[0][0] <= now:
             self._enlist(heappop(self._later)[2])
+
+    def admit_delayed(self) -> None:
+        """Give the next turns to jobs that the limit delays, as others take more or less of it, or nodes changed."""
+        self._later = [(NO_TIME if number in self._delayed else at, number, job) for at, number, job in self._later]
+        heapify(self._later)
+        self._delayed.clear()
 
     def oldest(self, now: int) -> Old | None:
         """Return the oldest aged job that may start."""
@@ -475,7 +483,7 @@ class LockstepLateManager:
         start = chosen.start
         if self._limit is not None and search.desired_binds:
             start = self._limit.earliest(job, chosen.start, job.walltime)
-            if start == FOREVER and self._rules.hard:
+            if start == FOREVER and (self._rules.hard or (job.latest is None and not self._limit.is_beyond(job))):
                 return self._wait_for_change(this, now)
         exceeds = start > (FOREVER - 1 if job.latest is None else job.latest)
         if exceeds and self._rules.soft and search.desired_binds:
@@ -501,6 +509,7 @@ class LockstepLateManager:
         change = min(self._view.next_change.values())
         if self._limit is not None:
             change = min(change, self._limit.next_step(now))
+            self._delayed.add(job.number)
         if change == FOREVER:
             return [Rejected(job.number, self._negotiation.outside_desired)]
         heappush(self._later, (change, job.number, job))

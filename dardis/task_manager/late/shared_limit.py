@@ -51,6 +51,7 @@ class SharedLimit:
             left[:, column] = function.at(self.steps)
         if desired.watts is not None:
             left[:, kinds] = left[:, kinds] * MILLI - self._power.idle_mw.sum()
+        self._last: Ints = left[-1].copy()
         self.rows: Rows = make_rows(1, kinds + 1, len(self.steps) + 8, np.int64)
         self.rows.time[: len(self.steps)], self.rows.value[: len(self.steps)] = self.steps, left
         self.rows.size[0] = len(self.steps)
@@ -59,14 +60,18 @@ class SharedLimit:
 
     def need_of(self, job: Job) -> Ints:
         """What a job takes: amounts by kind, and mW."""
-        unit_mw = job.unit_mw
-        if unit_mw is None:
-            unit_mw = self._power.of_unit(job.request, self._sets.groups(job.groups))
-        return np.array([*job.request, unit_mw], dtype=np.int64) * job.units
+        takes = job.takes
+        if takes is None:
+            takes = (*job.request, self._power.of_unit(job.request, self._sets.groups(job.groups)))
+        return np.array(takes, dtype=np.int64) * job.units
 
     def earliest(self, job: Job, first: int, span: int) -> int:
         """Earliest permitted start of a run of `span` s (FOREVER: none)."""
         return int(kernel.earliest_permitted(self.rows, self.need_of(job), first, max(span, 1)))
+
+    def is_beyond(self, job: Job) -> bool:
+        """Whether the last values never permit a job, whatever others take."""
+        return bool((self.need_of(job) > self._last).any())
 
     def set_others(self, amounts: Sequence[int]) -> None:
         """State what others than jobs take from now on, by kind, and mW; negative: what they leave."""

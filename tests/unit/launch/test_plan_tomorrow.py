@@ -93,6 +93,7 @@ def test_service_is_planned_from_its_history_and_follows_the_plan(site: Path) ->
     assert said[1].endswith(f"--cap --out plan-{TOMORROW} --force")
     assert said[2:] == [
         f"cap plan-{TOMORROW}/profile.csv --folder /service",
+        "switching --json --folder /service",
         f"switching plan-{TOMORROW}/target.json --folder /service",
     ]
 

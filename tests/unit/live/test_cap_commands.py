@@ -54,7 +54,7 @@ def test_amount_is_sent(fake, words, kind, value, hard):
 
 def test_cap_is_removed_and_shown(fake, capsys):
     assert run(["cap", "off"]) == 0
-    assert sent(fake) == ("/cap", {})
+    assert sent(fake) == ("/cap", {"off": True})
     fake.cap = {
         "cap": {"kind": "power", "hard": True, "steps": [[0, 700]], "source": "700W"}, "measured_w": None,
         "now": {"limit": 700, "used": 740.5, "excess": 40.5},
@@ -106,6 +106,9 @@ def test_target_is_a_cap_of_cores_and_a_rule_of_switching(fake, tmp_path):
     ("words", "line"),
     [
         (["cap", "12"], "cap: '12'; expected an amount with a unit: 12kW, 9600W, 1.2MW or 480cores"),
+        (["cap", "1.0005kW"], "cap: '1.0005kW'; expected whole W or cores, at most"),
+        (["cap", "480.5cores"], "cap: '480.5cores'; expected whole W or cores, at most"),
+        (["cap", "9" * 29 + "MW"], "cap: '99999"),
         (["cap", "12 kilowatts"], "cap: '12 kilowatts'; expected an amount with a unit"),
         (["cap", "9kW", "--soft", "--hard"], "--soft, --hard: both; expected one of them"),
         (["cap", "off", "--soft"], "--soft, --hard, --measured: no cap; expected an amount or a file"),
@@ -188,6 +191,8 @@ def test_new_cap_begins_after_the_present_one():
     gateway.set_cap(Cap("power", is_hard=True, steps=((50, 800),)))
     assert gateway.account.cap.steps == ((0, 700), (50, 800))
     assert Cap.from_text(gateway.take_output().batch.settings["cap"]) == gateway.account.cap
+    with pytest.raises(InputError, match="the present cap has another kind or rule"):
+        gateway.set_cap(Cap("cores", is_hard=True, steps=((50, 8),)))
     gateway.set_cap(None)
     assert gateway.take_output().batch.settings == {"cap": ""}
 

@@ -35,12 +35,12 @@ def switching(machine=LOCAL, *, spares=0, states=None, rule=None, has_programs=T
     return NodeSwitching(machine, SwitchSettings(has_programs, spares, IDLE_S, LIMIT_S), rule, states)
 
 
-def seen(*busy, unreachable=()):
+def seen(*busy, unreachable=(), drained=()):
     capacity = LOCAL.platform.capacity
     free = np.array([capacity[node] * (node not in busy) for node in range(4)])
     there = [node not in unreachable for node in range(4)]
     idle = [node not in busy and there[node] for node in range(4)]
-    return SeenNodes(free, idle, there, there)
+    return SeenNodes(free, idle, there, [node in drained for node in range(4)])
 
 
 def need(nodes=1, cores=4, mw=40_000, walltime=100):
@@ -144,6 +144,32 @@ def test_node_that_does_not_go_off_is_on_and_is_left_alone_for_a_while(fails):
     assert again > NOW + RETRY_S - 1
 
 
+def test_idle_nodes_go_off_for_jobs_that_the_cap_delays_and_reserves_do_not_count():
+    of = switching(spares=4)
+    left = [(NOW, 10_000)]
+    assert of.decide(seen(), [need(nodes=1)], left, NOW) == []
+    assert of.decide(seen(), [need(nodes=1)], left, NOW + IDLE_S) == [SwitchNodes(tuple(NAMES), on=False)]
+
+
+def test_idle_nodes_go_off_at_once_above_the_cap():
+    of = switching(spares=4)
+    of.decide(seen(), (), [], NOW)
+    assert of.decide(seen(0), (), [(NOW + 1, -1)], NOW + 1) == [SwitchNodes(("n1", "n2", "n3"), on=False)]
+
+
+def test_drained_node_is_not_booted():
+    of = switching(spares=1, states={"n0": "off", "n1": "off"})
+    assert of.decide(seen(2, 3, drained=[0]), [need()], [], NOW) == [SwitchNodes(("n1",), on=True)]
+
+
+def test_node_that_somebody_switched_on_is_on_and_so_is_one_with_jobs():
+    of = switching(HOSTS, states={"n1": "off", "n2": "shutting down"})
+    of.keep_on(["n2"])
+    assert of.decide(seen(2), (), [], NOW) == []
+    assert of.update([True] * 4, NOW)
+    assert of.closed == set()
+
+
 def test_states_survive_a_restart_and_interrupted_programs_run_again():
     of = off_for_good(switching())
     of.decide(seen(), [need()], [], NOW)
@@ -152,7 +178,8 @@ def test_states_survive_a_restart_and_interrupted_programs_run_again():
     assert of.take_changed_states() is None
     again = switching(states=told)
     assert again.decide(seen(), (), [], NOW) == [SwitchNodes(("n0",), on=True)]
-    assert switching(states=told, has_programs=False).closed == set()
+    without = switching(states=told, has_programs=False)
+    assert (without.closed, without.take_changed_states()) == (set(), "{}")
 
 
 def plan(**groups):

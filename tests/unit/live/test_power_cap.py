@@ -38,8 +38,9 @@ def capped(cap, bounds=BOUNDS):
     return LiveDecider(PLATFORM, bounds, local_hosts(PLATFORM, bounds), cap)
 
 
-def asks(number, *, nodes=1, cores=1, walltime=100, submit=NOW, **more):
-    return SchedulingRequest(JobId(number), submit, walltime, nodes, (cores,), **more)
+def asks(number, *, nodes=1, cores=1, walltime=100, submit=NOW, node_mw=None, **more):
+    takes = None if node_mw is None else (cores, node_mw)
+    return SchedulingRequest(JobId(number), submit, walltime, nodes, (cores,), takes=takes, **more)
 
 
 def power(*steps, hard=True):
@@ -77,6 +78,27 @@ def test_job_beyond_the_cap_waits_until_others_take_less():
     assert (starts, refused) == ([], {})
     starts, _ = decider.decide(InstantEvents(NOW + 1, others=(0, 0)))
     assert [start.job for start in starts] == [1]
+
+
+def test_job_that_waits_for_a_later_step_starts_once_others_take_less():
+    decider = capped(power((0, 650), (NOW + 9_000, 900)))
+    assert decider.decide(InstantEvents(NOW, submitted=(asks(1, node_mw=60_000),)))[0] == []
+    starts, _ = decider.decide(InstantEvents(NOW + 1, others=(0, -100_000)))
+    assert [start.job for start in starts] == [1]
+
+
+def test_job_that_waits_beside_a_closed_node_starts_once_others_take_less():
+    decider = capped(power((0, 650)))
+    assert decider.decide(InstantEvents(NOW, closed=(5,), submitted=(asks(1, node_mw=60_000),)))[0] == []
+    starts, _ = decider.decide(InstantEvents(NOW + 1, others=(0, -100_000)))
+    assert [start.job for start in starts] == [1]
+
+
+def test_soft_cap_holds_for_jobs_without_a_deadline_while_others_take_of_it():
+    decider = capped(power((0, 700), hard=False))
+    assert decider.decide(InstantEvents(NOW, submitted=(asks(1, node_mw=50_000),), others=(0, 80_000)))[0] == []
+    starts, _ = decider.decide(InstantEvents(NOW + 1, others=(0, 50_000), submitted=(asks(2, node_mw=200_000),)))
+    assert [start.job for start in starts] == [1, 2], "the cap never permits the second one"
 
 
 def test_withdrawn_job_beyond_the_cap_is_forgotten():
@@ -147,7 +169,7 @@ def test_live_starts_equal_simulated_and_replayed_starts(bounds):
         actual = [
             ActualJob(
                 Job(one.job, one.submit, one.submit, None, one.walltime, one.nodes, one.request, PLATFORM.all_groups,
-                    unit_mw=one.node_mw), runs
+                    takes=one.takes), runs
             )
             for one, runs in jobs
         ]  # fmt: skip
@@ -198,7 +220,7 @@ def test_cap_is_read_back():
 
 @pytest.mark.parametrize(
     ("now", "steps"),
-    [(0, [(5, 1), (9, 2), (20, 3)]), (5, [(5, 1), (9, 2), (20, 3)]), (12, [(9, 2), (20, 3)]), (40, [(9, 2), (20, 3)])],
+    [(0, [(5, 1), (9, 2), (20, 3)]), (5, [(5, 1), (9, 2), (20, 3)]), (12, [(9, 2), (20, 3)]), (40, [(20, 3)])],
 )
 def test_new_cap_begins_after_the_present_one_and_past_steps_are_forgotten(now, steps):
     assert power((20, 3)).after(power((5, 1), (9, 2), (30, 9)), now).steps == tuple(steps)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 
 import pytest
 from kit.keeper import lives
 from kit.waiting import until
 
 from dardis.live.power_readings import parse_watts, read_counters, watts_of
-from dardis.live.time_limited_program import executable_program, run_program
+from dardis.live.time_limited_program import MOST_OUTPUT, executable_program, run_program
 from dardis.model.errors import InputError
 
 
@@ -107,6 +108,19 @@ def test_program_that_hangs_ends_with_its_children(tmp_path):
         run(path, limit_s=0.5)
     child = int((tmp_path / "child").read_text())
     until(lambda: not lives(child))
+
+
+def test_program_that_leaves_a_child_has_ended(tmp_path):
+    path = script(tmp_path / "p", f"echo here; sleep 60 & echo $! > {tmp_path}/child")
+    try:
+        assert run(path) == "here\n"
+    finally:
+        os.kill(int((tmp_path / "child").read_text()), signal.SIGKILL)
+
+
+def test_output_beyond_the_limit_is_dropped(tmp_path):
+    path = script(tmp_path / "p", "head -c 9000000 /dev/zero")
+    assert len(run(path)) == MOST_OUTPUT
 
 
 def test_program_that_fails_shows_its_last_line(tmp_path):
