@@ -2,6 +2,7 @@
 
 import json
 import random
+import re
 from contextlib import closing
 
 import pytest
@@ -310,8 +311,9 @@ class Site:
     def set_cap(self):
         try:
             self.gateway.set_cap(self.some_cap())
-        except InputError:  # of hosts that state no power, or below what stays on
-            assert self.hosts_are_nodes or self.switches
+        except InputError as error:
+            if not re.search("knows no power|below the power|another kind or rule", str(error)):
+                raise
 
     def may_begin(self, of, shares, number):
         """What a job asks for beside resources is so when it begins: its moment, its dependencies, its nodes alone."""
