@@ -259,6 +259,7 @@ class Gateway:
     def set_switching(self, rule: SwitchRule | None) -> None:
         """Follow the switching of a plan, or none. Raises InputError as `NodeSwitching.set_rule`."""
         self.switching.set_rule(rule, self._now)
+        self._switch_at = 0
         self._settings[RULE] = "" if rule is None else json.dumps(rule.as_dict())
 
     def on_power(self, watts: Mapping[str, float], now_ms: int) -> None:

@@ -160,7 +160,7 @@ class NodeSwitching:
             for node, host, is_host in zip(self._nodes, hosts, self._is_host, strict=True)
         ]
         self._boot_s = [0 if group.power is None else group.power.boot_s for group in kinds]
-        self._changed = False
+        self._changed = self._is_news = False
         for name, state in (states or {}).items():
             if name in self._by_name and settings.has_programs:
                 self._by_name[name].state = NodeState(state)
@@ -254,11 +254,13 @@ class NodeSwitching:
     def _set(self, node: _Node, state: NodeState, why: str = "") -> None:
         node.state, node.why, node.is_program_over, node.idle_since = state, why, False, None
         node.limit = FOREVER
-        self._changed = True
+        self._changed = self._is_news = True
 
     def update(self, reachable: Sequence[bool], now: int) -> bool:
-        """Handle hosts that have come or gone, and missed limits. Return whether a node is open or closed since."""
-        before = [node.state for node in self._nodes]
+        """Handle hosts that have come or gone, and missed limits.
+
+        Return whether the state of a node has changed since the last call.
+        """
         for node, is_there, has_host in zip(self._nodes, reachable, self._is_host, strict=True):
             if node.state is NodeState.SHUTTING_DOWN and node.is_program_over and not (has_host and is_there):
                 self._set(node, NodeState.OFF)
@@ -273,7 +275,8 @@ class NodeSwitching:
                 self._set(node, NodeState.ON)  # it is back after all, or somebody switched it on
             elif node.state in (NodeState.SHUTTING_DOWN, NodeState.BOOTING) and node.limit == FOREVER:
                 node.limit = now + self.settings.limit_s  # its program runs since before a restart
-        return [node.state for node in self._nodes] != before
+        is_news, self._is_news = self._is_news, False
+        return is_news
 
     # ------------------------------------------------------------------------------------------------------------------
 
@@ -300,6 +303,7 @@ class NodeSwitching:
             orders.append(self._order([self._nodes[n] for n in sorted(boots)], now, on=True))
         if some := self._unneeded(seen, wanted, left_mw, now, are_capped=are_capped):
             orders.append(self._order(some, now, on=False))
+        self._is_news = False  # the caller has the orders
         return orders
 
     def _order(self, nodes: Sequence[_Node], now: int, *, on: bool) -> SwitchNodes:

@@ -124,7 +124,7 @@ def test_node_whose_program_fails_is_down_until_it_is_resumed():
     of.decide(seen(0, 2, 3), [need()], [], NOW)
     of.on_program_end(["n1"], on=True, error="ended with status 1", now=NOW)
     assert (of.state("n1"), of.why("n1")) == (NodeState.DOWN, "ended with status 1")
-    assert not of.update([True] * 4, NOW + LIMIT_S)
+    assert [of.update([True] * 4, NOW + LIMIT_S) for _ in range(2)] == [True, False]
     of.resume("n1")
     assert of.state("n1") is NodeState.ON
 
