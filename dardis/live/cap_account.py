@@ -8,7 +8,7 @@ confirms or is given up. Pure.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -202,8 +202,12 @@ class CapAccount:
         since = now if job.started_ms is None else job.started_ms // 1000
         return max(since + job.submission.request.walltime_s, now + 1)
 
-    def others(self, nodes: Iterable[str], jobs: Iterable[LiveJob], saved_mw: int = 0) -> tuple[int, ...] | None:
-        """Amounts by kind, and mW, that others take of the cap: busy `nodes`, and `jobs` unknown to the decider.
+    def others(
+        self, orphans: Iterable[tuple[Sequence[str], LiveJob | None]], jobs: Iterable[LiveJob], saved_mw: int = 0
+    ) -> tuple[int, ...] | None:  # fmt: skip
+        """Amounts by kind, and mW, that others take of the cap: orphaned runs, and `jobs` unknown to the decider.
+
+        A node of an orphaned run counts as busy, or as its job (if known) takes more.
 
         Less `saved_mw`: idle power of nodes that are off. With a measured cap, also what is measured beyond the
         expected power, or less. None: no cap.
@@ -212,8 +216,12 @@ class CapAccount:
             return None
         machine = self._machine
         platform, cores = machine.platform, machine.platform.kinds.index(CORES)
-        busy = [node for name in nodes if (node := machine.node(name)) is not None]
-        mw, count = int(machine.power.busy_mw[busy].sum()), int(platform.capacity[busy, cores].sum())
+        busy: dict[int, int] = {}
+        for names, job in orphans:
+            for node in (node for name in names if (node := machine.node(name)) is not None):
+                of_job = 0 if job is None else self.node_mw(job)
+                busy[node] = max(busy.get(node, 0) + of_job, int(machine.power.busy_mw[node]))
+        mw, count = sum(busy.values()), int(platform.capacity[[*busy], cores].sum())
         mw, known_mw, known_cores = mw + self._correction_mw() - saved_mw, 0, 0
         for job in jobs:
             job_mw, job_cores = self._need(job)

@@ -35,7 +35,7 @@ from dardis.live.node_switching import (
     SwitchSettings,
     WaitingNeed,
 )
-from dardis.live.orphaned_runs import OrphanedRuns, is_step, job_and_attempt, job_run
+from dardis.live.orphaned_runs import ORPHANS, OrphanedRuns, is_step, job_and_attempt, job_run
 from dardis.live.power_cap import CAP, Cap
 from dardis.model.addresses import JobId
 from dardis.model.errors import InputError
@@ -53,9 +53,9 @@ class Gateway:
         self, machine: LiveMachine, unfinished: Iterable[tuple[Submission, Mapping[int, str]]] = (),
         drained: Mapping[str, str] | None = None, reach: HostConnector | None = None,
         leased: AbstractSet[str] = frozenset(), how: EndedJobs = lambda _: (), cap: Cap | None = None,
-        switching: NodeSwitching | None = None,
+        switching: NodeSwitching | None = None, orphans: str = "",
     ) -> None:  # fmt: skip
-        """Restore journal state: unfinished submissions, drained nodes, cap and states of switched nodes.
+        """Restore journal state: unfinished submissions, drained nodes, cap, states of switched nodes, orphaned runs.
 
         `how` finds finished jobs.
 
@@ -72,7 +72,7 @@ class Gateway:
         self._deadlines = Deadlines()
         self.account = CapAccount(machine, cap)
         self._admission = Admission(machine, self._open, self._dependencies, reach, self.account)
-        self._strays = OrphanedRuns(machine)
+        self._strays = OrphanedRuns(machine, orphans)
         self.liveness = HostLiveness(machine.hosts)
         self.switching = switching or NodeSwitching(machine, SwitchSettings())
         self._switches: list[SwitchNodes] = []
@@ -633,8 +633,12 @@ class Gateway:
 
     def _closed_nodes_and_others(self) -> ClosedNodes:
         unknown = [self._jobs[number] for number in self._strange]
-        others = self.account.others(self._strays.nodes, [*unknown, *self._reruns.waiting()], self.switching.saved_mw())
+        orphans = [(nodes, self._find(number)) for number, nodes in self._strays.runs()] if self.account.cap else []
+        others = self.account.others(orphans, [*unknown, *self._reruns.waiting()], self.switching.saved_mw())
         return self._closed_nodes(), others
+
+    def _find(self, number: JobId) -> LiveJob | None:
+        return self._jobs.get(number) or next((job for job in self._how(number) if job.number == number), None)
 
     def _closed_nodes(self) -> tuple[int, ...]:
         if self._stops or self.liveness.refusing:
@@ -688,6 +692,8 @@ class Gateway:
                     del self._jobs[job.number]
         if (states := self.switching.take_changed_states()) is not None:
             self._settings[STATES] = states
+        if (orphans := self._strays.take_changes()) is not None:
+            self._settings[ORPHANS] = orphans
         batch = Batch(instants=self._instants, drains=self._drains, settings=self._settings)
         batch.submissions = [
             one.submission.row(over=one.unfinished_count == 0) for _, one in sorted(self._changed.items())

@@ -2,21 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import json
+from collections.abc import Callable, Iterable, Iterator
+from typing import Final
 
 from dardis.live.gateway_orders import EndRun, ForgetRun, Order
 from dardis.live.live_jobs import LiveJob
 from dardis.live.machine import LiveMachine
 from dardis.model.addresses import JobId
 
+ORPHANS: Final = "orphaned runs"
+"""Name of the setting in the journal."""
+
 
 class OrphanedRuns:
     """Live orphaned runs, and used attempt numbers."""
 
-    def __init__(self, machine: LiveMachine) -> None:
+    def __init__(self, machine: LiveMachine, text: str = "") -> None:
+        """`text`: of `take_changes`, from the journal; runs of removed hosts are left out."""
         self._machine = machine
-        self._leaving: dict[str, tuple[str, tuple[str, ...]]] = {}
+        self._leaving: dict[str, tuple[str, tuple[str, ...]]] = {
+            run: (host, tuple(nodes))
+            for run, (host, nodes) in (json.loads(text) if text else {}).items() if host in machine.hosts
+        }  # fmt: skip
         """Hosts and possible nodes of live orphaned runs."""
+        self._written = dict(self._leaving)
         self._known: dict[JobId, int] = {}
         """Attempts missing in the journal; never started."""
 
@@ -24,6 +34,18 @@ class OrphanedRuns:
     def nodes(self) -> set[str]:
         """Nodes closed by orphaned runs."""
         return {node for _, nodes in self._leaving.values() for node in nodes}
+
+    def runs(self) -> Iterator[tuple[JobId, tuple[str, ...]]]:
+        """Yield job and nodes of each."""
+        for run, (_, nodes) in self._leaving.items():
+            yield job_and_attempt(run)[0], nodes
+
+    def take_changes(self) -> str | None:
+        """All of them as text for the journal, if changed since the last call."""
+        if self._leaving == self._written:
+            return None
+        self._written = dict(self._leaving)
+        return json.dumps(self._leaving)
 
     def hosts_of(self, job: LiveJob) -> set[str]:
         """Hosts with orphaned runs of a job."""

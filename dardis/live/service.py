@@ -32,6 +32,7 @@ from dardis.live.keeper_mailbox import LOOK_S, IntendedRuns, Mailbox, Supervised
 from dardis.live.live_jobs import LiveJob, LiveJobState, Submission, job_of, jobs_of
 from dardis.live.machine import LiveMachine
 from dardis.live.node_switching import RULE, STATES, NodeSwitching, SwitchRule
+from dardis.live.orphaned_runs import ORPHANS
 from dardis.live.power_cap import CAP, Cap
 from dardis.live.power_meter import PowerMeter
 from dardis.live.service_metrics import ServiceMetrics
@@ -96,7 +97,14 @@ class Service:
         rows = [(Submission.from_row(row), become) for row, become in self.journal.unfinished()]
         leased = {home.name for home in self._homes if home.leased}
         gateway = Gateway(
-            self.machine, rows, self.journal.drains(), self._reach, leased, self._ended_jobs, *self._restored_rules()
+            self.machine,
+            rows,
+            self.journal.drains(),
+            self._reach,
+            leased,
+            self._ended_jobs,
+            *self._restored_rules(),
+            self.journal.setting(ORPHANS),
         )
         for row, become in reversed(self.journal.history(LARGEST_ID, RECENT, None, None)[0]):
             for number, text in become.items():

@@ -178,6 +178,8 @@ class Site:
         """Runs that have begun; of which nobody knows how they ended; that were given up; again let begin."""
         self.forgotten = set()
         """Runs whose keeper's folder was put back, with what it knew of them."""
+        self.dropped = set()
+        """Parts on hosts that were given up."""
         self.without = set()
         """Runs that go on, and the keepers, by number, where their parts were given up."""
         self.reset = set()
@@ -257,8 +259,9 @@ class Site:
         assert run not in self.begun, "a run begins once"
         for before in self.begun:
             if before.partition(".")[0] == run.partition(".")[0] and not is_step(before):
-                if of.request.retries and before in self.failed and before not in self.excused:
-                    assert before in self.released or self.failed[before] + 1000 <= self.now_ms
+                if of.request.retries and before in self.failed:
+                    late = self.failed[before] + 1000 <= self.now_ms
+                    assert late or before in self.released | self.excused
                     continue
                 assert before in self.excused | self.given_up, f"{before} was, and {run} is"
                 assert of.request.requeue or before in self.released, f"{run} begins without a word"
@@ -285,7 +288,7 @@ class Site:
         for keeper, run in self.running:
             name = job_run(run)
             of = next((there.of[name] for there in self.keepers if there.of.get(name) is not None), None)
-            if name in counted or {run, name} & (self.given_up | self.forgotten) or of is None:
+            if name in counted or {run, name} & (self.given_up | self.forgotten | self.dropped) or of is None:
                 continue
             asked, is_whole = of.request, any(name in there.running for there in self.keepers)
             if not is_whole and keeper not in self.names.values():  # a part on a host that was removed
@@ -629,6 +632,10 @@ def give_up(site, name):
     }  # fmt: skip
     heard = [keeper for host, keeper in site.names.items() if site.hearing.is_reachable(host)]
     unheard = {run for keeper, run in site.running if keeper not in heard and is_step(run)}
+    site.dropped.update(
+        run for host, keeper in site.names.items() for run in keeper.running
+        if is_step(run) and not site.hearing.is_reachable(host) and name in (host, *site.machine.nodes(host))
+    )  # fmt: skip
     site.given_up |= lost | {run for run in unheard if job_run(run) in lost | without}
     if site.hosts_are_nodes and not site.hearing.is_reachable(name):
         site.without.update((run, int(site.place(name))) for _, run in site.running)
