@@ -185,7 +185,7 @@ class Site:
         self.reset = set()
         """Keepers, by number, whose folder was put back or is gone."""
         self.programs, self.switches, self.offs = [], rng.random() < 0.5, 0
-        """Programs that switch nodes and have not ended, whether there are any, and how many nodes were off."""
+        """Programs that switch nodes and go on, whether there are any, and how many have switched nodes off."""
         self.kept = False
         """Whether a job has begun under a hard cap."""
         self.changes, self.hosts_are_nodes = True, rng.random() < 0.3
@@ -205,7 +205,7 @@ class Site:
         cap = Cap.from_text(self.journal.setting(CAP))
         leased = set(self.machine.hosts)
         states = json.loads(self.journal.setting(STATES) or "{}")
-        settings = SwitchSettings(self.is_capped and self.switches, rng.randint(0, 2), rng.choice([0, 5]), 30)
+        settings = SwitchSettings(self.is_capped and self.switches, rng.choice([0, 0, 1]), rng.choice([0, 0, 5]), 30)
         switching = NodeSwitching(self.machine, settings, None, states)
         self.programs.clear()
         self.gateway = Gateway(self.machine, rows, self.journal.drains(), self.reach, leased, self.how, cap, switching)
@@ -283,7 +283,6 @@ class Site:
         idle_mw, switching = self.machine.power.idle_mw, self.gateway.switching
         names = [*enumerate(self.machine.names)]
         off = [node for node, name in names if switching.state(name) is NodeState.OFF]
-        self.offs += len(off)
         used, counted = (int(idle_mw.sum() - idle_mw[off].sum()) if cap.is_power else 0), set()
         for keeper, run in self.running:
             name = job_run(run)
@@ -563,6 +562,7 @@ def program_ends(site, rng):
     switch = site.programs.pop(rng.randrange(len(site.programs)))
     error = rng.choice(["", "", "", "it failed"])
     site.gateway.switching.on_program_end(switch.names, on=switch.on, error=error, now=site.now_ms // 1000)
+    site.offs += not (error or switch.on)
     for name in switch.names if not error and site.hosts_are_nodes else ():
         if rng.random() < 0.8 and switch.on is (name in site.hearing.unreachable):
             site.hear(name) if switch.on else site.gateway.on_host_lost(name)
