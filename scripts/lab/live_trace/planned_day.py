@@ -56,10 +56,13 @@ class Second(NamedTuple):
 class Watch(Thread):
     """Takes the sum each second."""
 
-    def __init__(self, client: Client, platform: Platform, jobs: Submitter, cores: dict[int, int], log: Path) -> None:
-        """`cores`: of each job of the trace; `log`: of the programs."""
+    def __init__(
+        self, folder: Path, platform: Platform, jobs: Submitter, cores: dict[int, int], log: Path
+    ) -> None:  # fmt: skip
+        """`folder`: of the service; `cores`: of each job of the trace; `log`: of the programs."""
         super().__init__(name="watch", daemon=True)
-        self._client, self._jobs, self._cores, self._log = client, jobs, cores, log
+        self._folder, self._jobs, self._cores, self._log = folder.absolute(), jobs, cores, log
+        self._client = Client(folder)
         power = MachinePower.of_platform(platform)
         self._nodes, self._core_w = platform.node_count, float(power.core_w[0])
         self._idle_w, self._off_w = float(power.idle_w[0]), float(power.off_w[0])
@@ -75,7 +78,7 @@ class Watch(Thread):
                 told = self._client.get("/cap")["now"]
                 limit, used = (None, None) if told is None else (told["limit"], told["used"])
             off = self._off_nodes()
-            running = {number for number in _running_jobs() if number in self._jobs.numbers}
+            running = {number for number in _running_jobs(self._folder) if number in self._jobs.numbers}
             cores = sum(self._cores[self._jobs.numbers[number]] for number in running)
             watts = (self._nodes - off) * self._idle_w + off * self._off_w + cores * self._core_w
             self.seconds.append(Second(now, limit, used, watts, cores))
@@ -91,16 +94,16 @@ class Watch(Thread):
         return len(off)
 
 
-def _running_jobs() -> set[int]:
-    """Numbers of the jobs that have a process."""
+def _running_jobs(folder: Path) -> set[int]:
+    """Numbers of the jobs of a service that have a process."""
+    home = f"DARDIS_FOLDER={folder}".encode()
     found = set()
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
             with suppress(OSError, ValueError):
-                if (entry / "comm").read_text().strip() == "sleep":
-                    for word in (entry / "environ").read_bytes().split(b"\0"):
-                        if word.startswith(b"DARDIS_JOB_ID="):
-                            found.add(int(word.partition(b"=")[2]))
+                words = (entry / "environ").read_bytes().split(b"\0")
+                if (entry / "comm").read_text().strip() == "sleep" and any(word.startswith(home) for word in words):
+                    found.update(int(word[14:]) for word in words if word.startswith(b"DARDIS_JOB_ID="))
     return found
 
 
@@ -132,7 +135,7 @@ def main() -> int:
         client.post("/switching", _rule(target, start, begin, factor))
         cores = {int(job.number): job.units * job.request[platform.kinds.index("cores")] for job in jobs}
         feed = Submitter(client, jobs, platform, factor, ran, begin)
-        watch = Watch(client, platform, feed, cores, log)
+        watch = Watch(folder, platform, feed, cores, log)
         time.sleep(max(start - time.time(), 0))
         feed.start()
         watch.start()
@@ -270,7 +273,7 @@ def _judge(
 
 
 def _draw(out: Path, seconds: list[Second], start: int, killed_s: float, factor: float) -> None:
-    drawing, (axes,) = chart.figure(chart.FULL, 3.2, 1)
+    drawing, (axes,) = chart.figure(chart.FULL, 4.4, 1)
     hours = [(one.unix_s - start) * factor / 3600 for one in seconds]
     kilo = [None if one.cap_w is None else min(one.cap_w, 1e6) / 1000 for one in seconds]
     axes.step(hours, [float("nan") if one is None else one for one in kilo], where="post", label="cap", color=chart.INK)
