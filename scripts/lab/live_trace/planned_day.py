@@ -97,7 +97,7 @@ class Watch(Thread):
 def _running_jobs(folder: Path) -> set[int]:
     """Numbers of the jobs of a service that have a process."""
     home = f"DARDIS_FOLDER={folder}".encode()
-    found = set()
+    found: set[int] = set()
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
             with suppress(OSError, ValueError):
@@ -274,6 +274,7 @@ def _judge(
 
 def _draw(out: Path, seconds: list[Second], start: int, killed_s: float, factor: float) -> None:
     drawing, (axes,) = chart.figure(chart.FULL, 4.4, 1)
+    drawing.set_layout_engine("constrained")
     hours = [(one.unix_s - start) * factor / 3600 for one in seconds]
     kilo = [None if one.cap_w is None else min(one.cap_w, 1e6) / 1000 for one in seconds]
     axes.step(hours, [float("nan") if one is None else one for one in kilo], where="post", label="cap", color=chart.INK)
