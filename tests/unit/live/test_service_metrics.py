@@ -128,7 +128,19 @@ def test_use_of_running_jobs_is_counted_on_after_a_restart(live, port):
     live.all_over()
 
 
+def test_cap_use_and_excess_are_figures(live, port):
+    assert ("cap_used_watts",) not in figures(live, port)
+    (number,) = live.submit("sleep 600", cpus=2, watts=70)
+    until(lambda: live.job(number)["state"] == "running")
+    live.client.post("/cap", {"kind": "power", "hard": True, "steps": [[0, 440]]})
+    found = figures(live, port)
+    assert [found[f"cap_{what}watts",] for what in ("", "used_", "excess_")] == [440, 470, 30]
+    live.client.change_job(number, "cancel")
+    live.all_over()
+
+
 def test_both_formats_are_valid_and_the_dashboard_uses_known_figures(live, port):
+    live.client.post("/cap", {"kind": "power", "hard": True, "steps": [[0, 440]]})
     families = [*openmetrics.text_string_to_metric_families(told(live, port, "application/openmetrics-text"))]
     names = {sample.name for family in families for sample in family.samples}
     assert all(family.documentation.endswith(".") for family in families)
@@ -136,6 +148,7 @@ def test_both_formats_are_valid_and_the_dashboard_uses_known_figures(live, port)
     used = {name for panel in panels for one in panel["targets"] for name in re.findall(r"dardis_\w+", one["expr"])}
     assert len({panel["title"] for panel in panels}) == len(panels)
     assert used <= names
+    live.client.post("/cap", {"off": True})
 
 
 def test_prices_of_a_file_hold_for_their_hour_and_may_be_missing(tmp_path):
