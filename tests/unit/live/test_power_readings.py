@@ -93,7 +93,7 @@ def script(path, body):
     return path
 
 
-def run(path, words=(), limit_s=30.0):
+def run(path, words=(), limit_s=600.0):
     return asyncio.run(run_program(path, words, limit_s))
 
 
