@@ -11,6 +11,7 @@ import typer
 
 from dardis.cli.live_requests import Folder, Json, print_json, service_client
 from dardis.model.errors import InputError
+from dardis.model.moments import utc_text
 
 _AMOUNT: Final = re.compile(r"(\d{1,30}(?:\.\d{1,30})?)\s*(W|kW|MW|cores)")
 _NUMBER: Final = re.compile(r"[+-]?\d+(\.\d+)?\s*[A-Za-z]{0,20}")
@@ -18,6 +19,7 @@ _WATTS: Final = {"W": 1, "kW": 1_000, "MW": 1_000_000}
 _OFF: Final = "off"
 MOST_WATTS: Final = 1 << 40
 _LONGEST: Final = 60
+_MOST_PATH: Final = 255
 
 
 def cap(
@@ -54,6 +56,8 @@ def cap(
         print_json(answer)
     else:
         typer.echo(_line(answer))
+        if answer.get("trouble"):
+            typer.echo(f"power is not measured: {answer['trouble']}")
 
 
 def _body(what: str, get: Any) -> dict[str, Any]:  # noqa: ANN401 (a method of the client)
@@ -64,8 +68,12 @@ def _body(what: str, get: Any) -> dict[str, Any]:  # noqa: ANN401 (a method of t
             raise InputError("cap", repr(what[:_LONGEST]), f"whole W or cores, at most {MOST_WATTS}")
         return {"kind": kind, "steps": [[0, int(value)]], "source": what}
     path = Path(what)
+    if len(what) > _MOST_PATH:
+        raise InputError("cap", repr(what[:_LONGEST]), "an amount, or the path of a file")
     if _NUMBER.fullmatch(what) is not None and not path.exists():
         raise InputError("cap", repr(what[:_LONGEST]), "an amount with a unit: 12kW, 9600W, 1.2MW or 480cores")
+    if not path.exists():
+        raise InputError("cap", repr(what[:_LONGEST]), "an amount such as 12kW or 480cores, off, or a file that exists")
     from dardis.cli.cap_file import read_cap
     from dardis.config.platform_record import platform_from_dict
 
@@ -79,10 +87,17 @@ def _line(answer: dict[str, Any]) -> str:
         return "no cap" if answer["measured_w"] is None else f"no cap; {answer['measured_w']:.10g} W are measured"
     unit = "W" if cap["kind"] == "power" else "cores"
     rule = ("hard" if cap["hard"] else "soft") + (" measured" if cap.get("measured") else "")
-    if now["limit"] is None:
-        return f"{rule} cap of {cap['source']}, from later on; {now['used']:.10g} {unit} are used"
-    line = f"{rule} cap of {now['limit']:.10g} {unit}: {now['used']:.10g} {unit} are used"
-    return f"{line}, {now['excess']:.10g} {unit} too many: nothing starts" if now["excess"] else line
+    used = f"{now['used']:.10g} {unit} are used"
+    line = (
+        f"{rule} cap, not yet: {used}" if now["limit"] is None else f"{rule} cap of {now['limit']:.10g} {unit}: {used}"
+    )
+    if now["excess"]:
+        starts = "nothing starts" if cap["hard"] else "only jobs that may exceed the cap start"
+        line += f", {now['excess']:.10g} {unit} too many: {starts}"
+    if answer.get("next"):
+        time, value = answer["next"]
+        line += f"; {value} {unit} from {utc_text(time, seconds=True)} on"
+    return line
 
 
 def switching(

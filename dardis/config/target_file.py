@@ -215,6 +215,9 @@ def _row(
         raise InputError(place, f"node {node_text!r}", expected) from None
     if split is Split.SHARED and node is not None:
         raise InputError(place, f"node {node_text}", "node *, as nodes share the profile (profile_split=shared)")
+    if kind == POWER and split is Split.SHARED and kind in platform.kinds:
+        expected = "power = { idle_w = …, core_w = … } in its [[nodes]] instead, and jobs that request none"
+        raise InputError(place, f"kind {POWER!r}, which the platform has as a resource", expected)
     if kind == POWER and kind not in platform.kinds:
         if split is not Split.SHARED:
             raise InputError(place, f"kind {POWER!r}", "profile_split=shared, as no node has a power of its own")
@@ -223,7 +226,8 @@ def _row(
         except ValueError:
             raise InputError(place, f"value {value!r}", f"whole watts from 0 to {MOST_WATTS}") from None
     if kind not in platform.kinds:
-        raise InputError(place, f"kind {kind!r}", "one of " + ", ".join(platform.kinds))
+        known = [*platform.kinds, *([POWER] if split is Split.SHARED else [])]
+        raise InputError(place, f"kind {kind!r}", "one of " + ", ".join(known))
     try:
         amount = parse_amount(kind, value)
     except ValueError:

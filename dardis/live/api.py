@@ -37,6 +37,7 @@ from dardis.live.task_socket_server import TaskApi
 from dardis.live.user_limits import UserLimits
 from dardis.model.errors import DardisError, InputError
 from dardis.model.platform import platform_to_dict
+from dardis.power.unit_power import MILLI
 
 MOST_OPEN_JOBS: Final = 1_000_000
 """Most unfinished jobs in an answer."""
@@ -385,7 +386,8 @@ class Api:
         measured, trouble = account.measured, self._service.meter.trouble
         return web.json_response({
             "cap": None if cap is None else cap.as_dict(), "now": None if use is None else use._asdict(),
-            "shares": {name: mw / 1000 for name, mw in account.shares()},
+            "next": None if cap is None else cap.next_step(unix_ms() // 1000),
+            "shares_w": {name: mw / MILLI for name, mw in account.shares(self._service.gateway.switching.off)},
             "measured_w": sum(measured.values()) if measured else None, "trouble": trouble,
         })  # fmt: skip
 

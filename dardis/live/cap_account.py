@@ -8,7 +8,7 @@ confirms or is given up. Pure.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -233,14 +233,15 @@ class CapAccount:
         amounts[cores] = count
         return *amounts, mw
 
-    def shares(self) -> Iterator[tuple[str, int]]:
-        """Share of each node, mW: its idle power and that of the jobs ordered there."""
+    def shares(self, off: Container[str] = ()) -> Iterator[tuple[str, int]]:
+        """Share of each node, mW: its idle power and that of the jobs ordered there. `off`: nodes that are off."""
         jobs: dict[str, int] = {}
         for taken in self._taken.values():
             for share in taken.job.shares:
                 jobs[share.node] = jobs.get(share.node, 0) + taken.mw // len(taken.job.shares)
         for node, name in enumerate(self._machine.names):
-            yield name, int(self._machine.power.idle_mw[node]) + jobs.get(name, 0)
+            power = self._machine.power.off_mw if name in off else self._machine.power.idle_mw
+            yield name, int(power[node]) + jobs.get(name, 0)
 
     def use(self, now: int) -> CapUse | None:
         """What is taken of the cap now, W or cores; None: no cap."""

@@ -145,7 +145,8 @@ class Gateway:
         )
         for node in told:
             if (state := self.switching.state(node["name"])) is not NodeState.ON:
-                node |= {"state": state, "silent": False, "why": self.switching.why(node["name"])}
+                node |= {"state": state, "silent": False}
+            node["why"] = node["why"] or self.switching.why(node["name"])
         return told
 
     def wait_reason(self, job: LiveJob) -> str:
@@ -162,7 +163,10 @@ class Gateway:
                 return "waits for jobs of its array"
         if why := self.account.wait_reason(job, self._now):
             return why
-        return "waits for nodes" + (": all are drained" if len(self.drained) == len(self.machine.names) else "")
+        if len(self.drained) == len(self.machine.names):
+            return "waits for nodes: all are drained"
+        closed = len(self.switching.closed)
+        return "waits for nodes" + (f": {closed} are off, booting or down" if closed else "")
 
     @property
     def has_steps_or_orphans(self) -> bool:
@@ -267,7 +271,7 @@ class Gateway:
         used = {node["name"]: node["used_cores"] for node in self.nodes()} if watts else {}
         is_on = {name for name in watts if self.switching.state(name) is NodeState.ON}
         self.account.on_power({name: one for name, one in watts.items() if name in is_on}, used, now_ms)
-        if self.account.cap is not None and self.account.cap.is_measured and self.queued:
+        if self.account.cap is not None and self.account.cap.is_measured:
             self._admission.on_closed_nodes_change()
         if self.account.cap is not None and self.account.has_news(self.waiting_jobs(), now_ms):
             self._admission.discard_decider()

@@ -34,6 +34,8 @@ HOUR_S: Final = 3600
 DAY_S: Final = 86_400
 RETRY_S: Final = 3600
 """Pause after a failed shutdown of a node, s."""
+PAUSE_S: Final = 60
+"""Pause of all boots after a failed one, s."""
 SEARCHED: Final = 500
 """Waiting jobs that may boot nodes."""
 
@@ -160,6 +162,8 @@ class NodeSwitching:
             for node, host, is_host in zip(self._nodes, hosts, self._is_host, strict=True)
         ]
         self._boot_s = [0 if group.power is None else group.power.boot_s for group in kinds]
+        self._boots_after = 0
+        """Earliest next boot, Unix s."""
         self._changed = self._is_news = False
         for name, state in (states or {}).items():
             if name in self._by_name and settings.has_programs:
@@ -210,6 +214,11 @@ class NodeSwitching:
         return {node.name for node in self._nodes if node.state is not NodeState.ON}
 
     @property
+    def off(self) -> set[str]:
+        """Names of nodes that are off."""
+        return {node.name for node in self._nodes if node.state is NodeState.OFF}
+
+    @property
     def switchable(self) -> list[str]:
         """Names of nodes that may be off."""
         may = self.settings.has_programs
@@ -238,6 +247,7 @@ class NodeSwitching:
             if not error:
                 node.is_program_over = True
             elif on:
+                self._boots_after = now + PAUSE_S
                 self._fail(node, error)
             else:
                 node.not_before = now + RETRY_S
@@ -247,9 +257,14 @@ class NodeSwitching:
         self._set(node, NodeState.DOWN, why)
 
     def resume(self, name: str) -> None:
-        """Take a node that is down for on."""
-        if (node := self._by_name.get(name)) is not None and node.state is NodeState.DOWN:
-            self._set(node, NodeState.ON)
+        """Take a node that is down for off, so that it boots again, and let a node go off again at once."""
+        if (node := self._by_name.get(name)) is None:
+            return
+        node.not_before, self._boots_after = 0, 0
+        if node.state is NodeState.DOWN:
+            self._set(node, NodeState.OFF)
+        elif node.state is NodeState.ON:
+            node.why = ""
 
     def _set(self, node: _Node, state: NodeState, why: str = "") -> None:
         node.state, node.why, node.is_program_over, node.idle_since = state, why, False, None
@@ -299,7 +314,7 @@ class NodeSwitching:
         if not are_capped:
             soon = [left for time, left in left_mw if time < now + HOUR_S]
             boots += self._for_reserves(seen, boots, min(soon, default=None), now)
-        if boots:
+        if boots and now >= self._boots_after:
             orders.append(self._order([self._nodes[n] for n in sorted(boots)], now, on=True))
         if some := self._unneeded(seen, wanted, left_mw, now, are_capped=are_capped):
             orders.append(self._order(some, now, on=False))
@@ -331,7 +346,8 @@ class NodeSwitching:
         free = np.where(comes[:, None], capacity, seen.free)
         free[~(comes | np.array(seen.open, dtype=np.bool_))] = -1
         free[is_off] = capacity[is_off]
-        idle_mw, boots, spent = self._machine.power.idle_mw, list[int](), 0
+        boot_mw = self._machine.power.idle_mw - self._machine.power.off_mw
+        boots, spent = list[int](), 0
         for _, job in zip(range(SEARCHED), waiting, strict=False):
             request = np.array(job.request, dtype=np.int64)
             fits = np.flatnonzero((free >= request).all(axis=1))
@@ -339,7 +355,7 @@ class NodeSwitching:
             if len(on_first) < job.nodes:
                 continue
             new = [int(node) for node in on_first if is_off[node]]
-            cost = int(idle_mw[new].sum()) + job.mw
+            cost = int(boot_mw[new].sum()) + job.mw
             if any(spent + cost > left for time, left in left_mw if time < now + job.walltime):
                 are_capped = True
                 continue
@@ -352,7 +368,8 @@ class NodeSwitching:
 
     def _for_reserves(self, seen: SeenNodes, boots: Sequence[int], left_mw: int | None, now: int) -> list[int]:
         found: list[int] = []
-        left = None if left_mw is None else left_mw - int(self._machine.power.idle_mw[[*boots]].sum())
+        boot_mw = self._machine.power.idle_mw - self._machine.power.off_mw
+        left = None if left_mw is None else left_mw - int(boot_mw[[*boots]].sum())
         for group in range(len(self._machine.platform.groups)):
             mine = [n for n, node in enumerate(self._nodes) if node.group == group]
             off = [n for n in mine if self._nodes[n].state is NodeState.OFF and n not in boots and not seen.drained[n]]
@@ -361,7 +378,7 @@ class NodeSwitching:
             idle = sum(seen.idle[n] and self._nodes[n].state is NodeState.ON for n in mine)
             idle += sum(self._nodes[n].state is NodeState.BOOTING for n in mine)
             for n in off[: max(spares - idle, floor - on, 0)]:
-                cost = int(self._machine.power.idle_mw[n])
+                cost = int(boot_mw[n])
                 if left is not None and cost > left:
                     break
                 left = None if left is None else left - cost
@@ -414,7 +431,7 @@ class NodeSwitching:
         if not self.settings.has_programs:
             return FOREVER
         idle_s = self.settings.idle_s if self._switching is None else self._switching.idle_s
-        times = [node.limit for node in self._nodes]
+        times = [self._boots_after, *(node.limit for node in self._nodes)]
         times += [max(node.idle_since + idle_s, node.not_before) for node in self._nodes if node.idle_since is not None]
         for of in (self._switching.spares, self._switching.floors) if self._switching is not None else ():
             for group, function in of.items():

@@ -122,6 +122,11 @@ class Cap:
         place = bisect_right(self._times, unix_s)
         return self.steps[place - 1][1] if place else None
 
+    def next_step(self, unix_s: int) -> tuple[int, int] | None:
+        """Next step after a time."""
+        place = bisect_right(self._times, unix_s)
+        return self.steps[place] if place < len(self.steps) else None
+
     @cached_property
     def _times(self) -> list[int]:
         return [time for time, _ in self.steps]

@@ -115,6 +115,9 @@ class Service:
         """Cap and switching of the journal. What does not fit this machine any more is printed and ignored."""
         settings, cap, rule = self._switching.settings, None, None
         states = json.loads(self.journal.setting(STATES) or "{}")
+        if states and not settings.has_programs:
+            line = f"{len(states)} nodes were off, booting or down; without programs they count as on"
+            print(f"dardis: {line}", file=sys.stderr, flush=True)  # noqa: T201 (for the operator)
         try:
             told = self.journal.setting(RULE)
             rule = SwitchRule.from_dict(json.loads(told)) if told else None

@@ -28,7 +28,7 @@ class SwitchPrograms:
         try:
             await run_program(program, [",".join(switch.names)], self.settings.limit_s)
         except InputError as error:
-            return str(error)
+            return f"{'boot' if switch.on else 'shutdown'} of {','.join(switch.names)[:200]}: {error}"
         return ""
 
 

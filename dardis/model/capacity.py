@@ -29,7 +29,8 @@ def too_large(job: Job, kinds: Sequence[str], could: int) -> str:
 
 def outside_profile_reason(split: Split) -> str:
     """Rejection reason without a start within a hard desired profile."""
-    return f"no start within the hard desired profile and its shares of nodes (profile_split={split})"
+    of_nodes = "" if split is Split.SHARED else " and its shares of nodes"
+    return f"no start within the hard desired profile{of_nodes} (profile_split={split})"
 
 
 def hardest_first(request: Request, sets: NodeSets) -> list[int]:

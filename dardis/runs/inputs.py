@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from math import ceil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -24,6 +25,7 @@ from dardis.model.node_layout import make_layout
 from dardis.model.platform import Platform
 from dardis.model.queues import LATEST_BEGIN
 from dardis.model.target import Target
+from dardis.power.node_power import MachinePower
 from dardis.registry import Dispatcher, name_conflicts, names_of_capable
 from dardis.runs.run_objects import RunSources, read_sources
 from dardis.runs.run_workload import (
@@ -145,6 +147,8 @@ def _target(request: RunSpec, story: LoadedEvents, given: RunSources, warnings: 
     desired = target.desired
     if desired is not None:
         given.dispatcher.check_split(desired.split, f"--profile {request.profile}")
+        if desired.watts is not None:
+            _check_power_cap(f"--profile {request.profile}", platform, int(desired.watts.values.min()))
         last = desired.last_breakpoint
         if last is not None and last < last_submit:
             warnings.append(
@@ -159,6 +163,16 @@ def _target(request: RunSpec, story: LoadedEvents, given: RunSources, warnings: 
     if desired is not None and setup.checks_starts_only:
         warnings.append(f"{request.profile}: {STARTS_ONLY}")
     return target
+
+
+def _check_power_cap(place: str, platform: Platform, least_w: int) -> None:
+    machine = MachinePower.of_platform(platform)
+    if not machine.stated:
+        expected = "power = { idle_w = …, core_w = … } in each [[nodes]] of the platform"
+        raise InputError(place, f"limits power, but {platform.name} states none for some nodes", expected)
+    if least_w < machine.idle_w.sum():
+        found = f"{least_w} W is below the power of the idle nodes"
+        raise InputError(place, found, f"at least {ceil(machine.idle_w.sum())} W")
 
 
 def _story(request: RunSpec, platform: Platform, given: RunSources, part: Trace) -> LoadedEvents:

@@ -57,10 +57,13 @@ def test_cap_is_removed_and_shown(fake, capsys):
     assert sent(fake) == ("/cap", {"off": True})
     fake.cap = {
         "cap": {"kind": "power", "hard": True, "steps": [[0, 700]], "source": "700W"}, "measured_w": None,
-        "now": {"limit": 700, "used": 740.5, "excess": 40.5},
+        "now": {"limit": 700, "used": 740.5, "excess": 40.5}, "next": [1795910400, 900], "trouble": "p: prints no node",
     }  # fmt: skip
     assert run(["cap"]) == 0
-    assert capsys.readouterr().out == ("no cap\nhard cap of 700 W: 740.5 W are used, 40.5 W too many: nothing starts\n")
+    assert capsys.readouterr().out == (
+        "no cap\nhard cap of 700 W: 740.5 W are used, 40.5 W too many: nothing starts; "
+        "900 W from 2026-11-29T00:00:00Z on\npower is not measured: p: prints no node\n"
+    )
 
 
 def test_profile_with_utc_times_is_sent(fake, tmp_path):
@@ -112,7 +115,12 @@ def test_target_is_a_cap_of_cores_and_a_rule_of_switching(fake, tmp_path):
         (["cap", "12 kilowatts"], "cap: '12 kilowatts'; expected an amount with a unit"),
         (["cap", "9kW", "--soft", "--hard"], "--soft, --hard: both; expected one of them"),
         (["cap", "off", "--soft"], "--soft, --hard, --measured: no cap; expected an amount or a file"),
-        (["cap", "none.csv"], "none.csv: "),
+        (
+            ["cap", "none.csv"],
+            "cap: 'none.csv'; expected an amount such as 12kW or 480cores, off, or a file that exists",
+        ),
+        (["cap", "1,2kW"], "cap: '1,2kW'; expected an amount such as"),
+        (["cap", "x" * 9000], "cap: 'xxx"),
         (["cap", "other.json"], "other.json: target for 'other' of 4 nodes; expected a target for 'm' of 4"),
         (["switching", "other.json"], "other.json: target for 'other' of 4 nodes; expected a target for 'm' of 4"),
         (["cap", "gap.csv"], "gap.csv:3: time_s is not the end_s of the row before"),

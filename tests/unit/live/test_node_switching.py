@@ -10,6 +10,7 @@ import pytest
 from dardis.live.gateway_orders import SwitchNodes
 from dardis.live.machine import machine_of_platform
 from dardis.live.node_switching import (
+    PAUSE_S,
     RETRY_S,
     NodeState,
     NodeSwitching,
@@ -125,8 +126,10 @@ def test_node_whose_program_fails_is_down_until_it_is_resumed():
     of.on_program_end(["n1"], on=True, error="ended with status 1", now=NOW)
     assert (of.state("n1"), of.why("n1")) == (NodeState.DOWN, "ended with status 1")
     assert [of.update([True] * 4, NOW + LIMIT_S) for _ in range(2)] == [True, False]
+    assert of.decide(seen(0, 2, 3), [need()], [], NOW + PAUSE_S - 1) == []
     of.resume("n1")
-    assert of.state("n1") is NodeState.ON
+    assert of.state("n1") is NodeState.OFF
+    assert of.decide(seen(0, 2, 3), [need()], [], NOW + 1) == [SwitchNodes(("n1",), on=True)]
 
 
 @pytest.mark.parametrize("fails", [True, False])
