@@ -1,4 +1,4 @@
-"""The command `dardis cap`."""
+"""The commands `dardis cap` and `dardis switching`."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ import typer
 from dardis.cli.live_requests import Folder, Json, print_json, service_client
 from dardis.model.errors import InputError
 from dardis.model.moments import utc_text
+from dardis.model.resources import MOST_WATTS
 
 _AMOUNT: Final = re.compile(r"(\d{1,30}(?:\.\d{1,30})?)\s*(W|kW|MW|cores)")
 _NUMBER: Final = re.compile(r"[+-]?\d+(\.\d+)?\s*[A-Za-z]{0,20}")
 _WATTS: Final = {"W": 1, "kW": 1_000, "MW": 1_000_000}
 _OFF: Final = "off"
-MOST_WATTS: Final = 1 << 40
 _LONGEST: Final = 60
 _MOST_PATH: Final = 255
 

@@ -6,12 +6,12 @@ from math import isnan
 from pathlib import Path
 from typing import Any, Final
 
-from dardis.config.target_file import MOST_WATTS, load_target, read_profile, switching_table
+from dardis.config.target_file import load_target, read_profile, switching_table
 from dardis.model.csv_table import CsvCells
 from dardis.model.errors import InputError
 from dardis.model.files import read_text
 from dardis.model.platform import Platform
-from dardis.model.resources import CORES, POWER
+from dardis.model.resources import CORES, MOST_WATTS, POWER
 from dardis.model.step_function import StepFunction
 from dardis.model.target import Split
 from offline.folder.tables import profile_of

@@ -16,12 +16,11 @@ from dardis.model.files import Read, csv_rows, read_text, write_json
 from dardis.model.moments import parse_utc
 from dardis.model.numbers import whole_number
 from dardis.model.platform import Platform
-from dardis.model.resources import CORES, LATEST, MOST_NODES, POWER, parse_amount
+from dardis.model.resources import CORES, LATEST, MOST_NODES, MOST_WATTS, POWER, parse_amount
 from dardis.model.step_function import StepFunction
 from dardis.model.target import DesiredProfile, Split, Switching, Target
 
 FORMAT, VERSION = "dardis-target", 1
-MOST_WATTS = 1 << 40
 _Time = Annotated[int, Field(ge=-LATEST, le=LATEST)]
 _Steps = list[tuple[_Time, Annotated[int, Field(ge=0, le=LATEST)]]]
 

@@ -164,11 +164,13 @@ class NodeSwitching:
         self._boot_s = [0 if group.power is None else group.power.boot_s for group in kinds]
         self._boots_after = 0
         """Earliest next boot, Unix s."""
-        self._changed = self._is_news = False
+        self._is_news = False
+        """Whether states have changed since the last `update`."""
+        self._changed = bool(states) and not settings.has_programs
+        """Whether the journal has other states."""
         for name, state in (states or {}).items():
             if name in self._by_name and settings.has_programs:
                 self._by_name[name].state = NodeState(state)
-        self._changed = bool(states) and not settings.has_programs
         self._resumes = [
             node for node in self._nodes
             if node.state in (NodeState.SHUTTING_DOWN, NodeState.BOOTING) and node.name not in switching
@@ -205,7 +207,7 @@ class NodeSwitching:
         return states.isdisjoint({NodeState.ON, NodeState.DOWN})
 
     def why(self, name: str) -> str:
-        """Why a node is down; empty: unknown or not down."""
+        """Why a node is down, or did not go off; empty: unknown or neither."""
         return self._by_name[name].why
 
     @property
@@ -248,13 +250,10 @@ class NodeSwitching:
                 node.is_program_over = True
             elif on:
                 self._boots_after = now + PAUSE_S
-                self._fail(node, error)
+                self._set(node, NodeState.DOWN, error)
             else:
                 node.not_before = now + RETRY_S
                 self._set(node, NodeState.ON, error)
-
-    def _fail(self, node: _Node, why: str) -> None:
-        self._set(node, NodeState.DOWN, why)
 
     def resume(self, name: str) -> None:
         """Take a node that is down for off, so that it boots again, and let a node go off again at once."""
@@ -282,7 +281,7 @@ class NodeSwitching:
             elif node.state is NodeState.BOOTING and node.is_program_over and is_there:
                 self._set(node, NodeState.ON)
             elif node.state is NodeState.BOOTING and now >= node.limit:
-                self._fail(node, f"it did not return within {self.settings.limit_s} s")
+                self._set(node, NodeState.DOWN, f"it did not return within {self.settings.limit_s} s")
             elif node.state is NodeState.SHUTTING_DOWN and now >= node.limit:
                 node.not_before = now + RETRY_S
                 self._set(node, NodeState.ON, f"it was not off within {self.settings.limit_s} s")

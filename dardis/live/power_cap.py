@@ -10,12 +10,11 @@ from functools import cached_property
 from itertools import pairwise
 from typing import Any, Final, NamedTuple, TypeVar
 
-from dardis.config.target_file import MOST_WATTS
 from dardis.live.machine import LiveMachine
 from dardis.model.errors import InputError
 from dardis.model.moments import utc_text
 from dardis.model.platform import Platform
-from dardis.model.resources import CORES, POWER
+from dardis.model.resources import CORES, MOST_WATTS, POWER
 from dardis.model.step_function import StepFunction
 from dardis.model.target import DesiredProfile, Split
 from dardis.power.unit_power import MILLI
@@ -31,7 +30,7 @@ CAP: Final = "cap"
 class Cap:
     """Cap of the IT power (W), or of the used cores, from each time in Unix s. Before the first: no cap.
 
-    `is_hard`: binds all jobs; else a job with a deadline may exceed the cap from its latest start on.
+    `is_hard`: binds all jobs; else a job may exceed the cap to keep its deadline.
     """
 
     kind: str

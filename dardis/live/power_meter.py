@@ -64,30 +64,35 @@ class PowerMeter:
             output = await run_program(self._program, (), self._limit_s)
             return parse_watts(output, machine.names, str(self._program))
         found: dict[str, float] = {}
-        for host, supervisor in self._supervisors().items():
-            try:
-                reading = await supervisor.power()
-            except SupervisorError:
+        supervisors = self._supervisors()
+        readings = await asyncio.gather(*(one.power() for one in supervisors.values()), return_exceptions=True)
+        busy = {node["name"] for node in self._gateway().nodes() if node["jobs"]}
+        for host, reading in zip(supervisors, readings, strict=True):
+            if isinstance(reading, SupervisorError):
                 continue
+            if isinstance(reading, BaseException):
+                raise reading
             now_s = monotonic_s()
             last_s, last = self._readings.get(host, (now_s, {}))
             self._readings[host] = now_s, reading
             watts = watts_of(last, reading, now_s - last_s)
             if watts is not None and "zones" in reading:
-                watts = self._with_idle_power(host, watts, now_s)
+                watts = self._with_idle_power(host, watts, busy, now_s)
             nodes = machine.nodes(host)
             if watts is not None:
                 found |= {node: watts / len(nodes) for node in nodes}
         return found
 
-    def _with_idle_power(self, host: str, watts: float, now_s: float) -> float | None:
+    def _with_idle_power(self, host: str, watts: float, busy: set[str], now_s: float) -> float | None:
         """Power of the nodes of a host, of which processors and memory take `watts`; None: unknown.
+
+        `busy`: nodes with jobs.
 
         What these take more than without jobs comes on top of the idle power of the platform.
         """
-        machine, gateway = self._gateway().machine, self._gateway()
+        machine = self._gateway().machine
         nodes = machine.nodes(host)
-        if any(node["jobs"] for node in gateway.nodes() if node["name"] in nodes):
+        if not busy.isdisjoint(nodes):
             self._busy_s[host] = now_s
         elif now_s - self._busy_s.get(host, 0.0) > 2 * self._interval_s:  # a reading between two idle moments
             self._least_w[host] = min(watts, self._least_w.get(host, watts))

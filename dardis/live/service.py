@@ -107,8 +107,9 @@ class Service:
             self.journal.setting(ORPHANS),
         )
         for row, become in reversed(self.journal.history(LARGEST_ID, RECENT, None, None)[0]):
+            submission = Submission.from_row(row)
             for number, text in become.items():
-                gateway.account.remember(job_of(Submission.from_row(row), number, text))
+                gateway.account.remember(job_of(submission, number, text))
         return gateway
 
     def _restored_rules(self) -> tuple[Cap | None, NodeSwitching]:

@@ -81,6 +81,7 @@ MAX_GROUPS = 1 << 14
 MOST_NODES = 10_000_000
 LARGEST_AMOUNT = (1 << 31) - 1
 """So fixed-point fitting indices (2^20 per unit) fit 64 bits."""
+MOST_WATTS = 1 << 40
 LARGEST_CORES = 1 << 20
 
 Time = Annotated[int, Ge(-LATEST), Le(LATEST)]

@@ -485,7 +485,7 @@ class LockstepLateManager:
             start = self._limit.earliest(job, chosen.start, job.walltime)
             if start == FOREVER and (self._rules.hard or (job.latest is None and not self._limit.is_beyond(job))):
                 return self._wait_for_change(this, now)
-        exceeds = start > (FOREVER - 1 if job.latest is None else job.latest)
+        exceeds = start == FOREVER or (job.latest is not None and start > job.latest)
         if exceeds and self._rules.soft and search.desired_binds:
             # A deadline outranks a soft profile.
             free = open_window(replace(search, earliest=now, desired_binds=False), job, self._rules, now)
@@ -509,9 +509,10 @@ class LockstepLateManager:
         change = min(self._view.next_change.values())
         if self._limit is not None:
             change = min(change, self._limit.next_step(now))
-            self._delayed.add(job.number)
         if change == FOREVER:
             return [Rejected(job.number, self._negotiation.outside_desired)]
+        if self._limit is not None:
+            self._delayed.add(job.number)
         heappush(self._later, (change, job.number, job))
         return waiting
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -142,9 +143,14 @@ def test_node_that_does_not_go_off_is_on_and_is_left_alone_for_a_while(fails):
     assert of.state("n3") is NodeState.ON
     orders = [order for now in (NOW + LIMIT_S, NOW + 5 * LIMIT_S) for order in of.decide(seen(), (), [], now)]
     assert [order.names for order in orders] == [("n2",)]
+    of.on_program_end(["n2"], on=False, error="", now=NOW + 6 * LIMIT_S)
+    of.update([True, True, False, True], NOW + 6 * LIMIT_S)
     again = NOW + (0 if fails else LIMIT_S) + RETRY_S
-    of = switching(HOSTS, spares=3, states={})
-    assert again > NOW + RETRY_S - 1
+    at = seen(0, unreachable=(2,))
+    of.decide(at, (), [], again - IDLE_S)
+    of.settings = replace(of.settings, spares=0)
+    switched = [{*order.names} for now in (again - 1, again) for order in of.decide(at, (), [], now)]
+    assert [("n3" in names) for names in switched] == [False, True]
 
 
 def test_idle_nodes_go_off_for_jobs_that_the_cap_delays_and_reserves_do_not_count():
