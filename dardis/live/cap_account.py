@@ -207,7 +207,7 @@ class CapAccount:
     ) -> tuple[int, ...] | None:  # fmt: skip
         """Amounts by kind, and mW, that others take of the cap: orphaned runs, and `jobs` unknown to the decider.
 
-        A node of an orphaned run counts as busy, or as its job (if known) takes more.
+        A node of an orphaned run counts as busy, or as its job (if known) takes more; a removed one as the largest.
 
         Less `saved_mw`: idle power of nodes that are off. With a measured cap, also what is measured beyond the
         expected power, or less. None: no cap.
@@ -216,12 +216,16 @@ class CapAccount:
             return None
         machine = self._machine
         platform, cores = machine.platform, machine.platform.kinds.index(CORES)
-        busy: dict[int, int] = {}
+        busy: dict[str, int] = {}
         for names, job in orphans:
-            for node in (node for name in names if (node := machine.node(name)) is not None):
-                of_job = 0 if job is None else self.node_mw(job)
-                busy[node] = max(busy.get(node, 0) + of_job, int(machine.power.busy_mw[node]))
-        mw, count = sum(busy.values()), int(platform.capacity[[*busy], cores].sum())
+            of_job = 0 if job is None else self.node_mw(job)
+            for name in names:
+                node = machine.node(name)
+                busy_mw = machine.power.busy_mw.max() if node is None else machine.power.busy_mw[node]
+                busy[name] = max(busy.get(name, 0) + of_job, int(busy_mw))
+        known = [node for name in busy if (node := machine.node(name)) is not None]
+        count = int(platform.capacity[known, cores].sum()) + machine.most_cores * (len(busy) - len(known))
+        mw = sum(busy.values())
         mw, known_mw, known_cores = mw + self._correction_mw() - saved_mw, 0, 0
         for job in jobs:
             job_mw, job_cores = self._need(job)

@@ -104,7 +104,7 @@ class Gateway:
     def removed_hosts(self) -> set[str]:
         """Removed hosts that may still run jobs."""
         running = {host for job in self._running(lambda _: True) for host in (job.host, *job.hosts)}
-        return (running | self._reruns.hosts()).difference(self.machine.hosts)
+        return (running | self._reruns.hosts() | self._strays.hosts()).difference(self.machine.hosts)
 
     @property
     def queued(self) -> int:
@@ -396,10 +396,10 @@ class Gateway:
             return not is_heard(host) and (host == name or (is_lost and name in nodes))
 
         lost = self._running(lambda job: is_meant(job.host, (share.node for share in job.shares)))
+        affected = {job.number for job in lost}
         for job in lost:
             self._release_resources(job)
             self._end(job, LiveJobState.UNKNOWN, UNKNOWN + f"{name} was declared lost", now_ms)
-        without = 0
         for job in [*self._running(lambda _: True), *self._reruns.waiting()]:
             nodes = {host: [share.node for share in job.shares if self.machine.host(share.node) == host]
                      for host in job.hosts if host != job.host}  # fmt: skip
@@ -408,11 +408,11 @@ class Gateway:
                 self.steps.give_up(job, host, UNKNOWN + f"{name} was declared lost")
                 del job.hosts[host]
                 self._dirty[job.number] = job
-            without += bool(gone)
-        self._strays.drop(is_meant)
+            affected |= {job.number} if gone else set()
+        affected |= self._strays.drop(is_meant)
         self.liveness.ignore_refusal(name)
         self._admission.on_closed_nodes_change()
-        return len(lost) + without
+        return len(affected)
 
     def on_leases_expired(self, host: str) -> int:
         """Handle the end of all leases on an unreachable host. Return the number of requeued jobs."""

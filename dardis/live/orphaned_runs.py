@@ -19,12 +19,11 @@ class OrphanedRuns:
     """Live orphaned runs, and used attempt numbers."""
 
     def __init__(self, machine: LiveMachine, text: str = "") -> None:
-        """`text`: of `take_changes`, from the journal; runs of removed hosts are left out."""
+        """`text`: of `take_changes`, from the journal."""
         self._machine = machine
         self._leaving: dict[str, tuple[str, tuple[str, ...]]] = {
-            run: (host, tuple(nodes))
-            for run, (host, nodes) in (json.loads(text) if text else {}).items() if host in machine.hosts
-        }  # fmt: skip
+            run: (host, tuple(nodes)) for run, (host, nodes) in (json.loads(text) if text else {}).items()
+        }
         """Hosts and possible nodes of live orphaned runs."""
         self._written = dict(self._leaving)
         self._known: dict[JobId, int] = {}
@@ -32,11 +31,11 @@ class OrphanedRuns:
 
     @property
     def nodes(self) -> set[str]:
-        """Nodes closed by orphaned runs."""
-        return {node for _, nodes in self._leaving.values() for node in nodes}
+        """Nodes closed by orphaned runs; nodes of removed hosts are not."""
+        return {node for host, nodes in self._leaving.values() if host in self._machine.hosts for node in nodes}
 
     def runs(self) -> Iterator[tuple[JobId, tuple[str, ...]]]:
-        """Yield job and nodes of each."""
+        """Yield job and nodes of each, also on removed hosts."""
         for run, (_, nodes) in self._leaving.items():
             yield job_and_attempt(run)[0], nodes
 
@@ -72,9 +71,11 @@ class OrphanedRuns:
         nodes = tuple(share.node for share in job.shares)
         return nodes if job.run == run else tuple(node for node in nodes if self._machine.host(node) == host)
 
-    def drop(self, is_meant: Callable[[str, Iterable[str]], bool]) -> None:
-        """Forget orphaned runs on matching hosts and nodes."""
-        self._leaving = {run: place for run, place in self._leaving.items() if not is_meant(*place)}
+    def drop(self, is_meant: Callable[[str, Iterable[str]], bool]) -> set[JobId]:
+        """Forget orphaned runs on matching hosts and nodes. Return their jobs."""
+        gone = {run for run, place in self._leaving.items() if is_meant(*place)}
+        self._leaving = {run: place for run, place in self._leaving.items() if run not in gone}
+        return {job_and_attempt(run)[0] for run in gone}
 
     def next_attempt(self, job: LiveJob) -> int:
         """Next attempt number unknown to all supervisors."""
