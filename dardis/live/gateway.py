@@ -558,8 +558,8 @@ class Gateway:
             self._admission.on_closed_nodes_change()
         while not self.liveness.are_all_unreachable:
             try:
-                if self._decide(now) or self._switch_at <= now:
-                    self._switch(now)
+                if (self._decide(now) or self._switch_at <= now) and self._switch(now):
+                    self._decide(now)  # booting nodes take of the cap at once
                 return
             except HostDownError as down:
                 if not (missed := self.liveness.unresponsive_hosts(down.hosts)):
@@ -589,10 +589,10 @@ class Gateway:
     def _reachable_nodes(self) -> list[bool]:
         return [self.liveness.is_reachable(self.machine.host(name) or "") for name in self.machine.names]
 
-    def _switch(self, now: int) -> None:
-        """Order shutdowns and boots of nodes."""
+    def _switch(self, now: int) -> bool:
+        """Order shutdowns and boots of nodes. Return whether any."""
         if not self.switching.settings.has_programs or self._stops:
-            return
+            return False
         machine, closed = self.machine, {*self._closed_nodes()}
         free = machine.platform.capacity.copy()
         for job in self._running(lambda _: True):
@@ -618,6 +618,7 @@ class Gateway:
         if orders:
             self._switches += orders
             self._admission.on_closed_nodes_change()
+        return bool(orders)
 
     def _check_reruns(self, now_ms: int) -> None:
         for job, why in self._reruns.check_jobs():

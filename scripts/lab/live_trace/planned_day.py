@@ -279,11 +279,13 @@ def _draw(out: Path, seconds: list[Second], start: int, killed_s: float, factor:
     kilo = [None if one.cap_w is None else min(one.cap_w, 1e6) / 1000 for one in seconds]
     axes.step(hours, [float("nan") if one is None else one for one in kilo], where="post", label="cap", color=chart.INK)
     sums = [float("nan") if one.service_w is None else one.service_w / 1000 for one in seconds]
-    axes.plot(hours, sums, label="sum by the service", **chart.line_look(0))
-    axes.plot(hours, [one.processes_w / 1000 for one in seconds], label="sum of processes", **chart.line_look(1))
+    axes.plot(hours, sums, label="sum by the service", **chart.line_look(0) | {"linewidth": 1.8})
+    of_processes = [one.processes_w / 1000 for one in seconds]
+    axes.plot(hours, of_processes, label="sum of processes", color=chart.line_look(1)["color"], linewidth=0.7)
     if killed_s:
         axes.axvline((killed_s - start) * factor / 3600, color=chart.INK, linewidth=0.8, linestyle=":")
         axes.annotate("a host is killed", ((killed_s - start) * factor / 3600, 0.5), fontsize=8)
+    axes.set_xlim(0, 30)  # the last jobs run for days
     axes.set_xlabel("hour of the planned day")
     axes.set_ylabel("IT power, kW")
     axes.set_ylim(bottom=0)
