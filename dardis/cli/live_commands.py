@@ -313,6 +313,17 @@ def _change(do: str, jobs: Sequence[str], whole_array: bool, folder: Path | None
         raise refusals[-1]
 
 
+def page(folder: Folder = None, as_json: Json = False) -> None:
+    """Print a link to the page of the service. It works once, within 5 minutes, for the user who asks."""
+    from dardis.cli.live_requests import print_json
+
+    answer = service_client(folder).post("/page")
+    if as_json:
+        print_json(answer)
+    else:
+        typer.echo(answer["link"])
+
+
 _PAST: Final = {"cancel": "cancelled", "hold": "held"}
 
 

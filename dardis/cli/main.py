@@ -65,6 +65,7 @@ _COMMANDS: Final[dict[str, Callable[..., object]]] = {
     "retry": live_commands.retry,
     "nodes": live_commands.nodes,
     "top": live_commands.top,
+    "page": live_commands.page,
     "drain": live_commands.drain,
     "cap": cap_command.cap,
     "switching": cap_command.switching,

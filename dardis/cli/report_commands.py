@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Literal, Protocol
 
 import typer
 
+from dardis.config.option_texts import whole_number_parser
+
 if TYPE_CHECKING:
     from dardis.config.cuts import Cut
     from dardis.model.out_folder import OutFolder
@@ -36,9 +38,28 @@ def report(
         Path | None,
         typer.Option(metavar="PREFIX", help="Also write Batsim's files: PREFIX_jobs.csv, PREFIX_schedule.csv."),
     ] = None,
+    serve: Annotated[
+        bool,
+        typer.Option("--serve", help="Instead, show a run as a web page on the loopback device, until interrupted."),
+    ] = False,
+    page_port: Annotated[
+        int | None,
+        typer.Option(
+            "--page-port",
+            parser=whole_number_parser("--page-port", 1, 65_535),
+            metavar="PORT",
+            help="Port of the page (default: a free one).",
+        ),
+    ] = None,
 ) -> None:
     """Draw DIR/report.html from the other files in DIR: one file, readable offline."""
     from dardis.model.errors import InputError
+
+    if serve:
+        _serve_page(run_dir, page_port, others=(charts, gantt, batsim))
+        return
+    if page_port is not None:
+        raise InputError("--page-port", "given without --serve", "both, or neither")
     from dardis.model.out_folder import RUN_FOLDER, lock_folder
     from dardis.report.batsim_files import write_batsim_files
     from dardis.report.chart import ChartFormat
@@ -59,6 +80,24 @@ def report(
         typer.echo(f"batsim: {file}")
     if form is not None:
         typer.echo(f"charts: {run_dir / 'charts'}")
+
+
+def _serve_page(folder: Path, port: int | None, others: tuple[object, ...]) -> None:
+    import asyncio
+
+    from dardis.live.run_page import RunPage
+    from dardis.model.errors import InputError
+    from dardis.model.out_folder import RUN_FOLDER
+    from dardis.report.finished_run import FinishedRun
+
+    if any(one is not None for one in others):
+        raise InputError("--serve", "given with --charts, --gantt or --batsim", "one of them")
+    what, _ = _kind_of(folder)
+    if what is not RUN_FOLDER:
+        raise InputError("--serve", f"{folder} is the folder of {what.description}", "the folder of a run")
+    what.check_finished(folder)
+    page = RunPage(FinishedRun(folder), port, f"dardis report {folder} --serve")
+    asyncio.run(page.serve(lambda link: typer.echo(f"{link}\nCtrl-C ends the page.")))
 
 
 def _kind_of(folder: Path) -> tuple[OutFolder, ReportDrawer | None]:

@@ -86,6 +86,18 @@ def serve(
             "DIR/metrics.token.",
         ),
     ] = None,
+    page: Annotated[
+        bool, typer.Option("--page", help="Serve a web page on the loopback device; dardis page prints a link.")
+    ] = False,
+    page_port: Annotated[
+        int | None,
+        typer.Option(
+            "--page-port",
+            parser=whole_number_parser("--page-port", 1, 65_535),
+            metavar="PORT",
+            help="Port of the page (default: that of the last page of this folder, or a free one).",
+        ),
+    ] = None,
     power_program: Annotated[
         Path | None,
         typer.Option(
@@ -143,6 +155,8 @@ def serve(
 
     if user_jobs is not None and not users:
         raise InputError("--user-jobs", "given without --users", "both, or neither")
+    if page_port is not None and not page:
+        raise InputError("--page-port", "given without --page", "both, or neither")
     if keep is not None and journal is not None:
         raise InputError("--keep, --journal", "both", "one of them, as a journal in etcd forgets no jobs")
     etcd = journal_address(journal, journal_ca, journal_cert, journal_key, users=users)
@@ -171,6 +185,8 @@ def serve(
         epoch or 1,
         keepers_apart,
         metrics,
+        page,
+        page_port,
         None if power_program is None else executable_program(power_program, "--power-program"),
         switch_programs(off_program, on_program, spares, idle, switch_limit),
         address,

@@ -190,11 +190,24 @@ class Admission:
                 submitted.append(self._scheduling_request(job))
         return tuple(submitted)
 
+    def all_events(self, now: int, closed: ClosedNodes, running: Iterable[LiveJob]) -> InstantEvents:
+        """What a new decider would get now, with the jobs that the present one has."""
+        admitted = [job for one in self._submissions.values() for job in one.jobs if job.number in self._admitted]
+        waiting = tuple(self._request(job) for job in admitted if job.state is LiveJobState.WAITING)
+        runs = tuple(self._running_jobs(running, now))
+        nodes, others = closed
+        return InstantEvents(
+            now, closed=nodes or None, runs=runs, submitted=waiting, others=others, is_new_decider=True
+        )
+
     def _scheduling_request(self, job: LiveJob) -> SchedulingRequest:
+        if self._account.cap is not None and job.state is LiveJobState.WAITING:
+            self._account.fix_power(job)
+        return self._request(job)
+
+    def _request(self, job: LiveJob) -> SchedulingRequest:
         asked = job.submission.request
         walltime, cap = asked.walltime_s + asked.grace + LAG_S, self._account.cap
-        if cap is not None and job.state is LiveJobState.WAITING:
-            self._account.fix_power(job)
         may_exceed = cap is not None and not cap.is_hard and asked.deadline_ms is not None
         latest = asked.deadline_ms // 1000 - asked.walltime_s if may_exceed and asked.deadline_ms is not None else None
         return SchedulingRequest(

@@ -28,6 +28,8 @@ from dardis.live.keeper_mailbox import MOST_TEXT
 from dardis.live.live_jobs import JobUser, LiveJob, LiveJobState, Submission
 from dardis.live.metrics_endpoint import metrics_response
 from dardis.live.node_switching import SwitchRule
+from dardis.live.output import output_path
+from dardis.live.output_end import output_end
 from dardis.live.power_cap import Cap
 from dardis.live.remote_socket_server import ForwardedConnections
 from dardis.live.service import Service
@@ -59,9 +61,11 @@ Answer = Awaitable[web.StreamResponse]
 class Api:
     """HTTP API of the service."""
 
-    def __init__(self, service: Service, user_jobs: int) -> None:
-        """`user_jobs`: most unfinished jobs of another user."""
-        self._service = service
+    def __init__(
+        self, service: Service, user_jobs: int, new_link: Callable[[PeerUser], str] | None = None
+    ) -> None:  # fmt: skip
+        """`user_jobs`: most unfinished jobs of another user. `new_link` returns links to the page; None: no page."""
+        self._service, self._new_link = service, new_link
         self._me = os.geteuid()
         self._limits = UserLimits(user_jobs, self._open_jobs)
         self._callers = ClientConnections()
@@ -93,11 +97,28 @@ class Api:
                 web.get("/status", self._status),
                 web.get("/metrics", self._metrics),
                 web.post("/stop", self._stop),
+                web.post("/page", self._page_link),
                 *steps.routes(),
                 *TaskApi(self._service, steps, self._owned_job, self._callers.read_body).routes(),
             ]
         )
         return app
+
+    def page_routes(self) -> list[web.RouteDef]:
+        """Routes that the page uses, too."""
+        get, post = (partial(self._page_route, method) for method in (web.get, web.post))
+        return [
+            get("/api/jobs/{id}", self._show),
+            get("/api/jobs/{id}/output", self._output),
+            post("/api/jobs/{id}/{do:cancel|hold|release|retry}", self._change),
+            post("/api/nodes/{name}/{do:drain|resume}", self._drain),
+            post("/api/cap", self._set_cap),
+        ]
+
+    def _page_route(
+        self, method: Callable[..., web.RouteDef], path: str, handler: Callable[[web.Request], Answer]
+    ) -> web.RouteDef:  # fmt: skip
+        return method(path, partial(self._count_requests, handler=handler))
 
     @asynccontextmanager
     async def serve_connections(
@@ -433,6 +454,18 @@ class Api:
 
     async def _metrics(self, request: web.Request) -> web.Response:
         return metrics_response(self._service.metrics, request)
+
+    async def _page_link(self, request: web.Request) -> web.Response:
+        if self._new_link is None:
+            raise web.HTTPConflict(text="this service has no page: dardis serve --page")
+        return web.json_response({"link": self._new_link(PeerUser(request["uid"], request["gid"]))})
+
+    async def _output(self, request: web.Request) -> web.Response:
+        """The end of the output of a job, or with `?error=1` of its errors."""
+        job = self._owned_job(request)
+        path = output_path(self._job_as_json(request, job), error=request.query.get("error") == "1")
+        text, why = await output_end(path, job.submission.user if self._service.users else None)
+        return web.json_response({"path": str(path), "text": text, "why": why})
 
     async def _stop(self, request: web.Request) -> web.Response:
         self._check_operator(request)

@@ -216,16 +216,16 @@ class CapAccount:
             return None
         machine = self._machine
         platform, cores = machine.platform, machine.platform.kinds.index(CORES)
-        busy: dict[str, int] = {}
+        busy: dict[str, tuple[int, int]] = {}
         for names, job in orphans:
-            of_job = 0 if job is None else self.node_mw(job)
+            of_job = [0] * (cores + 1) if job is None else self.takes(job)
             for name in names:
-                node = machine.node(name)
-                busy_mw = machine.power.busy_mw.max() if node is None else machine.power.busy_mw[node]
-                busy[name] = max(busy.get(name, 0) + of_job, int(busy_mw))
-        known = [node for name in busy if (node := machine.node(name)) is not None]
-        count = int(platform.capacity[known, cores].sum()) + machine.most_cores * (len(busy) - len(known))
-        mw = sum(busy.values())
+                node, (busy_mw, busy_cores) = machine.node(name), busy.get(name, (0, 0))
+                full_mw = machine.power.busy_mw.max() if node is None else machine.power.busy_mw[node]
+                full_cores = machine.most_cores if node is None else platform.capacity[node, cores]
+                job_mw, job_cores = of_job[-1], of_job[cores]
+                busy[name] = max(busy_mw + job_mw, int(full_mw)), max(busy_cores + job_cores, int(full_cores))
+        mw, count = sum(mw for mw, _ in busy.values()), sum(of for _, of in busy.values())
         mw, known_mw, known_cores = mw + self._correction_mw() - saved_mw, 0, 0
         for job in jobs:
             job_mw, job_cores = self._need(job)
@@ -251,10 +251,15 @@ class CapAccount:
         """What is taken of the cap now, W or cores; None: no cap."""
         if self.cap is None:
             return None
-        limit, used = self.cap.at(now), float(self._cores + self._others[1])
-        if self.cap.is_power:
-            used = (self._mw + self._others[0] + int(self._machine.power.idle_mw.sum())) / MILLI
+        limit, (watts, cores) = self.cap.at(now), self.sums(0)
+        used = watts if self.cap.is_power else float(cores)
         return CapUse(limit, used, 0.0 if limit is None else max(used - limit, 0.0))
+
+    def sums(self, saved_mw: int) -> tuple[float, int]:
+        """W and cores that nodes and jobs take now. `saved_mw`: of nodes that are off, which counts without a cap."""
+        others_mw, others_cores = (-saved_mw, 0) if self.cap is None else self._others
+        idle_mw = int(self._machine.power.idle_mw.sum())
+        return (self._mw + others_mw + idle_mw) / MILLI, self._cores + others_cores
 
     def wait_reason(self, job: LiveJob, now: int) -> str:
         """Why the cap delays a job now; empty: it does not."""

@@ -22,6 +22,8 @@ MOST_BODIES: Final = 4
 """Bodies of a user read at a time."""
 BODY_S: Final = 60.0
 """Longest reading of a body, s."""
+SESSION_USER: Final = "session user"
+"""Key of the user of a request of the page."""
 
 
 class ClientConnections:
@@ -44,6 +46,8 @@ class ClientConnections:
 
     def user_of(self, request: web.Request) -> PeerUser | None:
         """User of a request, or None."""
+        if (who := request.get(SESSION_USER)) is not None:
+            return PeerUser(*who)
         return None if request.transport is None else self._of.get(request.transport)
 
     async def read_body(self, request: web.Request) -> Any:  # noqa: ANN401 (as JSON has it)

@@ -9,7 +9,7 @@ from heapq import heapify, heappop, heappush
 
 from dardis.live.host_liveness import HostLiveness
 from dardis.live.job_option_texts import Dependency
-from dardis.live.live_jobs import LiveJob, LiveJobState, Submission
+from dardis.live.live_jobs import HostIncarnation, LiveJob, LiveJobState, Submission
 from dardis.live.orphaned_runs import OrphanedRuns
 from dardis.model.addresses import JobId
 from dardis.model.errors import InputError
@@ -299,6 +299,10 @@ class Reruns:
         """Report that all leases of a host are over."""
         self._over.add(host)
 
+    def is_over(self, host: str, led: HostIncarnation) -> bool:
+        """Whether a run on a host that does not answer has ended with its lease."""
+        return led.leased and host in self._over
+
     def on_host_back(self, host: str) -> None:
         """Report that a host is reachable."""
         self._over.discard(host)
@@ -327,7 +331,7 @@ class Reruns:
             if self._hearing.is_reachable(host):
                 if led.incarnation not in self._hearing.incarnations[host]:
                     return self._forgotten
-            elif not (led.leased and host in self._over):
+            elif not self.is_over(host, led):
                 hosts.add(host)
         hosts |= {host for host in self._strays.hosts_of(job) if self._hearing.is_reachable(host)}
         return f"waits for the end of its last run on {', '.join(sorted(hosts))}" if hosts else ""

@@ -23,6 +23,7 @@ from dardis.live.job_steps import JobStep, JobSteps
 from dardis.live.journal import Batch
 from dardis.live.keeper.log_records import LEASE, NEVER_BEGUN, UNKNOWN
 from dardis.live.latest_starts import Deadlines
+from dardis.live.live_decisions import InstantEvents
 from dardis.live.live_jobs import HostIncarnation, LiveJob, LiveJobState, Submission, jobs_of, new_jobs
 from dardis.live.machine import FreeResources, LiveMachine, jobs_on_removed_nodes, nodes_as_json
 from dardis.live.node_switching import (
@@ -85,6 +86,8 @@ class Gateway:
         """Finished submissions, being written."""
         self._instants: list[str] = []
         self._drains: dict[str, str] = {}
+        self._begun: set[JobId] = set()
+        """Jobs of which a start was reported."""
         self._settings: dict[str, str] = {}
         self._now = 0
         """Time of the last decision, Unix s."""
@@ -132,6 +135,11 @@ class Gateway:
     def jobs(self) -> list[LiveJob]:
         """Unfinished jobs by number."""
         return [job for _, one in sorted(self._open.items()) for job in one.jobs if not job.state.is_over]
+
+    def all_events(self, now: int) -> InstantEvents:
+        """The present state as events of a new decider, to look ahead."""
+        running = (job for job in self._running(lambda _: True) if job.number not in self._strange)
+        return self._admission.all_events(now, self._closed_nodes_and_others(), running)
 
     def waiting_jobs(self) -> Iterator[LiveJob]:
         """Yield waiting jobs by number."""
@@ -283,8 +291,9 @@ class Gateway:
 
     def on_run_start(self, run: str, started_ms: int) -> None:
         """Record the start of a run."""
-        if (job := self.job_of_run(run)) is not None:
+        if (job := self.job_of_run(run)) is not None and job.started_ms != started_ms:
             job.started_ms = started_ms
+            self._begun.add(job.number)
 
     def on_run_record(self, record: Mapping[str, Any], now_ms: int, host: str) -> None:
         """Handle a run record of a reachable host, perhaps not the ordered host."""
@@ -360,6 +369,7 @@ class Gateway:
             else:
                 self._requeue(job)
         self.liveness.on_host_back(host)
+        self._strays.drop_possible(host)
         self._admission.discard_decider()
 
     def _follow(self, host: str, marks: Sequence[str]) -> None:
@@ -419,11 +429,16 @@ class Gateway:
         if self.liveness.is_reachable(host):
             return 0
         self._reruns.on_leases_expired(host)
+        self._strays.drop(lambda there, _: there == host, self._has_lease)
         again = self._running(lambda job: job.host == host and job.leased and not job.cancelled)
         for job in again:
             self._release_resources(job)
             self._requeue(job)
         return len(again)
+
+    def _has_lease(self, number: JobId, host: str) -> bool:
+        job = self._find(number)
+        return job is not None and job.submission.request.requeue and host in self._leased
 
     def _running(self, is_meant: Callable[[LiveJob], bool]) -> list[LiveJob]:
         return [job for job in self._jobs.values() if job.state is LiveJobState.RUNNING and is_meant(job)]
@@ -519,6 +534,10 @@ class Gateway:
     def _end_one(self, job: LiveJob, state: LiveJobState, why: str, now_ms: int) -> None:
         if job.state is LiveJobState.WAITING:
             self._admission.withdraw(job)
+        for host, led in job.hosts.items():
+            if not (self.liveness.is_reachable(host) or self._reruns.is_over(host, led)):
+                self._strays.add_possible(job, host)
+                self._admission.on_closed_nodes_change()
         job.ended_ms, job.hosts = now_ms, {}
         self._set_state(job, state, why)
         one = self._open[job.submission.first]
@@ -707,10 +726,10 @@ class Gateway:
         self._closing = [first for first, one in self._changed.items() if one.unfinished_count == 0]
         orders = [order for order in self._orders if self._is_sendable(order)]
         over = [job for job in self._dirty.values() if job.state.is_over]
-        taken = GatewayOutput(batch, orders, over, self.steps.changed.copy(), self._switches)
+        taken = GatewayOutput(batch, orders, over, self.steps.changed.copy(), self._switches, self._begun)
         self.steps.changed.clear()
         self._changed, self._dirty, self._instants, self._drains = {}, {}, [], {}
-        self._settings, self._switches = {}, []
+        self._settings, self._switches, self._begun = {}, [], set()
         self._orders.clear()
         return taken
 

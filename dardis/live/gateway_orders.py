@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from dardis.live.journal import Batch
 from dardis.live.live_jobs import LiveJob
+from dardis.model.addresses import JobId
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,3 +55,5 @@ class GatewayOutput:
     finished_jobs: list[LiveJob]
     changed_steps: set[str]
     switches: list[SwitchNodes]
+    begun: set[JobId] = field(default_factory=set)
+    """Jobs of which a start was reported."""

@@ -312,6 +312,34 @@ class LiveDecider:
                 self._refused[number] = reason
 
 
+def expected_starts(
+    platform: Platform, bounds: tuple[int, ...], cap: Cap | None, events: InstantEvents, most: int
+) -> list[tuple[int, JobStart]]:  # fmt: skip
+    """Starts (Unix s) if no job comes and all jobs take their walltimes. At most `most` instants ahead.
+
+    `events`: those of a new decider.
+    """
+    decider = LiveDecider(platform, bounds, local_hosts(platform, bounds), cap)
+    left = {asks.job: asks.walltime for asks in events.submitted}
+    ends = {run.request.job: events.at + max(run.remaining_s, 1) for run in events.runs}
+    found = list[tuple[int, JobStart]]()
+    for _ in range(most):
+        now = events.at
+        starts, refused = decider.decide(events)
+        found += ((now, start) for start in starts)
+        ends |= {start.job: now + left.pop(start.job) for start in starts}
+        for job in refused:
+            del left[job]
+        later = min(min(ends.values(), default=FOREVER), max(decider.wake(), now + 1))
+        if not left or later == FOREVER:
+            break
+        ended = tuple(sorted(job for job, end in ends.items() if end <= later))
+        for job in ended:
+            del ends[job]
+        events = InstantEvents(later, ended)
+    return found
+
+
 @dataclass(frozen=True, slots=True)
 class ReplayResult:
     """Result of a replay. `differs`: first difference."""

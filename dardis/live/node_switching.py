@@ -190,6 +190,14 @@ class NodeSwitching:
         self._switching = None if rule is None else rule.switching(self._machine)
         self.rule = rule
 
+    def planned_on(self, now: int, until: int) -> list[tuple[int, int]]:
+        """Least number of nodes that the plan keeps on, in steps of Unix s from now; empty: no plan."""
+        if self._switching is None:
+            return []
+        floors = self._switching.floors.values()
+        times = sorted({now, *(int(t) for of in floors for t in of.times if now < t < until)})
+        return [(time, sum(int(of.at(time)) for of in floors)) for time in times]
+
     def keep_on(self, names: Iterable[str]) -> None:
         """Take nodes with running jobs for on, whatever the journal has."""
         for name in names:

@@ -71,9 +71,25 @@ class OrphanedRuns:
         nodes = tuple(share.node for share in job.shares)
         return nodes if job.run == run else tuple(node for node in nodes if self._machine.host(node) == host)
 
-    def drop(self, is_meant: Callable[[str, Iterable[str]], bool]) -> set[JobId]:
-        """Forget orphaned runs on matching hosts and nodes. Return their jobs."""
-        gone = {run for run, place in self._leaving.items() if is_meant(*place)}
+    def add_possible(self, job: LiveJob, host: str) -> None:
+        """Add what an ended job may still run on a host that does not answer, until the host reports."""
+        machine = self._machine
+        nodes = tuple(share.node for share in job.shares if machine.host(share.node) in (host, None))
+        if not nodes:  # it waits to run again
+            nodes = machine.nodes(host) if host in machine.hosts else (host,)
+        self._leaving[f"{job.run}.{host}"] = host, nodes
+
+    def drop_possible(self, host: str) -> None:
+        """Forget what ended jobs might still run on a host, as it has reported."""
+        for run in [run for run in self._leaving if run == f"{job_run(run)}.{host}"]:
+            del self._leaving[run]
+
+    def drop(
+        self, is_meant: Callable[[str, Iterable[str]], bool], of: Callable[[JobId, str], bool] = lambda *_: True
+    ) -> set[JobId]:  # fmt: skip
+        """Forget orphaned runs on matching hosts and nodes, of matching jobs and hosts. Return their jobs."""
+        places = self._leaving.items()
+        gone = {run for run, place in places if is_meant(*place) and of(job_and_attempt(run)[0], place[0])}
         self._leaving = {run: place for run, place in self._leaving.items() if run not in gone}
         return {job_and_attempt(run)[0] for run in gone}
 

@@ -10,7 +10,7 @@ import socket
 import stat
 import tempfile
 from collections.abc import Callable
-from contextlib import closing, suppress
+from contextlib import closing, nullcontext, suppress
 from dataclasses import dataclass
 from functools import partial
 from itertools import count
@@ -27,6 +27,7 @@ from dardis.live.keeper.runs import raise_open_files_limit
 from dardis.live.keeper_client import SUPERVISOR_FOLDER, LocalSupervisorClient
 from dardis.live.keeper_mailbox import SupervisedHost
 from dardis.live.live_decisions import warm
+from dardis.live.live_page import LivePage
 from dardis.live.machine import HostFacts, machine_of, machine_of_platform
 from dardis.live.metrics_endpoint import serve_metrics
 from dardis.live.remote_socket_server import ForwardedConnections
@@ -57,6 +58,9 @@ class ServiceSettings:
     has_external_supervisors: bool
     metrics_port: int | None
     """Port of the loopback device for metrics; None: none."""
+    has_page: bool
+    page_port: int | None
+    """Port of the page; None: that of an earlier page, or a free one."""
     power_program: Path | None
     """Prints the power of nodes; None: none."""
     switching: SwitchPrograms
@@ -159,10 +163,12 @@ async def serve_until_stopped(
     """Serve from a prepared, locked folder until stopped."""
     for which in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         asyncio.get_running_loop().add_signal_handler(which, service.stopping.set)
-    api = Api(service, asked.user_jobs)
+    page = LivePage(service, asked.page_port) if asked.has_page else None
+    api = Api(service, asked.user_jobs, None if page is None else page.server.new_link)
     with open_listener(service.folder, users=service.users) as listener:
         async with (
             serve_metrics(service.metrics, service.folder, asked.metrics_port),
+            nullcontext() if page is None else page.serve(api),
             api.serve_connections(listener, doors),
         ):
             keep = asked.keep_days

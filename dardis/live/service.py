@@ -72,6 +72,8 @@ class Service:
         """Nodes whose programs run."""
         self.gateway = self._restored_gateway()
         self.metrics = ServiceMetrics(lambda: self.gateway, journal.epoch, lambda: self.unreachable_hosts)
+        self.watchers: list[Callable[[GatewayOutput], None]] = []
+        """Called after each write to the journal."""
         self.trouble = STARTING
         """Why not ready; empty: ready."""
         self.stopping = asyncio.Event()
@@ -375,6 +377,8 @@ class Service:
                 self._unwritten = [*unwritten, *self._unwritten]
                 raise
             self.metrics.on_output(taken, monotonic_s() - begun_s)
+            for watch in self.watchers:
+                watch(taken)
             self._acknowledge(taken, unwritten)
             self._order(taken.orders, intended)
             for switch in taken.switches:

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections import Counter as Counts
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Final, NamedTuple
 
 from prometheus_client import CollectorRegistry, Counter, Histogram, disable_created_metrics
@@ -14,23 +12,19 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.exposition import choose_encoder
 
 from dardis import __version__
-from dardis.config.prices import read_prices
 from dardis.engine.clock import monotonic_s, unix_now
+from dardis.live.energy_prices import EnergyPrices
 from dardis.live.gateway import Gateway
 from dardis.live.gateway_orders import ForgetRun, GatewayOutput, StartRun
 from dardis.live.job_option_texts import LARGEST_ID
 from dardis.live.live_jobs import LiveJob, LiveJobState
 from dardis.live.machine import LiveMachine
-from dardis.model.errors import InputError
-from dardis.model.platform import Platform
-from dardis.model.series import Series
 from dardis.power.node_power import MachinePower
 from dardis.power.unit_power import MILLI
 
 disable_created_metrics()  # type: ignore[no-untyped-call]  # the start of the service is a figure of its own
 _WAIT_S: Final = (1, 10, 60, 300, 900, 3600, 14_400, 43_200, 86_400, 259_200, 604_800)
 _JOULES_PER_KWH: Final = 3.6e6
-_HOUR_S: Final = 3600
 _WRITE_S: Final = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5, 2, 10)
 _CORES: Final = ("used", "free", "closed")
 _UNFINISHED: Final = (LiveJobState.HELD, LiveJobState.WAITING, LiveJobState.RUNNING)
@@ -99,7 +93,7 @@ class ServiceMetrics:
         self._begun_s = unix_now()
         self._runs: dict[str, _Run] = {}
         self._uses: dict[str, _Use] = {}
-        self._prices = _Prices(machine.platform)
+        self._prices = EnergyPrices(machine.platform)
         for job in gateway().jobs():
             if job.state is LiveJobState.RUNNING:
                 self._begin(job)
@@ -233,35 +227,6 @@ def _oldest_ms(waiting: Iterable[LiveJob], now_ms: float) -> float:
         if job.submission.submitted_ms >= oldest_ms:
             break
     return oldest_ms
-
-
-class _Prices:
-    """Prices of the platform; those of a file are read again each hour, as a new day may be in it."""
-
-    def __init__(self, platform: Platform) -> None:
-        self._stated, self._money = platform.facility.prices, platform.money
-        self._hour = -1
-        self._series: Series | None = None
-
-    @property
-    def are_stated(self) -> bool:
-        """Whether the platform has prices."""
-        return self._stated is not None
-
-    def at(self, unix_s: float) -> float | None:
-        """Price of a kWh; None: unknown."""
-        if not isinstance(self._stated, str):
-            return self._stated
-        hour = int(unix_s) // _HOUR_S
-        if hour != self._hour:
-            self._hour, self._series = hour, None
-            span = hour * _HOUR_S, (hour + 1) * _HOUR_S
-            with suppress(InputError, OSError):
-                self._series = read_prices(Path(self._stated)).over(span, self._money)
-        series = self._series
-        if series is None or not series.start <= unix_s < series.end:
-            return None
-        return float(series.at(int(unix_s)))
 
 
 def _gauge(name: str, text: str, value: float) -> Metric:

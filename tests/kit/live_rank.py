@@ -73,6 +73,8 @@ def main():
         1,
         False,
         None,
+        False,
+        None,
         None,
         switching(),
         address,

@@ -1,0 +1,40 @@
+"""The end of an output file, read as the user of the job."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from pathlib import Path
+from typing import Any, Final
+
+from dardis.live.live_jobs import JobUser
+
+MOST_BYTES: Final = 1 << 16
+LIMIT_S: Final = 5.0
+"""Longest reading, as of a pipe or of a file system that does not answer, s."""
+PROGRAM: Final = "tail"
+
+
+async def output_end(path: Path, user: JobUser | None) -> tuple[str, str]:
+    """Text of the last `MOST_BYTES`, or why there is none. `user`: whose rights are used; None: those of this process.
+
+    A separate process reads, so that a link to a file of somebody else shows nothing, and nothing blocks the service.
+    """
+    rights: dict[str, Any] = {} if user is None else {"user": user.uid, "group": user.gid, "extra_groups": user.groups}
+    try:
+        reading = await asyncio.create_subprocess_exec(
+            PROGRAM, "-c", str(MOST_BYTES), "--", os.fspath(path), stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE, cwd="/", env={"PATH": os.defpath}, **rights,
+        )  # fmt: skip
+    except OSError as error:
+        return "", f"{PROGRAM}: {error.strerror}"
+    try:
+        async with asyncio.timeout(LIMIT_S):
+            text, mistake = await reading.communicate()
+    except TimeoutError:
+        reading.kill()
+        await reading.wait()
+        return "", f"{path} could not be read within {LIMIT_S:.0f} s"
+    if reading.returncode:
+        return "", mistake.decode(errors="replace").strip().removeprefix(f"{PROGRAM}: ")
+    return text.decode(errors="replace"), ""

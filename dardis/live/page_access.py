@@ -1,0 +1,110 @@
+"""Access to the page: links that work once, and the sessions that they become. Pure.
+
+Browsers send cookies to all ports of a host name. So the page has a host name that nobody else on the machine knows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Any, Final
+
+from dardis.live.socket_server import PeerUser
+
+LINK_S: Final = 300
+"""Time in which a link works, s."""
+SESSION_S: Final = 7 * 86_400
+"""Time in which a cookie works, s."""
+MOST_LINKS: Final = 100
+MOST_SESSIONS: Final = 1000
+"""Sessions of all users; the oldest end first."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Pass:
+    """Whom a link or a cookie belongs to, and until when it works, s."""
+
+    who: PeerUser
+    until_s: float
+
+
+class PageAccess:
+    """Links and sessions of a page."""
+
+    def __init__(self, fresh_key: Callable[[], str], known: Mapping[str, Any] | None = None) -> None:
+        """`fresh_key` returns keys that nobody can guess; `known`: of `as_dict`."""
+        known = known or {}
+        self._fresh_key = fresh_key
+        self.host: str = known.get("host") or f"{fresh_key()}.localhost"
+        """Host name of the page."""
+        self._links: dict[str, _Pass] = {}
+        """By key, until monotonic s."""
+        self._sessions = {
+            digest: _Pass(PeerUser(uid, gid), until_s)
+            for digest, (uid, gid, until_s) in known.get("sessions", {}).items()
+        }
+        """By digest of the cookie, until Unix s."""
+
+    def as_dict(self) -> dict[str, Any]:
+        """Host name and sessions as JSON values. No cookie can be made of them."""
+        return {
+            "host": self.host,
+            "sessions": {digest: [*one.who, one.until_s] for digest, one in self._sessions.items()},
+        }
+
+    @property
+    def cookie(self) -> str:
+        """Name of the cookie. Other hosts under `localhost` do not know it, and so cannot replace the cookie."""
+        return f"dardis-{sha256(self.host.encode()).hexdigest()[:16]}"
+
+    def new_link(self, who: PeerUser, now_s: float) -> str:
+        """Key of a new link of a user."""
+        self._links = {key: one for key, one in self._links.items() if one.until_s > now_s}
+        while len(self._links) >= MOST_LINKS:
+            del self._links[next(iter(self._links))]
+        key = self._fresh_key()
+        self._links[key] = _Pass(who, now_s + LINK_S)
+        return key
+
+    def has_link(self, key: str, now_s: float) -> bool:
+        """Whether a link still works."""
+        found = self._links.get(key)
+        return found is not None and now_s < found.until_s
+
+    def open_link(self, key: str, now_s: float, unix_s: float) -> str | None:
+        """Use a link up. Return the value of a new cookie; None: the link does not work."""
+        if not self.has_link(key, now_s):
+            return None
+        who = self._links.pop(key).who
+        self._sessions = {digest: one for digest, one in self._sessions.items() if one.until_s > unix_s}
+        while len(self._sessions) >= MOST_SESSIONS:
+            del self._sessions[next(iter(self._sessions))]
+        cookie = self._fresh_key()
+        self._sessions[_digest(cookie)] = _Pass(who, unix_s + SESSION_S)
+        return cookie
+
+    def user(self, cookie: str, unix_s: float) -> PeerUser | None:
+        """User of a cookie; None: unknown or too old."""
+        found = self._sessions.get(_digest(cookie))
+        return found.who if found is not None and unix_s < found.until_s else None
+
+    def close(self, cookie: str) -> None:
+        """End the session of a cookie."""
+        self._sessions.pop(_digest(cookie), None)
+
+
+def _digest(cookie: str) -> str:
+    return sha256(cookie.encode(errors="replace")).hexdigest()
+
+
+def is_foreign(headers: Mapping[str, str], origin: str) -> bool:
+    """Whether another page sends a request, or a name that somebody has pointed at this machine is used.
+
+    `origin`: the page's own, as `http://NAME.localhost:PORT`.
+    """
+    if headers.get("Host", "").lower() != origin.removeprefix("http://"):
+        return True
+    if (stated := headers.get("Origin")) is not None and stated.lower() != origin:
+        return True
+    return headers.get("Sec-Fetch-Site", "none") not in ("none", "same-origin")

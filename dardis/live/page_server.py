@@ -1,0 +1,248 @@
+"""The page: static files, events and requests of browsers, on the loopback device."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AbstractContextManager, asynccontextmanager, closing
+from functools import partial
+from html import escape
+from pathlib import Path
+from typing import Any, Final, Protocol
+
+from aiohttp import web
+
+from dardis.engine.clock import monotonic_s, unix_now
+from dardis.live.connections import SESSION_USER, PendingConnection
+from dardis.live.page_access import LINK_S, SESSION_S, PageAccess, is_foreign
+from dardis.live.page_feed import Subscriber
+from dardis.live.random_keys import fresh_key
+from dardis.live.socket_server import PeerUser
+from dardis.model.errors import InputError
+from dardis.model.files import atomic_text, read_text
+
+FILE: Final = "page.json"
+"""Host name, port and sessions, which outlive the service."""
+HOST: Final = "127.0.0.1"
+MOST_CONNECTIONS: Final = 256
+"""More are closed, so that clients without a session take no more of the service's files."""
+MOST_STREAMS: Final = 16
+"""Event streams of a user."""
+BEAT_S: Final = 15.0
+"""Longest silence of an event stream, s."""
+WRITE_S: Final = 20.0
+"""Longest time until a client takes an event, s."""
+STATIC: Final = {
+    "/": ("index.html", "text/html"), "/page.js": ("page.js", "text/javascript"),
+    "/charts.js": ("charts.js", "text/javascript"), "/page.css": ("page.css", "text/css"),
+    "/open.js": ("open.js", "text/javascript"), "/uPlot.js": ("uPlot.iife.min.js", "text/javascript"),
+    "/uPlot.css": ("uPlot.min.css", "text/css"), "/uPlot.LICENSE": ("uPlot.LICENSE", "text/plain"),
+}  # fmt: skip
+_FOLDER: Final = Path(__file__).parent / "page"
+_HEADERS: Final = {
+    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
+    "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+    "X-Content-Type-Options": "nosniff", "X-Frame-Options": "DENY", "Referrer-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin", "Cross-Origin-Resource-Policy": "same-origin",
+    "Cache-Control": "no-store",
+}  # fmt: skip
+_OPEN: Final = """<!doctype html><html lang="en"><meta charset="utf-8"><title>DARDIS</title>
+<meta name="viewport" content="width=device-width"><link rel="stylesheet" href="/page.css?key={key}">
+<main><h1>DARDIS</h1><form method="post" action="/open"><input type="hidden" name="key" value="{key}">
+<button>Open the page</button></form></main><script src="/open.js?key={key}"></script></html>
+"""
+_REFUSED: Final = """<!doctype html><html lang="en"><meta charset="utf-8"><title>DARDIS</title>
+<main><h1>{line}</h1><p>{what}</p></main></html>
+"""
+_Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+class PageSource(Protocol):
+    """What the page shows."""
+
+    def subscribe(self, uid: int, /) -> AbstractContextManager[Subscriber]:
+        """A client of a user, which receives changes until it leaves."""
+
+    def first_events(self, uid: int, /) -> AsyncIterator[str]:
+        """All that a new client needs."""
+
+
+class PageServer:
+    """Serves the page of a source."""
+
+    def __init__(self, source: PageSource, folder: Path | None, port: int | None, again: str) -> None:
+        """Raises InputError for a file in `folder` that cannot be read.
+
+        `folder` keeps sessions; None: they end with the server. `port`: None for that of an earlier server, or a free
+        one. `again`: how to get a new link.
+        """
+        self._source, self._again = source, again
+        self._path = None if folder is None else folder / FILE
+        known = {} if self._path is None or not self._path.exists() else _read(self._path)
+        self.access = PageAccess(fresh_key, known)
+        self._stated, self._port = port, port or known.get("port", 0)
+        self._streams: dict[int, int] = {}
+
+    @property
+    def origin(self) -> str:
+        """Address of the page, without a path."""
+        return f"http://{self.access.host}:{self._port}"
+
+    def new_link(self, who: PeerUser) -> str:
+        """Link that works once, for a user."""
+        return f"{self.origin}/open?key={self.access.new_link(who, monotonic_s())}"
+
+    def _write(self) -> None:
+        if self._path is not None:
+            with atomic_text(self._path) as file:
+                os.fchmod(file.fileno(), 0o600)
+                json.dump({"port": self._port, **self.access.as_dict()}, file)
+
+    @asynccontextmanager
+    async def serve(self, routes: list[web.RouteDef]) -> AsyncIterator[None]:
+        """Serve until the block ends. `routes` handle requests of users with a session. Raises InputError."""
+        app = web.Application(middlewares=[self._guard])
+        app.add_routes([
+            web.get("/open", self._show_link), web.post("/open", self._open_link), web.post("/close", self._close),
+            web.get("/events", self._events), *(web.get(path, self._static) for path in STATIC), *routes,
+        ])  # fmt: skip
+        runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.5)
+        await runner.setup()
+        server = runner.server
+        assert server is not None
+
+        def has_room(*_: object) -> bool:
+            return len(server.connections) < MOST_CONNECTIONS
+
+        entry = partial(PendingConnection, has_room, server, PeerUser(-1, -1))
+        try:
+            with closing(await self._listen(entry)) as listening:
+                self._port = listening.sockets[0].getsockname()[1]
+                self._write()
+                yield
+        finally:
+            await runner.cleanup()
+
+    async def _listen(self, entry: Callable[[], asyncio.Protocol]) -> asyncio.Server:
+        loop = asyncio.get_running_loop()
+        try:
+            return await loop.create_server(entry, HOST, self._port)
+        except OSError as error:
+            if self._stated is not None or not self._port:
+                found = f"port {self._port}: {os.strerror(error.errno or 0)}"
+                raise InputError("--page-port", found, "a free port") from None
+        return await loop.create_server(entry, HOST, 0)  # somebody else has the port of the earlier server
+
+    # ------------------------------------------------------------------------------------------------------------------
+
+    @web.middleware
+    async def _guard(self, request: web.Request, handler: _Handler) -> web.StreamResponse:
+        """Let requests of the page itself pass, and of users with a session."""
+        try:
+            answer = await self._checked(request, handler)
+        except web.HTTPException as error:
+            error.headers.update(_HEADERS)
+            raise
+        if not answer.prepared:
+            answer.headers.update(_HEADERS)
+        return answer
+
+    async def _checked(self, request: web.Request, handler: _Handler) -> web.StreamResponse:
+        is_link = request.path == "/open"
+        headers = dict(request.headers)
+        if is_link and request.method == "GET":  # a link on another page may lead here
+            headers.pop("Sec-Fetch-Site", None)
+        if len(request.headers.getall("Host", [])) != 1 or is_foreign(headers, self.origin):
+            return self._refuse(403, "This request comes from another page.", "Use the link of " + self._again + ".")
+        who = self.access.user(request.cookies.get(self.access.cookie, ""), unix_now())
+        if who is None and not is_link:
+            if request.path in ("/open.js", "/page.css") and self._has_link(request):
+                return await self._static(request)
+            return self._refuse(401, "No access.", f"{self._again} prints a link that works once.")
+        request[SESSION_USER] = who
+        return await handler(request)
+
+    def _refuse(self, status: int, line: str, what: str) -> web.Response:
+        text = _REFUSED.format(line=escape(line), what=escape(what))
+        return web.Response(status=status, text=text, content_type="text/html")
+
+    def _has_link(self, request: web.Request) -> bool:
+        return self.access.has_link(request.query.get("key", ""), monotonic_s())
+
+    async def _show_link(self, request: web.Request) -> web.Response:
+        """Show a form that opens the link: a program that only looks ahead does not use it up."""
+        if not self._has_link(request):
+            return self._bad_link()
+        return web.Response(text=_OPEN.format(key=escape(request.query["key"])), content_type="text/html")
+
+    async def _open_link(self, request: web.Request) -> web.Response:
+        key = str((await request.post()).get("key", ""))
+        cookie = self.access.open_link(key, monotonic_s(), unix_now())
+        if cookie is None:
+            return self._bad_link()
+        self._write()
+        answer = web.Response(status=303, headers={"Location": "/"})
+        answer.set_cookie(self.access.cookie, cookie, max_age=SESSION_S, path="/", httponly=True, samesite="Strict")
+        return answer
+
+    def _bad_link(self) -> web.Response:
+        what = f"A link works once, within {LINK_S // 60} minutes. {self._again} prints a new one."
+        return self._refuse(401, "This link does not work any more.", what)
+
+    async def _close(self, request: web.Request) -> web.Response:
+        self.access.close(request.cookies.get(self.access.cookie, ""))
+        self._write()
+        return web.json_response({})
+
+    async def _static(self, request: web.Request) -> web.Response:
+        name, content_type = STATIC[request.path]
+        return web.Response(body=(_FOLDER / name).read_bytes(), content_type=content_type, charset="utf-8")
+
+    # ------------------------------------------------------------------------------------------------------------------
+
+    async def _events(self, request: web.Request) -> web.StreamResponse:
+        """Send all that there is, then changes. A client that is too slow is closed: its browser starts anew."""
+        uid = request[SESSION_USER].uid
+        if self._streams.get(uid, 0) >= MOST_STREAMS:
+            return self._refuse(429, "Too many pages are open.", "Close some of them.")
+        self._streams[uid] = self._streams.get(uid, 0) + 1
+        answer = web.StreamResponse(headers=_HEADERS | {"Content-Type": "text/event-stream; charset=utf-8"})
+        try:
+            with self._source.subscribe(uid) as client:
+                await answer.prepare(request)
+                async for text in self._source.first_events(uid):
+                    await _write_in_time(answer, text)
+                while not client.is_slow:
+                    await _write_in_time(answer, await _next_text(client))
+        except (ConnectionError, TimeoutError):  # no reader
+            pass
+        finally:
+            self._streams[uid] -= 1
+        if request.transport is not None:
+            request.transport.abort()
+        return answer
+
+
+async def _next_text(client: Subscriber) -> str:
+    try:
+        async with asyncio.timeout(BEAT_S):
+            return await client.queue.get()
+    except TimeoutError:
+        return ": still here\n\n"
+
+
+async def _write_in_time(answer: web.StreamResponse, text: str) -> None:
+    async with asyncio.timeout(WRITE_S):
+        await answer.write(text.encode())
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        told = json.loads(read_text(path))
+        PageAccess(fresh_key, told)
+        told["port"] = int(told.get("port", 0))
+    except (ValueError, TypeError, AttributeError, KeyError):
+        raise InputError(path, "is damaged", "a file of an earlier page, or none: it is made then") from None
+    return dict(told)

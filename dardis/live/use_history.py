@@ -1,0 +1,126 @@
+"""What a service used over the last day: power, cores, nodes that are on, and the cap. Kept in the folder."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from dardis.model.files import atomic_text
+
+FILE: Final = "use.csv"
+KEPT_S: Final = 86_400
+MOST_SAMPLES: Final = 20_000
+"""Beyond, every second one of the older half is left out."""
+REPEAT_S: Final = 30
+"""Longest time between two samples of a running service, s."""
+LONGEST_GAP_S: Final = 3 * REPEAT_S
+"""Longest time that a sample stands for, s."""
+_HOUR_S: Final = 3600
+_LINES: Final = 3 * MOST_SAMPLES
+"""Lines of the file, before it is written anew."""
+
+
+class UseSample(NamedTuple):
+    """Use from a moment on. None: unknown, or no cap."""
+
+    unix_s: int
+    watts: float | None
+    cores: int
+    cap_watts: float | None
+    cap_cores: float | None
+    nodes_on: int
+    waiting: int
+
+
+class HourUse(NamedTuple):
+    """Power in an hour: mean and largest W, and the hours that are known of it."""
+
+    unix_s: int
+    mean_w: float
+    peak_w: float
+    hours: float
+
+
+class UseHistory:
+    """Samples of the last day."""
+
+    def __init__(self, folder: Path) -> None:
+        """Read the file of an earlier service; lines that cannot be read are left out."""
+        self._path = folder / FILE
+        self.samples: list[UseSample] = []
+        self._lines = 0
+        with suppress(OSError, UnicodeDecodeError):
+            for line in self._path.read_text(encoding="ascii").splitlines():
+                with suppress(ValueError, TypeError):
+                    self._append(_sample(line))
+        self._write_anew()
+
+    def add(self, sample: UseSample) -> bool:
+        """Add a sample, at most one per second, and only if something has changed or time has passed."""
+        last = self.samples[-1] if self.samples else None
+        if last is not None and (
+            sample.unix_s <= last.unix_s
+            or (sample[1:] == last[1:] and sample.unix_s < last.unix_s + REPEAT_S)
+        ):  # fmt: skip
+            return False
+        self._append(sample)
+        self._lines += 1
+        if self._lines > _LINES:
+            self._write_anew()
+        else:
+            with suppress(OSError), self._path.open("a", encoding="ascii") as file:  # not worth the end of the service
+                file.write(_line(sample))
+        return True
+
+    def _append(self, sample: UseSample) -> None:
+        if self.samples and sample.unix_s <= self.samples[-1].unix_s:
+            raise ValueError("not later")
+        self.samples.append(sample)
+        if len(self.samples) > MOST_SAMPLES:
+            half = MOST_SAMPLES // 2
+            self.samples[:half] = self.samples[:half:2]
+        if self.samples[0].unix_s < sample.unix_s - KEPT_S - _HOUR_S:
+            del self.samples[: bisect_left(self.samples, sample.unix_s - KEPT_S, key=lambda one: one.unix_s)]
+
+    def _write_anew(self) -> None:
+        self._lines = len(self.samples)
+        with suppress(OSError), atomic_text(self._path) as file:
+            file.writelines(map(_line, self.samples))
+
+    def spans(self, until_s: int) -> Iterator[tuple[UseSample, int]]:
+        """Yield each sample and the end of the time that it stands for, Unix s."""
+        ends = [*(one.unix_s for one in self.samples[1:]), until_s]
+        for sample, end in zip(self.samples, ends, strict=True):
+            yield sample, min(end, sample.unix_s + LONGEST_GAP_S)
+
+    def hours(self, until_s: int) -> list[HourUse]:
+        """Power by hour of the day before `until_s`; hours without a known power are left out."""
+        first = (until_s - KEPT_S) // _HOUR_S
+        found: dict[int, list[float]] = {}
+        for sample, end in self.spans(until_s):
+            if sample.watts is None:
+                continue
+            for hour in range(max(sample.unix_s // _HOUR_S, first), -(-end // _HOUR_S)):
+                seconds = min(end, (hour + 1) * _HOUR_S) - max(sample.unix_s, hour * _HOUR_S)
+                if seconds > 0:
+                    of = found.setdefault(hour, [0.0, 0.0, 0.0])
+                    of[0], of[1], of[2] = of[0] + sample.watts * seconds, max(of[1], sample.watts), of[2] + seconds
+        return [HourUse(hour * _HOUR_S, of[0] / of[2], of[1], of[2] / _HOUR_S) for hour, of in sorted(found.items())]
+
+
+def _line(sample: UseSample) -> str:
+    return ",".join("" if value is None else f"{value:.10g}" for value in sample) + "\n"
+
+
+def _sample(line: str) -> UseSample:
+    unix_s, watts, cores, cap_watts, cap_cores, nodes_on, waiting = line.split(",")
+    numbers = [None if not text else float(text) for text in (watts, cap_watts, cap_cores)]
+    return UseSample(int(unix_s), numbers[0], int(cores), numbers[1], numbers[2], int(nodes_on), int(waiting))
+
+
+def steps_after(steps: Sequence[tuple[int, int]], now_s: int, until_s: int) -> list[tuple[int, int]]:
+    """Steps (Unix s, value) after now and before `until_s`."""
+    return [step for step in steps if now_s < step[0] < until_s]
