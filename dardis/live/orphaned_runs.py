@@ -62,22 +62,20 @@ class OrphanedRuns:
         if over:
             self._leaving.pop(run, None)
             return ForgetRun(run, host)
-        self._leaving[run] = host, self._nodes(run, host, job) or self._machine.nodes(host)
+        self._leaving[run] = host, self._nodes(run, host, job)
         return EndRun(run, host)
 
     def _nodes(self, run: str, host: str, job: LiveJob | None) -> tuple[str, ...]:
-        if job is None or job.run != job_run(run):
-            return ()
-        nodes = tuple(share.node for share in job.shares)
-        return nodes if job.run == run else tuple(node for node in nodes if self._machine.host(node) == host)
+        """Possible nodes: as the job has them, else all of the host; a host without nodes counts as one."""
+        machine, nodes = self._machine, tuple[str, ...]()
+        if job is not None and job.run == job_run(run):
+            nodes = tuple(one.node for one in job.shares if job.run == run or machine.host(one.node) in (host, None))
+        return nodes or (machine.nodes(host) if host in machine.hosts else ()) or (host,)
 
     def add_possible(self, job: LiveJob, host: str) -> None:
         """Add what an ended job may still run on a host that does not answer, until the host reports."""
-        machine = self._machine
-        nodes = tuple(share.node for share in job.shares if machine.host(share.node) in (host, None))
-        if not nodes:  # it waits to run again
-            nodes = machine.nodes(host) if host in machine.hosts else (host,)
-        self._leaving[f"{job.run}.{host}"] = host, nodes
+        run = f"{job.run}.{host}"
+        self._leaving[run] = host, self._nodes(run, host, job)
 
     def drop_possible(self, host: str) -> None:
         """Forget what ended jobs might still run on a host, as it has reported."""

@@ -32,9 +32,10 @@ async def output_end(path: Path, user: JobUser | None) -> tuple[str, str]:
         async with asyncio.timeout(LIMIT_S):
             text, mistake = await reading.communicate()
     except TimeoutError:
-        reading.kill()
-        await reading.wait()
         return "", f"{path} could not be read within {LIMIT_S:.0f} s"
+    finally:
+        if reading.returncode is None:
+            reading.kill()
     if reading.returncode:
         return "", mistake.decode(errors="replace").strip().removeprefix(f"{PROGRAM}: ")
     return text.decode(errors="replace"), ""

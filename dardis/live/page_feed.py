@@ -176,7 +176,7 @@ class PageFeed:
             if place % PIECE == 0:
                 await asyncio.sleep(0)
         self._prune()
-        self._nodes = self._node_states()
+        self._gone, self._nodes = [], self._node_states()
 
     def _put(self, job: LiveJob) -> None:
         asked, account = job.submission.request, self._service.gateway.account

@@ -108,7 +108,7 @@ class PageServer:
             web.get("/open", self._show_link), web.post("/open", self._open_link), web.post("/close", self._close),
             web.get("/events", self._events), *(web.get(path, self._static) for path in STATIC), *routes,
         ])  # fmt: skip
-        runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.5)
+        runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.5, handler_cancellation=True)
         await runner.setup()
         server = runner.server
         assert server is not None

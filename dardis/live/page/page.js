@@ -344,7 +344,7 @@ function drawOverview() {
     "24 h and the plan": [now - DAY_S, now + DAY_S],
   };
   const auto = plan > now ? [Math.max(first, now - DAY_S), Math.min(plan + 600, now + DAY_S)]
-    : [Math.min(Math.max(first, now - DAY_S), now - 300), now];
+    : [Math.min(Math.max(first, now - DAY_S), now - 120), now];
   const shown = isLive ? spans[range] || auto : [first, now];
   drawRanges(isLive ? ["auto", ...Object.keys(spans)] : []);
   const steps = app.plan.cap, isPower = use.cap?.kind === "power" || app.plan.kind === "power";

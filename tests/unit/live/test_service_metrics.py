@@ -20,7 +20,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from dardis.config.platform_file import load_platform
 from dardis.live.metrics_endpoint import TOKEN_FILE, read_token
-from dardis.live.service_metrics import _Prices
+from dardis.live.energy_prices import EnergyPrices
 from dardis.model.moments import parse_utc
 
 DASHBOARD = Path(__file__).parents[3] / "launch/grafana-dashboard.json"
@@ -154,7 +154,7 @@ def test_both_formats_are_valid_and_the_dashboard_uses_known_figures(live, port)
 def test_prices_of_a_file_hold_for_their_hour_and_may_be_missing(tmp_path):
     (tmp_path / "pr.csv").write_text("start_utc,price_eur_per_kwh\n2026-01-01T00:00Z,0.1\n2026-01-01T01:00Z,0.3\n")
     (tmp_path / "p.toml").write_text(PLATFORM.replace("0.25", '"pr.csv"'))
-    prices = _Prices(load_platform(tmp_path / "p.toml"))
+    prices = EnergyPrices(load_platform(tmp_path / "p.toml"))
     begin = parse_utc("2026-01-01T00:00Z")
     assert [prices.at(begin + 1800 * half + 0.5) for half in range(4)] == [0.1, 0.1, 0.3, 0.3]
     assert prices.at(begin - 1) is None

@@ -1,0 +1,372 @@
+"""The page's server: who gets in, what is shown to whom, and what changes reach it."""
+
+import json
+import os
+import socket
+import stat
+import subprocess
+import sys
+import time
+from contextlib import closing, suppress
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from kit.live import Live
+from kit.page_client import PageClient, Seen
+from kit.waiting import until
+
+from dardis.live import page_feed
+from dardis.live.page_feed import MOST_PENDING, Subscriber
+from dardis.live.page_server import FILE, STATIC
+
+POWER = "power = { idle_w = 100, core_w = 10, off_w = 5 }\n"
+PLATFORM = f'name = "m"\nprices = 0.25\n[[nodes]]\ncount = 4\nprefix = "n"\nresources = {{ cores = 4, memory = "4GiB" }}\n{POWER}'
+API = ("/api/jobs/1", "/api/jobs/1/output", "/api/forecast/1", "/api/nodes/n0", "/api/energy", "/events")
+CHANGES = ("/api/jobs/1/cancel", "/api/jobs/1/hold", "/api/nodes/n0/drain", "/api/cap", "/close")
+
+
+@pytest.fixture(scope="module")
+def live(tmp_path_factory):
+    live = Live(tmp_path_factory.mktemp("page"), PLATFORM)
+    try:
+        yield live.start("--page")
+    finally:
+        live.end()
+
+
+def new_page(live):
+    return PageClient(live.client.post("/page")["link"])
+
+
+@pytest.fixture(scope="module")
+def page(live):
+    return new_page(live)
+
+
+def watch(page):
+    return Seen(page.events()).ready()
+
+
+def test_nothing_is_shown_without_a_cookie(live, page):
+    nobody = PageClient(page.origin, opened=False)
+    for path in (*API, *STATIC, "/other"):
+        assert nobody.get(path)[0] == 401, path
+        assert nobody.get(path, Cookie=f"{page.cookie.partition('=')[0]}=guess")[0] == 401
+    for path in CHANGES:
+        assert nobody.post(path)[0] == 401, path
+    for path in (*API[4:5], *STATIC):
+        assert page.get(path)[0] == 200, path
+
+
+def test_a_link_works_once_and_looking_ahead_does_not_use_it_up(live):
+    link = live.client.post("/page")["link"]
+    nobody = PageClient(link, opened=False)
+    path = f"/open?key={nobody.key}"
+    for _ in range(2):
+        assert nobody.get(path)[0] == 200
+    assert nobody.get(f"/open.js?key={nobody.key}")[0] == 200
+    assert PageClient(link).get("/")[0] == 200
+    status, _, text = nobody.ask("POST", "/open", f"key={nobody.key}", content="form")
+    assert status == 401
+    assert "works once, within 5 minutes" in text
+    assert nobody.get(path)[0] == 401
+    assert nobody.get("/open?key=guess")[0] == 401
+
+
+def test_requests_of_other_pages_and_names_are_refused(live, page):
+    foreign = [
+        {"Host": f"127.0.0.1:{page.port}"}, {"Host": f"localhost:{page.port}"}, {"Host": f"evil.example:{page.port}"},
+        {"Origin": f"http://evil.localhost:{page.port}"}, {"Origin": f"http://{page.host}:1"}, {"Origin": "null"},
+        {"Sec-Fetch-Site": "same-site"}, {"Sec-Fetch-Site": "cross-site"},
+    ]  # fmt: skip
+    for headers in foreign:
+        assert page.ask("GET", "/api/energy", **headers)[0] == 403, headers
+        assert page.ask("POST", "/api/cap", '{"off": true}', **headers)[0] == 403, headers
+        assert page.ask("GET", "/api/energy", **headers)[1]["Access-Control-Allow-Origin"] is None
+
+
+def test_only_post_changes_anything(live, page):
+    for path in CHANGES:
+        assert page.get(path)[0] in (404, 405), path
+    assert page.get("/api/nodes/n0")[0] == 200
+    assert live.client.get("/cap")["cap"] is None
+
+
+def test_headers_forbid_scripts_of_others_and_frames(page):
+    for path in ("/", "/page.js", "/api/energy", "/other"):
+        _, headers, _ = page.ask("GET", path)
+        rule = headers["Content-Security-Policy"]
+        assert "default-src 'none'" in rule
+        assert "script-src 'self';" in rule
+        assert "unsafe" not in rule
+        assert "frame-ancestors 'none'" in rule
+        assert headers["X-Content-Type-Options"] == "nosniff"
+        assert headers["Cache-Control"] == "no-store"
+    text = page.get("/")[1]
+    assert " style=" not in text
+    assert "<style" not in text
+    assert all(' src="/' in line for line in text.splitlines() if "<script" in line)
+
+
+def test_the_file_of_sessions_is_private_and_has_no_cookie(live, page):
+    path = live.folder / FILE
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert page.cookie.partition("=")[2] not in path.read_text()
+
+
+def test_a_job_is_seen_from_its_submission_to_its_end(live, page):
+    seen = watch(page)
+    (number,) = live.submit("while [ ! -e $RAN.over ]; do sleep 0.1; done", walltime_s=60, name="a<b>", cpus=2)
+    seen.take(lambda now: number in now.jobs)
+    seen.take(lambda now: now.jobs[number]["state"] == "running" and now.jobs[number]["started_ms"] is not None)
+    job = seen.jobs[number]
+    assert (job["name"], job["cores"], job["watts"], job["walltime_s"]) == ("a<b>", 2, 20.0, 60)
+    assert len(job["on"]) == 1
+    seen.take(lambda now: now.hello["samples"][-1][1:3] == [420.0, 2])
+    Path(f"{live.ran}.over").touch()
+    seen.take(lambda now: now.jobs[number]["state"] == "completed")
+    assert seen.jobs[number]["ended_ms"] >= seen.jobs[number]["started_ms"]
+    seen.take(lambda now: now.hello["samples"][-1][1:3] == [400.0, 0])
+    again = watch(page)
+    assert again.jobs == seen.jobs, "a new page shows the same"
+
+
+def test_nodes_and_the_cap_follow(live, page):
+    seen = watch(page)
+    live.client.change_node("n3", "drain", {"why": "test"})
+    seen.take(lambda now: now.hello["node_states"][3][0] == "drained")
+    assert page.post("/api/nodes/n3/resume")[0] == 200
+    seen.take(lambda now: now.hello["node_states"][3][0] == "up")
+    later = int(time.time()) + 3600
+    steps = [[int(time.time()), 500], [later, 450]]
+    assert page.post("/api/cap", {"kind": "power", "hard": True, "steps": steps, "source": "test"})[0] == 200
+    seen.take(lambda now: now.use["cap"] is not None and now.hello["samples"][-1][3] == 500)
+    assert seen.use["cap"] == {"kind": "power", "hard": True, "source": "test"}
+    assert seen.use["plan"]["cap"] == [[later, 450]]
+    assert page.post("/api/cap", {"off": True})[0] == 200
+    seen.take(lambda now: now.use["cap"] is None and now.hello["samples"][-1][3] is None)
+    status, told = page.post("/api/cap", {"kind": "power", "hard": True, "steps": [[1, 5]]})
+    assert status == 400
+    assert "below the power of the idle nodes" in told["error"]
+
+
+def test_expected_starts_are_those_of_full_walltimes(live, page):
+    first = live.submit("sleep 60", walltime_s=100, cpus=4, nodes=4)[0]
+    until(lambda: live.job(first)["state"] == "running")
+    second, third = (live.submit("true", walltime_s=100, cpus=4, nodes=nodes)[0] for nodes in (4, 1))
+    until(lambda: page.json(f"/api/forecast/{third}")["expected_ms"] is not None, patience_s=60)
+    started = live.job(first)["started_ms"]
+    expected = {job: page.json(f"/api/forecast/{job}")["expected_ms"] for job in (second, third)}
+    earlier, later = sorted(expected.values())
+    for begun, after in ((started, earlier), (earlier, later)):
+        assert 0 <= after - begun - 100_000 <= 45_000, "after the walltime, and what a kill may take"
+    told = page.json("/api/nodes/n0")
+    assert told["jobs"] == [first]
+    assert {"id": second, "expected_ms": expected[second]} in told["reservations"]
+    for job in (first, second, third):
+        page.post(f"/api/jobs/{job}/cancel")
+        live.ended(job)
+
+
+def test_the_end_of_the_output(live, page, tmp_path):
+    path = tmp_path / "out"
+    (number,) = live.submit("yes line | head -n 30000; echo last", output=str(path))
+    live.ended(number)
+    told = page.json(f"/api/jobs/{number}/output")
+    assert told["path"] == str(path)
+    assert told["text"].endswith("line\nlast\n")
+    assert len(told["text"]) == 1 << 16
+    (number,) = live.submit("true", output=str(tmp_path / "missing" / "out"))
+    live.ended(number)
+    told = page.json(f"/api/jobs/{number}/output")
+    assert (told["text"], "No such file" in told["why"]) == ("", True)
+
+
+def test_energy_by_hour_and_user(live, page):
+    told = page.json("/api/energy")
+    (user,) = told["users"]
+    assert user[1] > 0
+    assert user[3] == pytest.approx(user[2] * 0.25)
+    assert all(hour[4] == pytest.approx(hour[3] * 0.25) for hour in told["hours"])
+    assert all(400 <= hour[1] <= hour[2] <= 560 for hour in told["hours"])
+
+
+def test_a_restart_keeps_link_name_port_session_and_use(tmp_path):
+    live = Live(tmp_path, PLATFORM)
+    try:
+        live.start("--page")
+        page = new_page(live)
+        (number,) = live.submit("sleep 60", walltime_s=100)
+        seen = watch(page).take(lambda now: number in now.jobs and now.jobs[number]["state"] == "running")
+        live.kill("service")
+        live.service.wait()
+        with pytest.raises((StopIteration, ConnectionError)):
+            seen.take(lambda _: False)
+        live.start("--page")
+        again = watch(page)
+        assert again.jobs.keys() == {number}
+        assert again.hello["samples"][0] == seen.hello["samples"][0]
+        assert PageClient(live.client.post("/page")["link"]).origin == page.origin
+        page.post("/close")
+        assert page.get("/")[0] == 401
+    finally:
+        live.end()
+
+
+def test_a_service_without_a_page_says_so(tmp_path):
+    live = Live(tmp_path, PLATFORM)
+    try:
+        live.start()
+        told = subprocess.run(
+            [sys.executable, "-m", "dardis", "page", "--folder", live.folder], capture_output=True, text=True
+        )
+        assert told.returncode == 1
+        assert told.stderr == "dardis: this service has no page: dardis serve --page\n"
+    finally:
+        live.end()
+
+
+def test_a_port_in_use_is_one_line(tmp_path):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        live = Live(tmp_path, PLATFORM)
+        live.start("--page", "--page-port", str(port), wait=False)
+        assert live.service.wait(120) == 2
+    lines = [line for line in live.said().splitlines() if "compiling" not in line]
+    assert lines == [f"dardis: --page-port: port {port}: Address already in use; expected a free port"]
+
+
+def test_a_damaged_file_is_one_line(tmp_path):
+    live = Live(tmp_path, PLATFORM)
+    live.folder.mkdir(mode=0o700)
+    (live.folder / FILE).write_text("[1")
+    live.start("--page", wait=False)
+    assert live.service.wait(120) == 2
+    lines = [line for line in live.said().splitlines() if "compiling" not in line]
+    assert lines == [
+        f"dardis: {live.folder / FILE}: is damaged; expected a file of an earlier page, or none: it is made then"
+    ]
+
+
+def test_a_client_that_is_too_slow_is_closed_and_starts_anew(live, page):
+    """A client that reads nothing, while very many jobs change."""
+    slow = page.stream()
+    slow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    slow.recv(100)
+    client = Subscriber(0)
+    for number in range(MOST_PENDING):
+        client.put(str(number))
+    assert not client.is_slow
+    client.put("one too many")
+    assert client.is_slow
+    slow.close()
+    assert watch(page).hello["kind"] == "live"
+
+
+def test_a_day_of_very_many_jobs_shows_the_last(monkeypatch, tmp_path):
+    """The page has a bounded number of rows: what runs and waits, and the last that ended."""
+    monkeypatch.setattr(page_feed, "MOST_ROWS", 50)
+    live = Live(tmp_path, PLATFORM)
+    live.program = (
+        sys.executable, "-c",
+        "import sys; from dardis.live import page_feed; page_feed.MOST_ROWS = 50; "
+        "from dardis.cli.main import main; sys.argv[1:1] = ['serve']; main()",
+    )  # fmt: skip
+    try:
+        live.start("--page")
+        ended = live.submit("true", array="0-119", hold=True)
+        live.client.change_range(ended[0], ended[-1], "cancel")
+        (running,) = live.submit("sleep 60", walltime_s=100)
+        page = new_page(live)
+        seen = watch(page).take(lambda now: running in now.jobs and now.jobs[running]["state"] == "running")
+        assert len(seen.jobs) == 50
+        assert seen.jobs.keys() - {running} == set(ended[-49:])
+        more = live.submit("true", array="0-19", hold=True)
+        seen.take(lambda now: now.jobs.keys() >= set(more))
+        seen.take(lambda now: len(now.jobs) <= 50)
+        assert running in seen.jobs
+        assert page.json(f"/api/jobs/{ended[0]}")["state"] == "cancelled", "others are found by number"
+    finally:
+        live.end()
+
+
+AS_ANOTHER = """
+import os, sys
+from pathlib import Path
+from dardis.live.client import Client
+client = Client(Path(sys.argv[1]))
+os.setgroups([]); os.setgid(65534); os.setuid(65534)
+print(client.post("/page")["link"])
+body = {"jobs": {"argv": ["/bin/sh", "-c", "echo theirs; sleep 60"], "name": "theirs", "output": sys.argv[2]}}
+print(client.post("/jobs", body | {"cwd": "/", "environment": {}, "script": ""})["ids"][0])
+"""
+
+
+@pytest.fixture(scope="module")
+def shared():
+    if os.geteuid() != 0:
+        pytest.skip("needs root, to be two users")
+    folder = Path(f"/tmp/dardis-page-{os.getpid()}")  # noqa: S108 (where all may look)
+    folder.mkdir(mode=0o777)
+    folder.chmod(0o777)
+    live = Live(folder, PLATFORM)
+    try:
+        live.start("--users", "--page")
+        secret = folder / "secret"
+        secret.write_text("for root")
+        secret.chmod(0o600)
+        output = folder / "theirs"
+        words = [sys.executable, "-c", AS_ANOTHER, live.folder, output]
+        link, number = subprocess.run(words, capture_output=True, text=True, check=True).stdout.split()
+        until(lambda: output.exists() and output.read_text())
+        output.unlink()
+        output.symlink_to(secret)
+        yield SimpleNamespace(live=live, theirs=PageClient(link), mine=new_page(live), number=int(number))
+    finally:
+        live.end()
+        subprocess.run(["rm", "-rf", str(folder)], check=True)
+
+
+def test_details_of_other_users_stay_hidden(shared):
+    (root,) = shared.live.submit("sleep 60", name="merger", walltime_s=100)
+    theirs, mine = watch(shared.theirs), watch(shared.mine)
+    for seen in (theirs, mine):
+        seen.take(lambda now: {root, shared.number} <= now.jobs.keys())
+    assert "merger" not in json.dumps([theirs.jobs, theirs.hello])
+    assert mine.jobs[root]["name"] == "merger"
+    assert theirs.jobs[shared.number]["name"] == mine.jobs[shared.number]["name"] == "theirs"
+    assert not theirs.hello["operator"]
+    assert mine.hello["operator"]
+    assert shared.theirs.json(f"/api/jobs/{root}")["argv"] == []
+    assert shared.theirs.get(f"/api/jobs/{root}/output")[0] == 403
+    assert [row[0] for row in shared.theirs.json("/api/energy")["users"]] != ["root"]
+    assert "root" not in [row[0] for row in shared.theirs.json("/api/energy")["users"]]
+
+
+def test_other_users_change_only_their_own_jobs(shared):
+    (root,) = shared.live.submit("sleep 60", walltime_s=100)
+    for path in (f"/api/jobs/{root}/cancel", f"/api/jobs/{root}/hold", "/api/nodes/n0/drain", "/api/cap"):
+        assert shared.theirs.post(path, {"off": True})[0] == 403, path
+    assert shared.mine.post("/api/nodes/n3/drain")[0] == 200
+    assert shared.mine.post("/api/nodes/n3/resume")[0] == 200
+
+
+def test_output_is_read_with_the_rights_of_its_user(shared):
+    """Their output is a link to a file of root."""
+    told = shared.theirs.json(f"/api/jobs/{shared.number}/output")
+    assert told["text"] == ""
+    assert "Permission denied" in told["why"]
+    assert shared.mine.json(f"/api/jobs/{shared.number}/output")["text"] == ""
+    assert shared.theirs.post(f"/api/jobs/{shared.number}/cancel")[0] == 200
+
+
+def test_a_stream_ends_with_its_client(live, page):
+    for _ in range(40):  # more than a user may have at a time
+        with closing(page.stream()) as stream:
+            assert b"200 OK" in stream.recv(1000)
+        with suppress(OSError):
+            stream.shutdown(socket.SHUT_RDWR)
+    until(lambda: page.get("/api/energy")[0] == 200)
