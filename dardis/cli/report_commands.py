@@ -85,7 +85,7 @@ def report(
 def _serve_page(folder: Path, port: int | None, others: tuple[object, ...]) -> None:
     import asyncio
 
-    from dardis.live.run_page import RunPage
+    from dardis.live.finished_run_page import RunPage
     from dardis.model.errors import InputError
     from dardis.model.out_folder import RUN_FOLDER
     from dardis.report.finished_run import FinishedRun

@@ -55,9 +55,8 @@ def test_a_submitted_job_appears_runs_and_ends_without_a_reload(live, view):
     view.driver.execute_script("window.isSame = true")
     view.go("/jobs")
     (number,) = live.submit("while [ ! -e $RAN.go ]; do sleep 0.1; done", name="visible", walltime_s=100)
-    row = "return [...document.querySelectorAll('#jobs-table tr')].some((row) => row.innerText.includes('visible') " + (
-        "&& row.innerText.includes(arguments[0]))"
-    )
+    shows = "row.innerText.includes('visible') && row.innerText.includes(arguments[0])"
+    row = f"return [...document.querySelectorAll('#jobs-table tr')].some((row) => {shows})"
     view.wait(row, "running")
     Path(f"{live.ran}.go").touch()
     view.wait(row, "completed")
@@ -92,7 +91,9 @@ def test_names_and_output_remain_text(live, view, tmp_path):
     view.wait_text("#output", "<b>bold</b>")
     shown = view.driver.execute_script("return document.getElementById('output').textContent")
     assert shown == "red \ufffd]0;title\ufffd\ufffd[2J\ufffd<b>bold</b>\n"
-    assert not view.driver.execute_script("return window.isBroken || document.querySelector('main img, main b:not(.grid b)')")
+    assert not view.driver.execute_script(
+        "return window.isBroken || document.querySelector('main img, main b:not(.grid b)')"
+    )
     assert view.driver.title.startswith("DARDIS")
 
 
@@ -214,7 +215,7 @@ class _Evil(BaseHTTPRequestHandler):
     def do_GET(self):
         self.cookies.append(self.headers.get("Cookie", ""))
         body = f"<script>fetch('{self.target}/api/energy', {{credentials: 'include'}}).then((one) => one.text()).then("
-        body += f"(text) => {{ document.title = 'read ' + text }}, () => {{ document.title = 'refused' }});"
+        body += "(text) => { document.title = 'read ' + text }, () => { document.title = 'refused' });"
         body += f"</script><form method=post action='{self.target}/api/cap'><button>x</button></form>"
         self.send_response(200)
         self.send_header("Content-Type", "text/html")
@@ -252,5 +253,7 @@ def test_another_user_without_a_link_sees_nothing(live, view):
     view.driver.get(view.base)
     assert "No access." in view.driver.page_source
     with socket.create_connection(("127.0.0.1", int(view.base.rstrip("/").rpartition(":")[2]))) as guess:
-        guess.sendall(f"GET /events HTTP/1.1\r\nHost: {view.base[7:].rstrip('/')}\r\nCookie: x={os.getpid()}\r\n\r\n".encode())
+        guess.sendall(
+            f"GET /events HTTP/1.1\r\nHost: {view.base[7:].rstrip('/')}\r\nCookie: x={os.getpid()}\r\n\r\n".encode()
+        )
         assert b" 401 " in guess.recv(100)

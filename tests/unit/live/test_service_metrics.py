@@ -19,8 +19,8 @@ from prometheus_client.openmetrics import parser as openmetrics
 from prometheus_client.parser import text_string_to_metric_families
 
 from dardis.config.platform_file import load_platform
-from dardis.live.metrics_endpoint import TOKEN_FILE, read_token
 from dardis.live.energy_prices import EnergyPrices
+from dardis.live.metrics_endpoint import TOKEN_FILE, read_token
 from dardis.model.moments import parse_utc
 
 DASHBOARD = Path(__file__).parents[3] / "launch/grafana-dashboard.json"
