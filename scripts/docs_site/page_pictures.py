@@ -7,7 +7,9 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
+
+from scripts.chromium import chromium
 
 IMAGES: Final = Path("docs/images")
 BEGUN_S: Final = 100
@@ -26,8 +28,7 @@ def main() -> int:
     with subprocess.Popen(["./launch/demo-live"], stdout=subprocess.PIPE, text=True) as demo:
         assert demo.stdout is not None
         link = next(found[0] for line in demo.stdout if (found := re.search(r"http://\S+", line)))
-        driver = _chromium()
-        try:
+        with chromium() as driver:
             driver.get(link)
             time.sleep(BEGUN_S)
             for name, script in VIEWS.items():
@@ -35,20 +36,8 @@ def main() -> int:
                 driver.execute_script(script)
                 time.sleep(4)  # a job's output is read every two seconds
                 driver.save_screenshot(str(IMAGES / f"page_{name}.png"))
-        finally:
-            driver.quit()
         demo.stdout.read()
     return demo.returncode
-
-
-def _chromium() -> Any:  # noqa: ANN401 (a driver of Selenium)
-    from selenium import webdriver
-
-    options = webdriver.ChromeOptions()
-    options.binary_location = "/usr/bin/chromium"
-    for word in ("--headless=new", "--no-sandbox", "--hide-scrollbars"):
-        options.add_argument(word)
-    return webdriver.Chrome(options=options, service=webdriver.ChromeService("/usr/bin/chromedriver"))
 
 
 if __name__ == "__main__":

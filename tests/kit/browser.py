@@ -1,33 +1,18 @@
-"""Chromium without a screen. Tests are skipped where it is missing."""
+"""What a person sees of the page, in a real browser. Tests are skipped where it is missing."""
 
-import os
 import time
-from contextlib import contextmanager
-from pathlib import Path
 
 import pytest
 
-CHROMIUM, DRIVER = Path("/usr/bin/chromium"), Path("/usr/bin/chromedriver")
-OPTIONS = ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--hide-scrollbars")
+from scripts.chromium import DRIVER, PROGRAM, chromium
 
 
-@contextmanager
 def browser(width=1200, height=1000):
     """A driver of Selenium."""
-    selenium = pytest.importorskip("selenium.webdriver", reason="Selenium is not installed")
-    if not (CHROMIUM.exists() and DRIVER.exists()):
+    pytest.importorskip("selenium.webdriver", reason="Selenium is not installed")
+    if not (PROGRAM.exists() and DRIVER.exists()):
         pytest.skip("needs Debian's chromium and chromium-driver")
-    options = selenium.ChromeOptions()
-    options.binary_location = str(CHROMIUM)
-    for word in (*OPTIONS, f"--window-size={width},{height}"):
-        options.add_argument(word)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    service = selenium.ChromeService(str(DRIVER), env=os.environ | {"no_proxy": "*"})
-    driver = selenium.Chrome(options=options, service=service)
-    try:
-        yield driver
-    finally:
-        driver.quit()
+    return chromium(width, height)
 
 
 class View:

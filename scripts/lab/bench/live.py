@@ -64,9 +64,9 @@ class Connection(HTTPConnection):
 class Service:
     """A service in a folder: of this machine's own cores, or of ten nodes whose cores are counted."""
 
-    def __init__(self, folder: Path, *, counted: bool = False) -> None:
+    def __init__(self, folder: Path, *more: str, counted: bool = False) -> None:
         self._folder = folder
-        self._words = [sys.executable, "-m", "dardis", "serve", "--folder", str(folder)]
+        self._words = [sys.executable, "-m", "dardis", "serve", "--folder", str(folder), *more]
         if counted:
             platform = folder.with_suffix(".toml")
             platform.write_text(ROOM)
@@ -111,12 +111,14 @@ class Service:
 def live(folder: Path, repeats: int) -> list[Row]:
     """All rows; `folder` is for the services' own."""
     return [
-        *_no_ops(_new(folder, "a"), repeats), _idle(_new(folder, "b")), _long_queue(_new(folder, "c")),
-        *_functions(_new(folder, "d"), repeats),
+        *_no_ops(new_folder(folder, "a"), repeats), _idle(new_folder(folder, "b")),
+        _long_queue(new_folder(folder, "c")),
+        *_functions(new_folder(folder, "d"), repeats),
     ]  # fmt: skip
 
 
-def _new(folder: Path, name: str) -> Path:
+def new_folder(folder: Path, name: str) -> Path:
+    """An empty place for the folder of a service."""
     place = folder / f"live-{name}"
     subprocess.run(["/bin/rm", "-rf", str(place)], check=True)
     place.mkdir(parents=True)
@@ -136,7 +138,7 @@ def _no_ops(folder: Path, repeats: int) -> list[Row]:
             taken["ours"].append(_timed(lambda: _all_of(service.asks, service.asks.submit(["/bin/true"], NO_OPS))))
             for name, program in programs.items():
                 taken[name].append(_timed(program))
-        cpu, peak = _cpu_s(service.processes), _mib(service.processes)
+        cpu, peak = cpu_s(service.processes), mib_of(service.processes)
     goals = {"xargs -P2": ">= 0.8", "HyperQueue": ">= 1.5"}
     own = Spread.of([cpu / (repeats + 1)])
     rows = []
@@ -198,9 +200,9 @@ def _idle(folder: Path) -> Row:
             took.append(1e3 * (float(out.read_text()) - begun))
             out.unlink()
             time.sleep(0.05)
-    before, peak = _cpu_s(service.processes), _mib(service.processes)
+    before, peak = cpu_s(service.processes), mib_of(service.processes)
     time.sleep(IDLE_S)
-    idle, keeper = _cpu_s(service.processes) - before, _mib(service.processes[1:])
+    idle, keeper = cpu_s(service.processes) - before, mib_of(service.processes[1:])
     service.end()
     notes = {
         "median_ms": round(sorted(took)[SINGLE // 2], 1), "p99_ms": round(sorted(took)[-2], 1),
@@ -224,7 +226,7 @@ def _long_queue(folder: Path) -> Row:
     long = [_timed(lambda: asks.submit(["/bin/true"])) for _ in range(50)]
     queue = [sys.executable, "-m", "dardis", "queue", "--folder", str(folder)]
     shown = [_timed(lambda: subprocess.run(queue, stdout=subprocess.DEVNULL, check=True)) for _ in range(5)]
-    peak = _mib(service.processes[:1])
+    peak = mib_of(service.processes[:1])
     service.kill()
     recovered = service.start()
     told = asks.ask("GET", "/status")
@@ -255,7 +257,7 @@ def _functions(folder: Path, repeats: int) -> list[Row]:
                 rates[name].append(CALLS / _timed(partial(_map_all, run, range(CALLS))))
                 alone = [1e3 * _timed(partial(_map_all, run, [-1])) for _ in range(ROUND_TRIPS)]
                 trips_ms[name].append(Spread.of(alone).median)
-        cpu, peak = Spread.of([_cpu_s(service.processes)]), Spread.of([_mib(service.processes)])
+        cpu, peak = Spread.of([cpu_s(service.processes)]), Spread.of([mib_of(service.processes)])
     rows = [
         Row(
             "one function at a time", "dardis serve", ROUND_TRIPS, cpu, peak, Spread.of(trips_ms["ours"][1:]),
@@ -299,7 +301,7 @@ def _timed(work: Callable[[], object]) -> float:
     return time.perf_counter() - begun
 
 
-def _cpu_s(processes: tuple[int, ...]) -> float:
+def cpu_s(processes: tuple[int, ...]) -> float:
     """CPU time that they have taken, without what they have started, s."""
     ticks = 0
     for process in processes:
@@ -308,7 +310,7 @@ def _cpu_s(processes: tuple[int, ...]) -> float:
     return ticks / os.sysconf("SC_CLK_TCK")
 
 
-def _mib(processes: tuple[int, ...]) -> float:
+def mib_of(processes: tuple[int, ...]) -> float:
     """Memory that they have now, MiB."""
     pages = sum(int(Path(f"/proc/{process}/statm").read_text().split()[1]) for process in processes)
     return pages * os.sysconf("SC_PAGE_SIZE") / (1 << 20)

@@ -24,6 +24,7 @@ from scripts.lab.bench.from_python import from_python
 from scripts.lab.bench.live import live
 from scripts.lab.bench.measure import Cost, Row, cpu_ratio, in_turns, output_of, row_of, run_once
 from scripts.lab.bench.over_ranks import over_ranks
+from scripts.lab.bench.page import page
 from scripts.lab.bench.planning import planning, plans
 from scripts.lab.bench.rounds import rounds
 from scripts.lab.kit.command import EURORA, EURORA_PLATFORM, ROOT, equal_nodes
@@ -373,10 +374,11 @@ PARTS: dict[str, Callable[[Bench], list[Row]]] = {
     "rounds": lambda bench: rounds(bench.repeats),
     "ranks": lambda bench: over_ranks(bench.repeats),
     "live": lambda bench: live(bench.folder, bench.repeats),
+    "page": lambda bench: page(bench.folder, bench.repeats),
     "plans": lambda bench: plans(bench.repeats),
     "planning": lambda bench: planning(bench.traces, bench.folder, bench.repeats),
     "full-traces": full_traces,
     "auction": lambda _: auctions(),
 }
-SLOW = {"full-traces", "ways", "ranks", "live", "plans", "planning", "auction"}
+SLOW = {"full-traces", "ways", "ranks", "live", "page", "plans", "planning", "auction"}
 """Parts that run only when they are named."""
