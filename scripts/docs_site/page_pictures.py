@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 from typing import Final
@@ -17,7 +19,7 @@ BEGUN_S: Final = 100
 VIEWS: Final = {
     "overview": "setTheme('light'); location.hash = '/'",
     "jobs": "location.hash = '/jobs?state=unfinished&sort=-started_ms'",
-    "job": "location.hash = '/jobs/' + [...app.jobs.values()].find((row) => value(row, 'state') === 'running')[0]",
+    "job": "location.hash = '/jobs/' + found().find((row) => value(row, 'state') === 'running')[0]",
     "dark": "setTheme('dark'); location.hash = '/nodes'",
 }
 SIZES: Final = {"overview": (1200, 1330), "dark": (1200, 500)}
@@ -25,7 +27,8 @@ SIZES: Final = {"overview": (1200, 1330), "dark": (1200, 500)}
 
 def main() -> int:
     """Take all pictures."""
-    with subprocess.Popen(["./launch/demo-live"], stdout=subprocess.PIPE, text=True) as demo:
+    environment = os.environ | {"DARDIS_DEMO_OUT": str(Path(tempfile.gettempdir()) / "demo")}
+    with subprocess.Popen(["./launch/demo-live"], stdout=subprocess.PIPE, text=True, env=environment) as demo:
         assert demo.stdout is not None
         link = next(found[0] for line in demo.stdout if (found := re.search(r"http://\S+", line)))
         with chromium() as driver:

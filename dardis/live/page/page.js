@@ -412,7 +412,7 @@ function drawGrid(grid, legend) {
     cell.className = kindOf(state);
     cell.firstChild.style.height = `${cores ? (100 * used) / cores : 0}%`;
   });
-  const words = { bad: "stripes", closed: "orange", boots: "upright lines", off: "grey", up: "white, filled by use" };
+  const words = { bad: "stripes", closed: "orange", boots: "upright lines", off: "grey", up: "framed, filled by use" };
   legend.textContent = Object.entries(counts).map(([state, n]) => `${n} ${state} (${words[kindOf(state)]})`).join(", ");
 }
 
