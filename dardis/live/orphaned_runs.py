@@ -67,10 +67,11 @@ class OrphanedRuns:
 
     def _nodes(self, run: str, host: str, job: LiveJob | None) -> tuple[str, ...]:
         """Possible nodes: as the job has them, else all of the host; a host without nodes counts as one."""
-        machine, nodes = self._machine, tuple[str, ...]()
+        machine, nodes, removed = self._machine, tuple[str, ...](), tuple[str, ...]()
         if job is not None and job.run == job_run(run):
-            nodes = tuple(one.node for one in job.shares if job.run == run or machine.host(one.node) in (host, None))
-        return nodes or (machine.nodes(host) if host in machine.hosts else ()) or (host,)
+            nodes = tuple(one.node for one in job.shares if job.run == run or machine.host(one.node) == host)
+            removed = tuple(one.node for one in job.shares if machine.host(one.node) is None)
+        return nodes or (machine.nodes(host) if host in machine.hosts else ()) or removed or (host,)
 
     def add_possible(self, job: LiveJob, host: str) -> None:
         """Add what an ended job may still run on a host that does not answer, until the host reports."""
