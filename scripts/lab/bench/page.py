@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
+from http.client import HTTPException
 from pathlib import Path
 from threading import Thread
 from typing import Any, Final
@@ -103,6 +104,6 @@ def _read(base: str, cookie: str) -> None:
     address = base.rstrip("/")
     name, _, port = address.removeprefix("http://").partition(":")
     request = Request(f"http://127.0.0.1:{port}/events", headers={"Cookie": cookie, "Host": f"{name}:{port}"})
-    with urlopen(request) as events:  # noqa: S310 (of this machine)
+    with suppress(HTTPException, OSError), urlopen(request) as events:  # noqa: S310 (of this machine)
         while events.read(1 << 14):
             pass
