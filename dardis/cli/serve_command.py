@@ -166,11 +166,7 @@ def serve(
 
     def begun(service: Service) -> None:
         served.append(service)
-        machine = service.machine
-        nodes = f"{len(machine.names)} node{'s' if len(machine.names) > 1 else ''}"
-        hosts = f" of {len(machine.hosts)} hosts" if len(machine.hosts) > 1 else ""
-        jobs = f"{service.gateway.queued} jobs wait, {service.gateway.running} run"
-        typer.echo(f"dardis serves {service.folder}: {nodes}{hosts}; {jobs}", err=True)
+        typer.echo("\n".join(_first_lines(service)), err=True)
 
     limit = user_jobs or DEFAULT_JOBS
     longest_s = UNLIMITED_S if max_time in (None, "none") else read_time(max_time, "--max-time")
@@ -210,3 +206,14 @@ def serve(
     if any(service.stopped for service in served):
         typer.echo(STOPPED)  # for launch/serve: some launchers end with status 0 after losing a host
     raise typer.Exit(status)
+
+
+def _first_lines(service: Service) -> list[str]:
+    """What a service says at its start."""
+    machine, lines = service.machine, list[str]()
+    if removed := ", ".join(sorted(service.gateway.removed_hosts)):
+        lines.append(f"dardis: jobs may still run on {removed}; dardis nodes --lost gives a removed host up")
+    nodes = f"{len(machine.names)} node{'s' if len(machine.names) > 1 else ''}"
+    hosts = f" of {len(machine.hosts)} hosts" if len(machine.hosts) > 1 else ""
+    jobs = f"{service.gateway.queued} jobs wait, {service.gateway.running} run"
+    return [*lines, f"dardis serves {service.folder}: {nodes}{hosts}; {jobs}"]

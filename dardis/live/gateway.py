@@ -86,6 +86,8 @@ class Gateway:
         """Finished submissions, being written."""
         self._instants: list[str] = []
         self._drains: dict[str, str] = {}
+        self._ended_jobs: dict[JobId, LiveJob | None] = {}
+        """Jobs of orphaned runs, of the journal."""
         self._begun: set[JobId] = set()
         """Jobs of which a start was reported."""
         self._settings: dict[str, str] = {}
@@ -135,6 +137,10 @@ class Gateway:
     def jobs(self) -> list[LiveJob]:
         """Unfinished jobs by number."""
         return [job for _, one in sorted(self._open.items()) for job in one.jobs if not job.state.is_over]
+
+    def unfinished_jobs(self) -> Iterator[LiveJob]:
+        """Yield unfinished jobs in any order."""
+        return (job for job in self._jobs.values() if not job.state.is_over)
 
     def all_events(self, now: int) -> InstantEvents:
         """The present state as events of a new decider, to look ahead."""
@@ -662,7 +668,12 @@ class Gateway:
         return self._closed_nodes(), others
 
     def _find(self, number: JobId) -> LiveJob | None:
-        return self._jobs.get(number) or next((job for job in self._how(number) if job.number == number), None)
+        """Job of an orphaned run; of an ended array the journal is asked once."""
+        if (job := self._jobs.get(number)) is None:
+            if number not in self._ended_jobs:
+                self._ended_jobs[number] = next((one for one in self._how(number) if one.number == number), None)
+            return self._ended_jobs[number]
+        return job
 
     def _closed_nodes(self) -> tuple[int, ...]:
         if self._stops or self.liveness.refusing:
@@ -717,6 +728,7 @@ class Gateway:
         if (states := self.switching.take_changed_states()) is not None:
             self._settings[STATES] = states
         if (orphans := self._strays.take_changes()) is not None:
+            self._ended_jobs.clear()
             self._settings[ORPHANS] = orphans
         batch = Batch(instants=self._instants, drains=self._drains, settings=self._settings)
         batch.submissions = [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Final
@@ -25,13 +26,20 @@ class LivePage:
         """Raises InputError."""
         self._service = service
         self._feed = PageFeed(service)
-        self.server = PageServer(self._feed, service.folder, port, COMMAND)
+        self.server = PageServer(
+            self._feed,
+            service.folder,
+            port,
+            COMMAND,
+            lambda uid: service.users or uid == os.geteuid(),
+            lambda: not service.stopped,
+        )
 
     @asynccontextmanager
     async def serve(self, api: Api) -> AsyncIterator[None]:
         """Serve until the block ends. Raises InputError."""
         routes = [
-            web.get("/api/forecast/{id}", self._forecast), web.get("/api/nodes/{name}", self._node),
+            web.get("/api/forecast/{id:[0-9]+}", self._forecast), web.get("/api/nodes/{name}", self._node),
             web.get("/api/energy", self._energy), *api.page_routes(),
         ]  # fmt: skip
         async with self.server.serve(routes):

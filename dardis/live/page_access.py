@@ -16,9 +16,9 @@ LINK_S: Final = 300
 """Time in which a link works, s."""
 SESSION_S: Final = 7 * 86_400
 """Time in which a cookie works, s."""
-MOST_LINKS: Final = 100
-MOST_SESSIONS: Final = 1000
-"""Sessions of all users; the oldest end first."""
+MOST_LINKS: Final = 20
+MOST_SESSIONS: Final = 50
+"""Links and sessions of a user; the oldest end first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +61,7 @@ class PageAccess:
     def new_link(self, who: PeerUser, now_s: float) -> str:
         """Key of a new link of a user."""
         self._links = {key: one for key, one in self._links.items() if one.until_s > now_s}
-        while len(self._links) >= MOST_LINKS:
-            del self._links[next(iter(self._links))]
+        _leave_room(self._links, who, MOST_LINKS)
         key = self._fresh_key()
         self._links[key] = _Pass(who, now_s + LINK_S)
         return key
@@ -78,8 +77,7 @@ class PageAccess:
             return None
         who = self._links.pop(key).who
         self._sessions = {digest: one for digest, one in self._sessions.items() if one.until_s > unix_s}
-        while len(self._sessions) >= MOST_SESSIONS:
-            del self._sessions[next(iter(self._sessions))]
+        _leave_room(self._sessions, who, MOST_SESSIONS)
         cookie = self._fresh_key()
         self._sessions[_digest(cookie)] = _Pass(who, unix_s + SESSION_S)
         return cookie
@@ -92,6 +90,13 @@ class PageAccess:
     def close(self, cookie: str) -> None:
         """End the session of a cookie."""
         self._sessions.pop(_digest(cookie), None)
+
+
+def _leave_room(passes: dict[str, _Pass], who: PeerUser, most: int) -> None:
+    """Drop the first passes of a user, so that one more is at most `most`."""
+    mine = [key for key, one in passes.items() if one.who.uid == who.uid]
+    for key in mine[: max(len(mine) - most + 1, 0)]:
+        del passes[key]
 
 
 def _digest(cookie: str) -> str:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-from collections import deque
+import sys
+from collections import Counter, deque
 from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
@@ -16,7 +17,6 @@ from dardis.live.energy_prices import EnergyPrices
 from dardis.live.gateway import Gateway
 from dardis.live.gateway_orders import GatewayOutput
 from dardis.live.job_option_texts import LARGEST_ID
-from dardis.live.journal import JournalError
 from dardis.live.live_decisions import JobStart, expected_starts
 from dardis.live.live_jobs import LiveJob, LiveJobState
 from dardis.live.node_switching import NodeState
@@ -28,13 +28,21 @@ from dardis.power.unit_power import MILLI
 MOST_ROWS: Final = 20_000
 """Jobs on the page: those that run or wait, and the last that ended. Others are found by their numbers."""
 PIECE: Final = 50
-"""Jobs read per turn."""
+"""Jobs handled per turn of the service."""
+MOST_SEARCHED: Final = 100_000
+"""Numbers of jobs that are searched for those that ended in the last day."""
 CHUNK: Final = 500
 """Rows in an event."""
+MOST_AT_ONCE: Final = 2000
+"""Changed jobs in an event."""
 SHORTEST_S: Final = 0.4
 """Least time between two changes, s."""
+REST: Final = 10
+"""Least time between two changes, as a multiple of the time that the last one took."""
 LONGEST_S: Final = 1.0
 """Longest time between two looks at the use, s."""
+REFILL_S: Final = 5.0
+"""Least time between two searches for jobs that had no room, s."""
 MOST_PENDING: Final = 60
 """Changes that a client may be behind."""
 MOST_FORECAST: Final = 1000
@@ -43,13 +51,15 @@ MOST_INSTANTS: Final = 1000
 FORECAST_S: Final = 15.0
 """Age at which a forecast is made anew, s."""
 MOST_NODES_OF_ROW: Final = 4
+_USER: Final = COLUMNS.index("user")
 
 
 class _Row(NamedTuple):
-    """A job of the page as JSON, for its user and for others."""
+    """A job of the page: its values by column, and as JSON for its user and for others."""
 
     uid: int
-    is_over: bool
+    state: LiveJobState
+    values: Sequence[Any]
     full: str
     hidden: str
 
@@ -71,6 +81,57 @@ class Subscriber:
             self.is_slow = True
 
 
+class _Rows:
+    """Jobs of a page."""
+
+    def __init__(self, gateway: Gateway) -> None:
+        self.gateway = gateway
+        self.rows: dict[int, _Row] = {}
+        self.ended = deque[tuple[int, int]]()
+        """Ends in Unix ms, and numbers, of jobs that are over."""
+        self.gone: list[int] = []
+        """Rows that were left out since the last event."""
+        self.lacks = False
+        """Whether unfinished jobs had no room."""
+
+    def put(self, number: int, row: _Row) -> bool:
+        """Add or replace the row of a job. Return whether there was room."""
+        known = self.rows.get(number)
+        if row.state.is_over:
+            if known is None or not known.state.is_over:
+                self.ended.append((row.values[COLUMNS.index("ended_ms")] or 0, number))
+        elif known is None and len(self.rows) >= MOST_ROWS and not self._make_room(running=row.state == "running"):
+            self.lacks = True
+            return False
+        self.rows[number] = row
+        return True
+
+    def _make_room(self, *, running: bool) -> bool:
+        """Leave out the first job that ended, else for a running job the last one that waits."""
+        while self.ended:
+            _, number = self.ended.popleft()
+            if number in self.rows and self.rows[number].state.is_over:
+                self._drop(number)
+                return True
+        waits = (number for number in reversed(self.rows) if self.rows[number].state is not LiveJobState.RUNNING)
+        if not running or (last := next(waits, None)) is None:
+            return False
+        self.lacks = True
+        self._drop(last)
+        return True
+
+    def _drop(self, number: int) -> None:
+        self.gone.append(number)
+        del self.rows[number]
+
+    def prune(self, since_ms: int) -> None:
+        """Leave out jobs that ended before a time, Unix ms, and the first of too many."""
+        while self.ended and (self.ended[0][0] < since_ms or len(self.rows) > MOST_ROWS):
+            _, number = self.ended.popleft()
+            if number in self.rows and self.rows[number].state.is_over:
+                self._drop(number)
+
+
 class PageFeed:
     """Source of the page of a live service."""
 
@@ -78,26 +139,21 @@ class PageFeed:
         self._service, self._me = service, os.geteuid()
         self.history = UseHistory(service.folder)
         self._prices = EnergyPrices(service.machine.platform)
-        self._rows: dict[int, _Row] = {}
-        self._values: dict[int, Sequence[Any]] = {}
-        """Values of the rows, by column."""
-        self._ended = deque[tuple[int, int]]()
-        """Ends in Unix ms, and numbers, of jobs that are over."""
-        self._gone: list[int] = []
+        self._page: _Rows | None = None
+        """None: nobody looks."""
+        self._building: asyncio.Task[_Rows] | None = None
         self._changed: set[int] = set()
         self._nodes: list[list[Any]] = []
         self._subscribers: list[Subscriber] = []
-        self._gateway: Gateway | None = None
-        """Whose jobs the rows are; None: no rows."""
-        self._building = asyncio.Lock()
         self._news = asyncio.Event()
-        self._last_use: str = ""
+        self._last_use = ""
+        self._refilled_s = 0.0
         self._forecast: tuple[float, dict[int, tuple[int, JobStart]]] | None = None
         self._forecasting = asyncio.Lock()
 
     def on_output(self, taken: GatewayOutput) -> None:
         """Note the jobs that have changed."""
-        if self._gateway is not None:
+        if self._page is not None or self._building is not None:
             self._changed.update(number for number, _ in taken.batch.jobs)
             self._changed.update(taken.begun)
             for row in taken.batch.submissions:
@@ -116,7 +172,7 @@ class PageFeed:
             self._subscribers.remove(one)
 
     async def keep_looking(self) -> None:
-        """Send changes and record the use, until cancelled."""
+        """Send changes and record the use, until cancelled. After an error all clients start anew."""
         while True:
             try:
                 async with asyncio.timeout(LONGEST_S):
@@ -124,14 +180,25 @@ class PageFeed:
             except TimeoutError:
                 pass
             self._news.clear()
-            self._look()
-            await asyncio.sleep(SHORTEST_S)
+            begun_s = monotonic_s()
+            try:
+                await self._look()
+            except Exception as error:  # noqa: BLE001 (the page must not end the service, nor itself)
+                print(f"dardis: the page starts anew: {error!r}", file=sys.stderr, flush=True)  # noqa: T201
+                self._start_anew()
+            await asyncio.sleep(max(SHORTEST_S, REST * (monotonic_s() - begun_s)))
+
+    def _start_anew(self) -> None:
+        self._page = None
+        for one in self._subscribers:
+            one.is_slow = True
+            one.put("")
 
     # ------------------------------------------------------------------------------------------------------------------
 
     async def first_events(self, uid: int) -> AsyncIterator[str]:
         """All that a new client needs, as events."""
-        await self._build_rows()
+        page = await self._rows()
         service, machine = self._service, self._service.machine
         names = [[name, machine.host(name) or ""] for name in machine.names]
         cores = [node["cores"] for node in service.gateway.nodes()]
@@ -142,96 +209,92 @@ class PageFeed:
             "samples": self.history.samples, "plan": self._plan(), "most_rows": MOST_ROWS, **self._use(),
         }  # fmt: skip
         yield event("hello", json.dumps(hello))
-        rows = iter(list(self._rows.values()))
+        rows = iter(list(page.rows.values()))
         while some := list(islice(rows, CHUNK)):
             yield event("jobs", f'{{"jobs": [{",".join(self._visible(uid, some))}]}}')
             await asyncio.sleep(0)
         yield event("ready", "{}")
 
-    async def _build_rows(self) -> None:
-        async with self._building:
-            if self._gateway is not self._service.gateway:
-                await self._build()
+    async def _rows(self) -> _Rows:
+        """Rows of all jobs; built once, whoever leaves meanwhile."""
+        if self._page is not None and self._page.gateway is self._service.gateway:
+            return self._page
+        if self._building is None:
+            self._building = asyncio.create_task(self._build())
+        try:
+            return await asyncio.shield(self._building)
+        finally:
+            if self._building is not None and self._building.done():
+                self._building = None
 
-    async def _build(self) -> None:
+    async def _build(self) -> _Rows:
         """Take the rows of all unfinished jobs, and of those that ended in the last day."""
-        gateway = self._service.gateway
-        self._rows, self._values, self._gone = {}, {}, []
         self._changed.clear()
-        self._gateway = gateway  # changes are noted from now on
-        ended = list[tuple[int, int]]()
+        gateway = self._service.gateway
+        page, ended = _Rows(gateway), list[LiveJob]()
         before, since_ms = LARGEST_ID, unix_ms() - KEPT_S * 1000
-        while before and len(ended) < MOST_ROWS:
+        for _ in range(MOST_SEARCHED // PIECE):
             begun_s = monotonic_s()
             jobs, before = self._service.history(before, PIECE, None, since_ms)
-            for job in jobs:
-                if job.state.is_over and (job.ended_ms or 0) >= since_ms:
-                    self._put(job)
-                    ended.append((job.ended_ms or 0, job.number))
+            ended += (job for job in jobs if job.state.is_over and (job.ended_ms or 0) >= since_ms)
+            if not before or len(ended) >= MOST_ROWS:
+                break
             await asyncio.sleep(monotonic_s() - begun_s)
-        self._ended = deque(sorted(ended))
         unfinished = sorted(gateway.jobs(), key=lambda job: (job.state is not LiveJobState.RUNNING, job.number))
-        for place, job in enumerate(unfinished[:MOST_ROWS]):
-            self._put(job)
+        latest = sorted(ended, key=lambda job: (job.ended_ms or 0, job.number))
+        for place, job in enumerate([*latest[-MOST_ROWS:], *unfinished]):
+            page.put(job.number, self._row(job))
             if place % PIECE == 0:
                 await asyncio.sleep(0)
-        self._prune()
-        self._gone, self._nodes = [], self._node_states()
+        page.gone.clear()
+        self._nodes = self._node_states()
+        self._page = page
+        return page
 
-    def _put(self, job: LiveJob) -> None:
-        asked, account = job.submission.request, self._service.gateway.account
-        watts = account.node_mw(job) * asked.nodes / MILLI if self._service.machine.power.is_stated else None
+    def _row(self, job: LiveJob) -> _Row:
+        asked = job.submission.request
         values = [
             job.number, asked.name, job.submission.user.name, job.state, job.submission.submitted_ms, job.started_ms,
             job.ended_ms, asked.nodes, sum(len(share.cores) for share in job.shares) or asked.nodes * asked.cpus,
-            asked.walltime_s, watts, [share.node for share in job.shares[:MOST_NODES_OF_ROW]],
+            asked.walltime_s, self._watts(job), [share.node for share in job.shares[:MOST_NODES_OF_ROW]],
         ]  # fmt: skip
         hidden = json.dumps([*values[:1], "", *values[2:]])
-        self._rows[job.number] = _Row(job.submission.user.uid, job.state.is_over, json.dumps(values), hidden)
-        self._values[job.number] = values
+        return _Row(job.submission.user.uid, job.state, values, json.dumps(values), hidden)
 
-    def _drop(self, number: int) -> None:
-        self._gone.append(number)
-        del self._rows[number], self._values[number]
-
-    def _prune(self) -> None:
-        """Leave out jobs that ended more than a day ago, and the first of too many."""
-        since_ms = unix_ms() - KEPT_S * 1000
-        while self._ended and (self._ended[0][0] < since_ms or len(self._rows) > MOST_ROWS):
-            _, number = self._ended.popleft()
-            if number in self._rows and self._rows[number].is_over:
-                self._drop(number)
-        while len(self._rows) > MOST_ROWS:
-            self._drop(next(reversed(self._rows)))
-
-    def _is_visible(self, uid: int, row: _Row) -> bool:
-        return uid in (self._me, row.uid)
+    def _watts(self, job: LiveJob) -> float | None:
+        """Power that a job adds to its nodes: as measured or stated, else by the platform."""
+        if job.measured_mw is not None:
+            return job.measured_mw * len(job.shares) / MILLI
+        if not self._service.machine.power.is_stated:
+            return None
+        asked = job.submission.request
+        if asked.watts is None and job.shares:
+            return self._service.metrics.job_watts(job)
+        return self._service.gateway.account.node_mw(job) * asked.nodes / MILLI
 
     def _visible(self, uid: int, rows: Iterable[_Row]) -> list[str]:
-        return [row.full if self._is_visible(uid, row) else row.hidden for row in rows]
+        return [row.full if uid in (self._me, row.uid) else row.hidden for row in rows]
 
     # ------------------------------------------------------------------------------------------------------------------
 
-    def _look(self) -> None:
+    async def _look(self) -> None:
         """Record the use, and send what has changed."""
         is_new = self.history.add(self._sample())
+        page = self._page
         if not self._subscribers:
-            self._gateway = None  # nobody looks: the rows are taken anew
-            self._rows, self._values = {}, {}
+            self._page = None  # the rows are taken anew for the next client
             return
-        if self._building.locked() or self._gateway is None:
+        if page is None or self._building is not None:
             return
-        if self._gateway is not self._service.gateway:
-            for one in self._subscribers:
-                one.is_slow = True
-                one.put("")
+        if page.gateway is not self._service.gateway:
+            self._start_anew()
             return
-        changed = [row for number in sorted(self._take_changed()) if (row := self._rows.get(number)) is not None]
+        changed = await self._take_changed(page)
+        page.prune(unix_ms() - KEPT_S * 1000)
         nodes = self._node_states()
         news = [[place, *node] for place, node in enumerate(nodes) if node != self._nodes[place]]
         self._nodes = nodes
-        self._prune()
-        gone, self._gone = self._gone, []
+        gone, page.gone = page.gone, []
         use = json.dumps(self._use())
         if not (changed or gone or news or is_new or use != self._last_use):
             return
@@ -239,27 +302,38 @@ class PageFeed:
         sample = [self.history.samples[-1]] if is_new else []
         told = {"gone": gone, "node_states": news, "samples": sample, "now_ms": unix_ms(), "plan": self._plan()}
         rest = f"{json.dumps(told)[1:-1]}, {use[1:]}"
+        rows = [row for number in changed if (row := page.rows.get(number)) is not None]
         texts: dict[int, str] = {}
         for one in self._subscribers:
             if one.uid not in texts:
-                rows = ",".join(self._visible(one.uid, changed))
-                texts[one.uid] = event("change", f'{{"jobs": [{rows}], {rest}')
+                some = ",".join(self._visible(one.uid, rows))
+                texts[one.uid] = event("change", f'{{"jobs": [{some}], {rest}')
             one.put(texts[one.uid])
 
-    def _take_changed(self) -> set[int]:
-        changed, self._changed = self._changed, set()
-        for number in changed:
-            known = self._rows.get(number)
-            try:
-                job = self._service.find(number)
-            except JournalError:  # the service restores its state, and the page with it
-                continue
-            if job is None:
-                continue
-            self._put(job)
-            if job.state.is_over and not (known is not None and known.is_over):
-                self._ended.append((job.ended_ms or 0, job.number))
-        return changed
+    async def _take_changed(self, page: _Rows) -> list[int]:
+        """Put the rows of jobs that have changed; of very many, those with the lowest numbers first."""
+        if page.lacks and monotonic_s() > self._refilled_s + REFILL_S:
+            self._refilled_s = monotonic_s()
+            room = MOST_ROWS - sum(not row.state.is_over for row in page.rows.values())
+            absent = [job.number for job in page.gateway.jobs() if job.number not in page.rows]
+            page.lacks = len(absent) > room
+            self._changed.update(absent[:room])
+        numbers = sorted(self._changed)
+        if len(page.rows) >= MOST_ROWS and len(numbers) > MOST_AT_ONCE:
+            unknown = [number for number in numbers if number not in page.rows][MOST_AT_ONCE:]
+            self._changed.difference_update(unknown)  # there will be no room
+            page.lacks |= bool(unknown)
+            numbers = sorted(self._changed)
+        taken = list[int]()
+        for place, number in enumerate(numbers[:MOST_AT_ONCE]):
+            self._changed.discard(number)
+            if (job := self._service.find(number)) is not None and page.put(number, self._row(job)):
+                taken.append(number)
+            if place % PIECE == PIECE - 1:
+                await asyncio.sleep(0)
+        if self._changed:
+            self._news.set()
+        return taken
 
     def _node_states(self) -> list[list[Any]]:
         """State, used cores, number of jobs and reason of each node."""
@@ -284,8 +358,10 @@ class PageFeed:
         """Counts of jobs, and the cap."""
         service = self._service
         cap, measured = service.gateway.account.cap, service.gateway.account.measured
+        states = Counter(job.state for job in service.gateway.unfinished_jobs())
         return {
-            "waiting": service.gateway.queued, "running": service.gateway.running,
+            "waiting": states[LiveJobState.WAITING] + states[LiveJobState.HELD],
+            "running": states[LiveJobState.RUNNING],
             "cap": None if cap is None else {"kind": cap.kind, "hard": cap.is_hard, "source": cap.source},
             "measured_w": round(sum(measured.values()), 1) if measured else None,
             "trouble": service.trouble, "unreachable": service.unreachable_hosts,
@@ -331,18 +407,18 @@ class PageFeed:
 
     async def energy(self, uid: int) -> dict[str, Any]:
         """Power and cost by hour, and by user, of the last 24 hours."""
-        await self._build_rows()
+        page = await self._rows()
         now = int(unix_now())
         hours = []
         for hour in self.history.hours(now):
             kwh = hour.mean_w * hour.hours / 1000
             price = self._prices.at(hour.unix_s)
             hours.append([hour.unix_s, hour.mean_w, hour.peak_w, kwh, None if price is None else price * kwh])
-        users = energy_by_user(self._values.values(), now - KEPT_S, now, self._prices.at)
-        mine = {self._values[number][COLUMNS.index("user")] for number, row in self._rows.items() if row.uid == uid}
+        users = energy_by_user((row.values for row in page.rows.values()), now - KEPT_S, now, self._prices.at)
+        mine = {row.values[_USER] for row in page.rows.values() if row.uid == uid}
         shown = [row for row in users if uid == self._me or row[0] in mine]
         whose = "" if uid == self._me else "By user: only your own jobs. "
-        power = "The power of jobs is as stated, measured of similar jobs, or by the platform."
+        power = "The power of jobs is as measured or stated, else by the platform."
         return {"hours": hours, "users": shown, "note": f"The last 24 hours. {whose}{power}"}
 
 

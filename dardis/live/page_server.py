@@ -6,7 +6,7 @@ import asyncio
 import json
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AbstractContextManager, asynccontextmanager, closing
+from contextlib import AbstractContextManager, AsyncExitStack, asynccontextmanager, suppress
 from functools import partial
 from html import escape
 from pathlib import Path
@@ -18,16 +18,19 @@ from dardis.engine.clock import monotonic_s, unix_now
 from dardis.live.connections import SESSION_USER, PendingConnection
 from dardis.live.page_access import LINK_S, SESSION_S, PageAccess, is_foreign
 from dardis.live.page_feed import Subscriber
+from dardis.live.page_port import PortHolder, listening_sockets
 from dardis.live.random_keys import fresh_key
 from dardis.live.socket_server import PeerUser
 from dardis.model.errors import InputError
 from dardis.model.files import atomic_text, read_text
 
 FILE: Final = "page.json"
-"""Host name, port and sessions, which outlive the service."""
-HOST: Final = "127.0.0.1"
-MOST_CONNECTIONS: Final = 256
-"""More are closed, so that clients without a session take no more of the service's files."""
+"""Host name and sessions, which outlive a service whose port is held."""
+MOST_CONNECTIONS: Final = 512
+MOST_STRANGERS: Final = 64
+"""Connections without a session, of which the oldest is closed for a new one."""
+STRANGER_S: Final = 10.0
+"""Time in which a connection must show a session, s."""
 MOST_STREAMS: Final = 16
 """Event streams of a user."""
 BEAT_S: Final = 15.0
@@ -72,18 +75,36 @@ class PageSource(Protocol):
 class PageServer:
     """Serves the page of a source."""
 
-    def __init__(self, source: PageSource, folder: Path | None, port: int | None, again: str) -> None:
-        """Raises InputError for a file in `folder` that cannot be read.
+    def __init__(
+        self, source: PageSource, folder: Path | None, port: int | None, again: str,
+        allows: Callable[[int], bool] = lambda _: True, is_kept: Callable[[], bool] = lambda: False,
+    ) -> None:  # fmt: skip
+        """Take over the port and the sessions of an earlier page in `folder`, if its port was held; None: no folder.
 
-        `folder` keeps sessions; None: they end with the server. `port`: None for that of an earlier server, or a free
-        one. `again`: how to get a new link.
+        `port`: None for a free one. `again`: how to get a new link. `allows` tells whether a user may see the page,
+        `is_kept` at the end whether the port is kept for another service. Raises InputError for a port in use.
         """
-        self._source, self._again = source, again
+        self._source, self._again, self._allows, self._is_kept = source, again, allows, is_kept
         self._path = None if folder is None else folder / FILE
-        known = {} if self._path is None or not self._path.exists() else _read(self._path)
+        self._holder = None if folder is None else PortHolder(folder)
+        self._sockets = [] if self._holder is None else self._holder.inherited()
+        if self._sockets and port not in (None, self._port):
+            for one in self._sockets:
+                one.close()
+            self._sockets = []
+        known = _read(self._path) if self._sockets and self._path is not None else {}
+        if not self._sockets:
+            self._sockets = listening_sockets(port or 0, "--page-port")
+            if self._holder is not None:
+                self._holder.hold(self._sockets)
         self.access = PageAccess(fresh_key, known)
-        self._stated, self._port = port, port or known.get("port", 0)
         self._streams: dict[int, int] = {}
+        self._strangers: dict[asyncio.BaseTransport, None] = {}
+        """Connections that have not shown a session, the oldest first."""
+
+    @property
+    def _port(self) -> int:
+        return int(self._sockets[0].getsockname()[1])
 
     @property
     def origin(self) -> str:
@@ -98,42 +119,52 @@ class PageServer:
         if self._path is not None:
             with atomic_text(self._path) as file:
                 os.fchmod(file.fileno(), 0o600)
-                json.dump({"port": self._port, **self.access.as_dict()}, file)
+                json.dump(self.access.as_dict(), file)
 
     @asynccontextmanager
     async def serve(self, routes: list[web.RouteDef]) -> AsyncIterator[None]:
         """Serve until the block ends. `routes` handle requests of users with a session. Raises InputError."""
         app = web.Application(middlewares=[self._guard])
+        app.add_routes(routes)
+        app.add_routes(web.get(path, self._static) for path in STATIC)
         app.add_routes([
             web.get("/open", self._show_link), web.post("/open", self._open_link), web.post("/close", self._close),
-            web.get("/events", self._events), *(web.get(path, self._static) for path in STATIC), *routes,
+            web.get("/events", self._events), web.get("/ping", self._ping),
         ])  # fmt: skip
         runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.5, handler_cancellation=True)
         await runner.setup()
         server = runner.server
         assert server is not None
 
-        def has_room(*_: object) -> bool:
-            return len(server.connections) < MOST_CONNECTIONS
-
-        entry = partial(PendingConnection, has_room, server, PeerUser(-1, -1))
+        entry = partial(PendingConnection, self._admit, server, PeerUser(-1, -1))
+        self._server = server
+        self._write()
+        loop = asyncio.get_running_loop()
         try:
-            with closing(await self._listen(entry)) as listening:
-                self._port = listening.sockets[0].getsockname()[1]
-                self._write()
+            async with AsyncExitStack() as stack:
+                for one in self._sockets:
+                    stack.callback((await loop.create_server(entry, sock=one)).close)
                 yield
         finally:
             await runner.cleanup()
+            if self._holder is not None and not self._is_kept():
+                self._holder.end()
 
-    async def _listen(self, entry: Callable[[], asyncio.Protocol]) -> asyncio.Server:
-        loop = asyncio.get_running_loop()
-        try:
-            return await loop.create_server(entry, HOST, self._port)
-        except OSError as error:
-            if self._stated is not None or not self._port:
-                found = f"port {self._port}: {os.strerror(error.errno or 0)}"
-                raise InputError("--page-port", found, "a free port") from None
-        return await loop.create_server(entry, HOST, 0)  # somebody else has the port of the earlier server
+    def _admit(self, transport: asyncio.BaseTransport, _: PeerUser) -> bool:
+        """Let a connection in; it is closed soon if it shows no session."""
+        if len(self._server.connections) >= MOST_CONNECTIONS:
+            return False
+        while len(self._strangers) >= MOST_STRANGERS:
+            self._expel(next(iter(self._strangers)))
+        self._strangers[transport] = None
+        asyncio.get_running_loop().call_later(STRANGER_S, self._expel, transport)
+        return True
+
+    def _expel(self, transport: asyncio.BaseTransport) -> None:
+        if transport in self._strangers:
+            del self._strangers[transport]
+            assert isinstance(transport, asyncio.Transport)
+            transport.abort()
 
     # ------------------------------------------------------------------------------------------------------------------
 
@@ -157,6 +188,10 @@ class PageServer:
         if len(request.headers.getall("Host", [])) != 1 or is_foreign(headers, self.origin):
             return self._refuse(403, "This request comes from another page.", "Use the link of " + self._again + ".")
         who = self.access.user(request.cookies.get(self.access.cookie, ""), unix_now())
+        if who is not None and not self._allows(who.uid):
+            who = None
+        if who is not None and request.transport is not None:
+            self._strangers.pop(request.transport, None)
         if who is None and not is_link:
             if request.path in ("/open.js", "/page.css") and self._has_link(request):
                 return await self._static(request)
@@ -195,6 +230,9 @@ class PageServer:
         self.access.close(request.cookies.get(self.access.cookie, ""))
         self._write()
         return web.json_response({})
+
+    async def _ping(self, _: web.Request) -> web.Response:
+        return web.Response(status=204)
 
     async def _static(self, request: web.Request) -> web.Response:
         name, content_type = STATIC[request.path]
@@ -239,10 +277,9 @@ async def _write_in_time(answer: web.StreamResponse, text: str) -> None:
 
 
 def _read(path: Path) -> dict[str, Any]:
-    try:
+    """Host name and sessions of an earlier page; none: unknown, and so all must get new links."""
+    with suppress(InputError, ValueError, TypeError, AttributeError, KeyError):
         told = json.loads(read_text(path))
         PageAccess(fresh_key, told)
-        told["port"] = int(told.get("port", 0))
-    except (ValueError, TypeError, AttributeError, KeyError):
-        raise InputError(path, "is damaged", "a file of an earlier page, or none: it is made then") from None
-    return dict(told)
+        return dict(told)
+    return {}

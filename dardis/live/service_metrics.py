@@ -18,7 +18,6 @@ from dardis.live.gateway import Gateway
 from dardis.live.gateway_orders import ForgetRun, GatewayOutput, StartRun
 from dardis.live.job_option_texts import LARGEST_ID
 from dardis.live.live_jobs import LiveJob, LiveJobState
-from dardis.live.machine import LiveMachine
 from dardis.power.node_power import MachinePower
 from dardis.power.unit_power import MILLI
 
@@ -144,7 +143,7 @@ class ServiceMetrics:
 
     def _begin(self, job: LiveJob) -> None:
         cores = sum(len(share.cores) for share in job.shares)
-        run = _Run(job.submission.user.name, cores, self._job_watts(job, self._gateway().machine))
+        run = _Run(job.submission.user.name, cores, self.job_watts(job))
         self._runs[job.run] = run
         self._advanced(run.user).take(run, 1)
 
@@ -158,8 +157,9 @@ class ServiceMetrics:
         use.advance(now_s, self._prices.at(unix_now()) or 0.0)
         return use
 
-    def _job_watts(self, job: LiveJob, machine: LiveMachine) -> float:
-        found = 0.0
+    def job_watts(self, job: LiveJob) -> float:
+        """Power that a running or ended job adds to its nodes, by the model of the platform, W."""
+        machine, found = self._gateway().machine, 0.0
         for share in job.shares:
             if (node := machine.node(share.node)) is not None:
                 found += float(self._model.core_w[node]) * len(share.cores)

@@ -12,14 +12,16 @@ from dardis.model.files import atomic_text
 
 FILE: Final = "use.csv"
 KEPT_S: Final = 86_400
-MOST_SAMPLES: Final = 20_000
-"""Beyond, every second one of the older half is left out."""
+FINE_S: Final = 3600
+"""Age from which samples become means of `BIN_S`, s."""
+BIN_S: Final = 30
+_SLACK_S: Final = 600
 REPEAT_S: Final = 30
 """Longest time between two samples of a running service, s."""
 LONGEST_GAP_S: Final = 3 * REPEAT_S
 """Longest time that a sample stands for, s."""
 _HOUR_S: Final = 3600
-_LINES: Final = 3 * MOST_SAMPLES
+_LINES: Final = 50_000
 """Lines of the file, before it is written anew."""
 
 
@@ -51,7 +53,7 @@ class UseHistory:
         """Read the file of an earlier service; lines that cannot be read are left out."""
         self._path = folder / FILE
         self.samples: list[UseSample] = []
-        self._lines = 0
+        self._lines = self._coarse_until = 0
         with suppress(OSError, UnicodeDecodeError):
             for line in self._path.read_text(encoding="ascii").splitlines():
                 with suppress(ValueError, TypeError):
@@ -60,6 +62,8 @@ class UseHistory:
 
     def add(self, sample: UseSample) -> bool:
         """Add a sample, at most one per second, and only if something has changed or time has passed."""
+        while self.samples and self.samples[-1].unix_s > sample.unix_s + REPEAT_S:
+            self.samples.pop()  # of a clock that ran ahead
         last = self.samples[-1] if self.samples else None
         if last is not None and (
             sample.unix_s <= last.unix_s
@@ -79,11 +83,29 @@ class UseHistory:
         if self.samples and sample.unix_s <= self.samples[-1].unix_s:
             raise ValueError("not later")
         self.samples.append(sample)
-        if len(self.samples) > MOST_SAMPLES:
-            half = MOST_SAMPLES // 2
-            self.samples[:half] = self.samples[:half:2]
+        if self._coarse_until < sample.unix_s - FINE_S - _SLACK_S:
+            self._coarsen((sample.unix_s - FINE_S) // BIN_S * BIN_S)
         if self.samples[0].unix_s < sample.unix_s - KEPT_S - _HOUR_S:
-            del self.samples[: bisect_left(self.samples, sample.unix_s - KEPT_S, key=lambda one: one.unix_s)]
+            del self.samples[: bisect_left(self.samples, sample.unix_s - KEPT_S, key=_time)]
+
+    def _coarsen(self, cut: int) -> None:
+        """Replace samples before a time by means."""
+        first, last = (bisect_left(self.samples, time, key=_time) for time in (self._coarse_until, cut))
+        self._coarse_until = cut
+        bins: dict[int, list[tuple[UseSample, int, int]]] = {}
+        for place in range(first, last):
+            sample = self.samples[place]
+            end = min(self.samples[place + 1].unix_s, sample.unix_s + LONGEST_GAP_S)
+            if end > cut:
+                if self.samples[last].unix_s > cut:
+                    self.samples.insert(last, sample._replace(unix_s=cut))
+                end = cut
+            begin = sample.unix_s
+            while begin < end:
+                edge = min(end, (begin // BIN_S + 1) * BIN_S)
+                bins.setdefault(begin // BIN_S, []).append((sample, begin, edge))
+                begin = edge
+        self.samples[first:last] = map(_mean, bins.values())
 
     def _write_anew(self) -> None:
         self._lines = len(self.samples)
@@ -109,6 +131,24 @@ class UseHistory:
                     of = found.setdefault(hour, [0.0, 0.0, 0.0])
                     of[0], of[1], of[2] = of[0] + sample.watts * seconds, max(of[1], sample.watts), of[2] + seconds
         return [HourUse(hour * _HOUR_S, of[0] / of[2], of[1], of[2] / _HOUR_S) for hour, of in sorted(found.items())]
+
+
+def _time(sample: UseSample) -> int:
+    return sample.unix_s
+
+
+def _mean(parts: Sequence[tuple[UseSample, int, int]]) -> UseSample:
+    """One sample for consecutive parts (sample, begin, end); its caps and waiting jobs are the largest."""
+    seconds = sum(end - begin for _, begin, end in parts)
+    known = [(one.watts, end - begin) for one, begin, end in parts if one.watts is not None]
+    watts = sum(value * length for value, length in known) / sum(length for _, length in known) if known else None
+    cores = sum(one.cores * (end - begin) for one, begin, end in parts) / seconds
+    caps = [
+        max((value for one, _, _ in parts if (value := one[place]) is not None), default=None)
+        for place in (UseSample._fields.index("cap_watts"), UseSample._fields.index("cap_cores"))
+    ]
+    waiting = max(one.waiting for one, _, _ in parts)
+    return UseSample(parts[0][1], watts, round(cores), caps[0], caps[1], parts[-1][0].nodes_on, waiting)
 
 
 def _line(sample: UseSample) -> str:

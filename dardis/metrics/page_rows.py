@@ -24,8 +24,7 @@ def energy_by_user(
     """What the jobs of each user took between two times (Unix s), the largest first. `price`: of a kWh."""
     found: dict[str, list[float]] = {}
     prices = {hour: price(hour * HOUR_S) for hour in range(since_s // HOUR_S, until_s // HOUR_S + 1)}
-    is_priced = all(one is not None for one in prices.values())
-    has_power = True
+    has_power = is_priced = True
     for row in rows:
         if row[_STARTED] is None:
             continue
@@ -40,7 +39,9 @@ def energy_by_user(
             seconds = min(end, (hour + 1) * HOUR_S) - max(begin, hour * HOUR_S)
             kwh = (row[_WATTS] or 0.0) * max(seconds, 0.0) / JOULES_PER_KWH
             of[1] += kwh
-            of[2] += kwh * (prices.get(hour) or 0.0)
+            cost = prices.get(hour)
+            is_priced &= cost is not None or kwh == 0
+            of[2] += kwh * (cost or 0.0)
     told = [
         (user, of[0], of[1] if has_power else None, of[2] if has_power and is_priced else None)
         for user, of in found.items()

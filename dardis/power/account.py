@@ -146,7 +146,7 @@ def accounted_jobs(schedule: Schedule, platform: Platform) -> AccountedJobs:
     cores = schedule.request[:, schedule.kinds.index(CORES)]
     by_queue = platform.income_by_queue
     income = np.array([by_queue.get(queue, platform.income_per_core_h) for queue in schedule.queue], dtype=np.float64)
-    added_w = _added_watts(schedule, platform, cores)
+    added_w = added_watts(schedule, platform, cores)
     return AccountedJobs(
         schedule.start[ran], schedule.finish[ran], (schedule.units * cores)[ran], added_w[ran], income[ran]
     )
@@ -195,7 +195,8 @@ def span_sums(start: Ints, finish: Ints, weight: Floats, edges: Ints) -> Floats:
     return np.asarray(cover * np.diff(edges) - before - after)
 
 
-def _added_watts(schedule: Schedule, platform: Platform, cores: Ints) -> Floats:
+def added_watts(schedule: Schedule, platform: Platform, cores: Ints) -> Floats:
+    """Power that each job adds to its nodes, W, shape (jobs,). `cores`: of a unit."""
     machine = MachinePower.of_platform(platform)
     job, nodes = schedule.placed.job_of, schedule.placed.nodes
     unit_w = cores[job] * machine.core_w[nodes]

@@ -13,7 +13,8 @@ from dardis.model.arrays import Floats, Ints
 from dardis.model.job import Status
 from dardis.model.resources import CORES
 from dardis.model.step_function import StepFunction
-from dardis.power.unit_power import MILLI, UnitPower
+from dardis.power.account import added_watts
+from dardis.power.node_power import MachinePower
 from dardis.report import run_summary
 from dardis.report.over_time import envelope
 from dardis.report.run_files import read_run
@@ -31,12 +32,13 @@ class FinishedRun:
     def __init__(self, folder: Path) -> None:
         """Read all files. Raises InputError."""
         self._files = files = read_run(folder)
-        schedule, platform = files.schedule, files.platform
+        schedule = files.schedule
         self._folder, self._zero = folder, files.run.unix_start or 0
         ran = schedule.ran
         self._start = int(schedule.submit.min(initial=0 if not len(schedule.submit) else schedule.submit[0]))
         self._end = max(int(schedule.finish[ran].max(initial=0)), self._start + 1)
-        self._power = UnitPower(platform)
+        self._watts = self._added_watts()
+        self._energy: dict[str, Any] | None = None
         self._cores = schedule.requested_total(CORES)
         self._places = {number: place for place, number in enumerate(schedule.number[:MOST_ROWS].tolist())}
 
@@ -75,11 +77,7 @@ class FinishedRun:
         schedule = self._files.schedule
         ran = schedule.status[place] != Status.REJECTED
         nodes, _ = schedule.placed.of(place)
-        watts = None
-        if self._power.is_stated:
-            every = np.arange(len(self._files.platform.groups))
-            request = tuple(schedule.request[place].tolist())
-            watts = self._power.of_unit(request, every) * int(schedule.units[place]) / MILLI
+        watts = None if self._watts is None else round(float(self._watts[place]), 3)
         return [
             int(schedule.number[place]), schedule.queue[place], schedule.user[place],
             Status(schedule.status[place]).name.lower(), self._unix_s(int(schedule.submit[place])) * 1000,
@@ -117,6 +115,11 @@ class FinishedRun:
 
     def energy(self) -> dict[str, Any]:
         """Power and cost by hour, and by user."""
+        if self._energy is None:
+            self._energy = self._all_energy()
+        return self._energy
+
+    def _all_energy(self) -> dict[str, Any]:
         users = energy_by_user(self.rows(), self._unix_s(self._start), self._unix_s(self._end), lambda _: None)
         note = "The whole run. The kWh of users are those that their jobs add to idle nodes."
         return {"hours": self._hours(), "users": users, "note": note}
@@ -147,6 +150,18 @@ class FinishedRun:
 
     def _unix_s(self, time: int) -> int:
         return time + self._zero
+
+    def _added_watts(self) -> Floats | None:
+        """Power that each job adds to its nodes, W; None: unknown."""
+        schedule, platform = self._files.schedule, self._files.platform
+        if not MachinePower.of_platform(platform).stated:
+            return None
+        parts = schedule.by_part
+        watts = added_watts(parts, platform, parts.request[:, parts.kinds.index(CORES)])
+        if schedule.parts is None:
+            return watts
+        job = np.repeat(np.arange(len(schedule.number)), np.diff(schedule.parts.offsets))
+        return np.bincount(job, watts, len(schedule.number)).astype(np.float64)
 
     def _names(self, nodes: list[int]) -> list[str]:
         return [self._files.platform.node_name(node) for node in nodes]

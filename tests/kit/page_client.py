@@ -3,9 +3,12 @@
 import json
 import re
 import socket
+import time
 from contextlib import closing
 from http.client import HTTPConnection
 from urllib.parse import urlencode, urlsplit
+
+from kit.waiting import PATIENCE_S
 
 
 class PageClient:
@@ -52,9 +55,13 @@ class PageClient:
         status, _, text = self.ask("POST", path, json.dumps(body or {}), **headers)
         return status, json.loads(text) if text.startswith("{") else text
 
-    def stream(self):
-        """A socket that has asked for the events."""
-        connection = socket.create_connection(("127.0.0.1", self.port), timeout=60)
+    def stream(self, received=None):
+        """A socket that has asked for the events. `received`: bytes of its buffer."""
+        connection = socket.socket()
+        connection.settimeout(60)
+        if received is not None:
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, received)
+        connection.connect(("127.0.0.1", self.port))
         connection.sendall(
             f"GET /events HTTP/1.1\r\nHost: {self.host}:{self.port}\r\nCookie: {self.cookie}\r\n\r\n".encode()
         )
@@ -85,7 +92,9 @@ class Seen:
 
     def take(self, holds):
         """Take events until something holds."""
+        end = time.monotonic() + PATIENCE_S
         while not holds(self):
+            assert time.monotonic() < end, (sorted(self.jobs), self.use)
             name, told = next(self.events)
             if name == "hello":
                 self.hello = self.use = told

@@ -115,6 +115,7 @@ function chartData(samples, use, cap, steps, now, end, total, hasGaps) {
     last = sample;
   }
   if (last) {
+    if (steps.length && steps[0][0] <= now) last = [...last.slice(0, cap), steps[0][1], ...last.slice(cap + 1)];
     put(now, now <= last[0] + gap ? last[use] : null, last[cap]);
     let limit = last[cap];
     for (const [time, value] of steps) {

@@ -34,50 +34,65 @@ function link(text, hash) {
   return make("a", text, { href: hash });
 }
 
-/** Replace the content of a table, and keep the focus on a button of its head. */
+/** Set the attributes and the text of an element, or the element in it, where they differ. */
+function patch(place, content, className) {
+  if (place.className !== className) place.className = className;
+  if (!(content instanceof Node)) {
+    const text = String(content ?? "");
+    if (place.childElementCount || place.textContent !== text) place.textContent = text;
+    return;
+  }
+  const old = place.firstChild;
+  if (old && place.childNodes.length === 1 && old.isEqualNode(content)) return;
+  if (old instanceof HTMLAnchorElement && content instanceof HTMLAnchorElement && place.childNodes.length === 1) {
+    old.setAttribute("href", content.getAttribute("href")); // keeps the focus
+    if (old.textContent !== content.textContent) old.textContent = content.textContent;
+    return;
+  }
+  place.replaceChildren(content);
+}
+
+/** Fill a table. What has not changed stays, with its focus and selection. */
 function fillTable(table, head, rows) {
-  const focused = table.contains(document.activeElement) ? document.activeElement.dataset.key : null;
-  const top = make("tr");
-  for (const cell of head) {
-    const th = make("th", cell.sort ? null : cell.text, { scope: "col", class: cell.class || "" });
-    if (cell.sort) {
-      const by = sortBy.replace("-", "");
-      const button = make("button", cell.text + (by === cell.sort ? (sortBy[0] === "-" ? " ▼" : " ▲") : ""),
-        { type: "button", onclick: () => setSort(cell.sort) });
-      button.dataset.key = cell.sort;
-      if (by === cell.sort) th.setAttribute("aria-sort", sortBy[0] === "-" ? "descending" : "ascending");
-      th.append(button);
+  const key = JSON.stringify([head, table.id === "jobs-table" && sortBy]);
+  if (table.dataset.key !== key) {
+    const focused = table.contains(document.activeElement) ? document.activeElement.dataset.key : null;
+    table.dataset.key = key;
+    const top = make("tr");
+    for (const cell of head) {
+      const th = make("th", cell.sort ? null : cell.text, { scope: "col", class: cell.class || "" });
+      if (cell.sort) {
+        const by = sortBy.replace("-", "");
+        const button = make("button", cell.text + (by === cell.sort ? (sortBy[0] === "-" ? " ▼" : " ▲") : ""),
+          { type: "button", onclick: () => setSort(cell.sort) });
+        button.dataset.key = cell.sort;
+        if (by === cell.sort) th.setAttribute("aria-sort", sortBy[0] === "-" ? "descending" : "ascending");
+        th.append(button);
+      }
+      top.append(th);
     }
-    top.append(th);
+    const thead = make("thead");
+    thead.append(top);
+    table.replaceChildren(thead, make("tbody"));
+    if (focused) table.querySelector(`[data-key="${focused}"]`)?.focus();
   }
-  const thead = make("thead"), body = make("tbody");
-  thead.append(top);
-  for (const row of rows) {
-    const tr = make("tr");
-    row.forEach((cell, place) => {
-      const td = make("td", cell instanceof Node ? null : cell, { class: head[place].class || "" });
-      if (cell instanceof Node) td.append(cell);
-      tr.append(td);
-    });
-    body.append(tr);
-  }
-  if (!rows.length) {
-    const tr = make("tr");
-    tr.append(make("td", "none", { colspan: head.length }));
-    body.append(tr);
-  }
-  table.replaceChildren(thead, body);
-  if (focused) table.querySelector(`[data-key="${focused}"]`)?.focus();
+  const body = table.tBodies[0], shown = rows.length ? rows : [["none"]];
+  while (body.rows.length > shown.length) body.lastChild.remove();
+  shown.forEach((row, at) => {
+    const tr = body.rows[at] || body.appendChild(make("tr"));
+    while (tr.cells.length > row.length) tr.lastChild.remove();
+    row.forEach((cell, column) => patch(tr.cells[column] || tr.appendChild(make("td")), cell, head[column].class || ""));
+  });
 }
 
 function fillFacts(list, facts) {
-  list.replaceChildren();
-  for (const [name, value] of facts) {
-    if (value === null || value === undefined || value === "") continue;
-    const dd = make("dd", value instanceof Node ? null : value);
-    if (value instanceof Node) dd.append(value);
-    list.append(make("dt", name), dd);
+  const shown = facts.filter(([, one]) => one !== null && one !== undefined && one !== "");
+  const names = JSON.stringify(shown.map(([name]) => name));
+  if (list.dataset.key !== names) {
+    list.dataset.key = names;
+    list.replaceChildren(...shown.flatMap(([name]) => [make("dt", name), make("dd")]));
   }
+  shown.forEach(([, one], at) => patch(list.children[2 * at + 1], one, ""));
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -179,13 +194,22 @@ async function onLost() {
   source.close();
   setDown(true);
   try {
-    const answer = await fetch("/api/energy");
+    const answer = await fetch("/ping");
     if (answer.status === 401) {
       $("status").textContent = "Your session has ended. A new link opens the page again.";
       return;
     }
   } catch { /* the service does not answer */ }
-  setTimeout(connect, RETRY_MS);
+  setTimeout(() => document.hidden || connect(), RETRY_MS);
+}
+
+/** A page that nobody sees takes no connection; browsers have six for each host. */
+function onVisibility() {
+  if (document.hidden) {
+    source?.close();
+  } else if (!source || source.readyState === EventSource.CLOSED) {
+    connect();
+  }
 }
 
 function setDown(down) {
@@ -250,7 +274,10 @@ const views = { overview: drawOverview, jobs: drawJobs, job: drawJob, nodes: dra
 function place() {
   const [path, query] = (location.hash.startsWith("#/") ? location.hash.slice(2) : "").split("?");
   const [view, ...rest] = path.split("/");
-  const name = decodeURIComponent(rest.join("/"));
+  let name = rest.join("/");
+  try {
+    name = decodeURIComponent(name);
+  } catch { /* remains as it is */ }
   const which = { jobs: name ? "job" : "jobs", nodes: name ? "node" : "nodes", energy: "energy" }[view] || "overview";
   return { view: which, name, query: new URLSearchParams(query || "") };
 }
@@ -309,45 +336,50 @@ function value(row, name) {
   return row[app.at[name]];
 }
 
-function figure(list, name, text, small, isBad) {
-  const box = make("div"), dd = make("dd", text, { class: isBad ? "bad-text" : "" });
-  if (small) dd.append(make("small", small));
-  box.append(make("dt", name), dd);
-  list.append(box);
+/** Boxes of figures: name, text, small text, and whether it is bad. */
+function fillFigures(list, figures) {
+  const key = JSON.stringify(figures);
+  if (list.dataset.key === key) return;
+  list.dataset.key = key;
+  list.replaceChildren(...figures.map(([name, text, small, isBad]) => {
+    const box = make("div"), dd = make("dd", text, { class: isBad ? "bad-text" : "" });
+    if (small) dd.append(make("small", small));
+    box.append(make("dt", name), dd);
+    return box;
+  }));
 }
 
 function drawOverview() {
-  const { hello, use, samples } = app;
-  const list = $("figures"), last = samples[samples.length - 1] || [0, null, 0, null, null, 0, 0];
+  const { hello, use, samples, plan } = app;
+  const last = samples[samples.length - 1] || [0, null, 0, null, null, 0, 0];
   const total = hello.cores.reduce((sum, one) => sum + one, 0);
-  list.replaceChildren();
   const isLive = hello.kind === "live";
+  const figures = isLive ? [] : [...hello.figures];
   if (isLive) {
     const kind = use.cap ? `${use.cap.hard ? "hard" : "soft"} cap ` : "";
     if (hello.power) {
       const over = last[3] !== null && last[1] > last[3];
-      figure(list, "Power", watts(last[1]), last[3] === null ? "no cap" : `${kind}${watts(last[3])}`, over);
-      if (use.measured_w !== null) figure(list, "Measured", watts(use.measured_w));
+      figures.push(["Power", watts(last[1]), last[3] === null ? "no cap on power" : `${kind}${watts(last[3])}`, over]);
+      if (use.measured_w !== null) figures.push(["Measured", watts(use.measured_w)]);
     }
     const over = last[4] !== null && last[2] > last[4];
-    figure(list, "Cores in use", `${last[2]} of ${total}`, last[4] === null ? "" : `${kind}${last[4]} cores`, over);
-    figure(list, "Running", `${use.running} jobs`);
-    figure(list, "Waiting", `${use.waiting} jobs`);
-    figure(list, "Nodes on", `${last[5]} of ${hello.nodes.length}`);
-  } else {
-    for (const [name, text] of hello.figures) figure(list, name, text);
+    figures.push(["Cores in use", `${last[2]} of ${total}`, last[4] === null ? "" : `${kind}${last[4]} cores`, over]);
+    figures.push(["Running", `${use.running} jobs`], ["Waiting", `${use.waiting} jobs`]);
+    figures.push(["Nodes on", `${last[5]} of ${hello.nodes.length}`]);
   }
+  fillFigures($("figures"), figures);
   const now = nowMs() / 1000, first = samples.length ? samples[0][0] : now;
-  const plan = app.plan.cap.length ? app.plan.cap[app.plan.cap.length - 1][0] : now;
+  const planEnd = Math.max(now, ...plan.cap.slice(-1).map((step) => step[0]),
+    ...plan.nodes_on.slice(-1).map((step) => step[0]));
   const spans = {
     "10 min": [now - 600, now], "1 h": [now - 3600, now], "24 h": [now - DAY_S, now],
     "24 h and the plan": [now - DAY_S, now + DAY_S],
   };
-  const auto = plan > now ? [Math.max(first, now - DAY_S), Math.min(plan + 600, now + DAY_S)]
+  const auto = planEnd > now ? [Math.max(first, now - DAY_S), Math.min(planEnd + 600, now + DAY_S)]
     : [Math.min(Math.max(first, now - DAY_S), now - 120), now];
   const shown = isLive ? spans[range] || auto : [first, now];
   drawRanges(isLive ? ["auto", ...Object.keys(spans)] : []);
-  const steps = app.plan.cap, isPower = use.cap?.kind === "power" || app.plan.kind === "power";
+  const steps = plan.cap, isPower = use.cap?.kind === "power";
   $("power-head").hidden = $("power-chart").hidden = !hello.power;
   if (hello.power) {
     charts.power ??= new TimeChart($("power-chart"), "W", [
@@ -361,6 +393,16 @@ function drawOverview() {
     { label: "all", colour: "total", dashed: true }], clock());
   charts.cores.show(chartData(samples, 2, 4, isPower ? [] : steps, now, shown[1], total, isLive), shown);
   $("cores-chart").setAttribute("aria-label", `Cores over time: ${last[2]} of ${total} in use`);
+  const isSwitched = plan.nodes_on.length > 0 || samples.some((one) => one[5] < hello.nodes.length);
+  $("on-head").hidden = $("on-chart").hidden = !isSwitched;
+  if (isSwitched) {
+    charts.on ??= new TimeChart($("on-chart"), "nodes", [
+      { label: "on", colour: "use", filled: true }, { label: "planned, at least", colour: "cap" }], clock());
+    const planned = plan.nodes_on.length ? [[now, plan.nodes_on[0][1]], ...plan.nodes_on.slice(1)] : [];
+    const data = chartData(samples.map((one) => [...one, null]), 5, 7, planned, now, shown[1], null, isLive);
+    charts.on.show(data, shown);
+    $("on-chart").setAttribute("aria-label", `Nodes that are on: ${last[5]} now`);
+  }
   drawGrid($("overview-grid"), $("grid-legend"));
   const waiting = [...app.jobs.values()].filter((row) => value(row, "state") === "waiting");
   const next = waiting.sort((a, b) => value(a, "id") - value(b, "id")).slice(0, 10);
@@ -719,6 +761,7 @@ function begin() {
     one.preventDefault();
     $("main").focus();
   });
+  document.addEventListener("visibilitychange", onVisibility);
   addEventListener("hashchange", () => {
     onMove();
     $("main").focus({ preventScroll: true });
@@ -727,7 +770,7 @@ function begin() {
   setInterval(() => { if (!isDown) draw(); }, 1000);
   setInterval(lookUp, LOOKED_UP_MS);
   onMove();
-  connect();
+  if (!document.hidden) connect();
 }
 
 begin();

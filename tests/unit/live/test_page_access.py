@@ -78,15 +78,17 @@ def test_nobody_gets_in_but_by_an_own_link(seed):
                 assert page.user(cookie, now) == (who if now < until else None)
 
 
-def test_links_and_sessions_are_bounded():
+def test_links_and_sessions_are_bounded_for_each_user():
     page = access()
-    first = page.new_link(ANN, 0.0)
+    of_bob, first = page.new_link(BOB, 0.0), page.new_link(ANN, 0.0)
     keys = [page.new_link(ANN, 0.0) for _ in range(MOST_LINKS)]
     assert not page.has_link(first, 0.0)
     assert page.has_link(keys[-1], 0.0)
+    cookie = page.open_link(of_bob, 0.0, 1.0)
     cookies = [page.open_link(page.new_link(ANN, 0.0), 0.0, 1.0) for _ in range(MOST_SESSIONS + 1)]
     assert page.user(cookies[0], 1.0) is None
     assert page.user(cookies[1], 1.0) == ANN
+    assert page.user(cookie, 1.0) == BOB
 
 
 @pytest.mark.parametrize(

@@ -5,10 +5,11 @@ import random
 import pytest
 
 from dardis.live.use_history import (
+    BIN_S,
     FILE,
+    FINE_S,
     KEPT_S,
     LONGEST_GAP_S,
-    MOST_SAMPLES,
     REPEAT_S,
     UseHistory,
     UseSample,
@@ -50,14 +51,46 @@ def test_a_folder_that_cannot_be_written_does_no_harm(tmp_path):
 
 
 def test_samples_are_bounded_in_number_and_age(tmp_path):
+    """A change in each second of a day."""
     history = UseHistory(tmp_path)
-    for at in range(MOST_SAMPLES + 10):
-        history._append(sample(NOW + at, float(at)))
-    assert len(history.samples) <= MOST_SAMPLES
-    assert history.samples[-1].watts == MOST_SAMPLES + 9
-    assert all(one.watts == one.unix_s - NOW for one in history.samples), "each is one that was seen"
-    history._append(sample(NOW + MOST_SAMPLES + 2 * KEPT_S))
+    for at in range(KEPT_S + 5000):
+        history._append(sample(NOW + at, 1000.0 + at % 2, cores=at % 5))
+    assert len(history.samples) <= (FINE_S + 700) + (KEPT_S + 3600) // BIN_S
+    hours = history.hours(NOW + KEPT_S + 5000)
+    assert [hour.hours for hour in hours[1:-1]] == [1.0] * (len(hours) - 2)
+    assert all(abs(hour.mean_w - 1000.5) < 0.01 for hour in hours)
+    history._append(sample(NOW + 3 * KEPT_S))
     assert len(history.samples) == 1
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_means_keep_the_energy_of_each_hour(tmp_path, seed):
+    """Samples at random times against the same without means."""
+    rng = random.Random(seed)  # noqa: S311 (a seed is to say it all)
+    history, plain, at = UseHistory(tmp_path), UseHistory(tmp_path / "missing"), NOW + rng.randrange(3600)
+    plain._coarsen = lambda _: None
+    for _ in range(3000):
+        one = sample(at, rng.choice([50.0, 75.0, 300.0]), cap=rng.choice([None, 400, 500]))
+        history._append(one)
+        plain._append(one)
+        at += rng.choice([1, 1, 5, 30, 80])
+    for mine, exact in zip(history.hours(at), plain.hours(at), strict=True):
+        assert mine.unix_s == exact.unix_s
+        assert mine.peak_w <= exact.peak_w
+        assert mine.hours == pytest.approx(exact.hours, abs=0.01)
+        assert mine.mean_w == pytest.approx(exact.mean_w, rel=0.02), "but for the first bin of the first hour"
+    known = [one for one in history.samples if one.watts is not None and one.cap_watts is not None]
+    assert known
+    assert all(one.watts <= one.cap_watts for one in known), "use never exceeds a cap that it kept"
+
+
+def test_samples_of_a_clock_that_ran_ahead_are_left_out(tmp_path):
+    history = UseHistory(tmp_path)
+    history.add(sample(NOW))
+    history.add(sample(NOW + 500))
+    assert not history.add(sample(NOW))
+    assert history.add(sample(NOW + 1, 50.0))
+    assert [one.unix_s for one in history.samples] == [NOW, NOW + 1]
 
 
 @pytest.mark.parametrize("seed", range(10))
