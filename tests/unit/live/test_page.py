@@ -1,5 +1,6 @@
 """The page's server: who gets in, what is shown to whom, and what changes reach it."""
 
+import asyncio
 import json
 import os
 import socket
@@ -7,17 +8,20 @@ import stat
 import subprocess
 import sys
 import time
-from contextlib import closing, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 from kit.live import Live
 from kit.page_client import PageClient, Seen
-from kit.waiting import until
+from kit.waiting import until, until_async
 
-from dardis.live.page_feed import MOST_PENDING, Subscriber
-from dardis.live.page_server import FILE, STATIC
+from dardis.live import page_server
+from dardis.live.page_feed import Subscriber
+from dardis.live.page_port import SOCKET
+from dardis.live.page_server import FILE, MOST_STRANGERS, STATIC, PageServer
+from dardis.live.socket_server import PeerUser
 
 POWER = "power = { idle_w = 100, core_w = 10, off_w = 5 }\n"
 NODES = f'[[nodes]]\ncount = 4\nprefix = "n"\nresources = {{ cores = 4, memory = "4GiB" }}\n{POWER}'
@@ -184,6 +188,9 @@ def test_the_end_of_the_output(live, page, tmp_path):
 
 
 def test_energy_by_hour_and_user(live, page):
+    (number,) = live.submit("sleep 1.2", walltime_s=60)
+    live.ended(number)
+    until(lambda: page.json("/api/energy")["users"])
     told = page.json("/api/energy")
     (user,) = told["users"]
     assert user[1] > 0
@@ -240,40 +247,141 @@ def test_a_port_in_use_is_one_line(tmp_path):
     assert lines == [f"dardis: --page-port: port {port}: Address already in use; expected a free port"]
 
 
-def test_a_damaged_file_is_one_line(tmp_path):
+def test_a_stopped_service_ends_all_sessions(tmp_path):
+    """Nobody holds the port any more, so whoever has it next gets no cookie that still works."""
     live = Live(tmp_path, PLATFORM)
-    live.folder.mkdir(mode=0o700)
-    (live.folder / FILE).write_text("[1")
-    live.start("--page", wait=False)
-    assert live.service.wait(120) == 2
-    lines = [line for line in live.said().splitlines() if "compiling" not in line]
-    assert lines == [
-        f"dardis: {live.folder / FILE}: is damaged; expected a file of an earlier page, or none: it is made then"
-    ]
+    try:
+        page = new_page(live.start("--page"))
+        live.end()
+        assert not (live.folder / SOCKET).exists()
+        again = new_page(live.start("--page"))
+        assert again.host != page.host
+        again.cookie, other = page.cookie, again.cookie
+        assert again.get("/")[0] == 401
+        again.cookie = other
+        assert again.get("/")[0] == 200
+    finally:
+        live.end()
 
 
-def test_a_client_that_is_too_slow_is_closed_and_starts_anew(live, page):
-    """A client that reads nothing, while very many jobs change."""
-    slow = page.stream()
-    slow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-    slow.recv(100)
-    client = Subscriber(0)
-    for number in range(MOST_PENDING):
-        client.put(str(number))
-    assert not client.is_slow
-    client.put("one too many")
-    assert client.is_slow
-    slow.close()
-    assert watch(page).hello["kind"] == "live"
+def test_a_damaged_file_of_sessions_asks_for_new_links(tmp_path):
+    live = Live(tmp_path, PLATFORM)
+    try:
+        page = new_page(live.start("--page"))
+        live.kill("service")
+        live.service.wait()
+        (live.folder / FILE).write_text("[1")
+        again = new_page(live.start("--page"))
+        assert (again.host != page.host, again.port) == (True, page.port)
+        assert again.get("/")[0] == 200
+    finally:
+        live.end()
+
+
+def test_nobody_else_can_have_the_port_on_either_address(tmp_path):
+    live = Live(tmp_path, PLATFORM)
+    try:
+        page = new_page(live.start("--page"))
+        addresses = [("127.0.0.1", socket.AF_INET), ("::1", socket.AF_INET6)]
+        for _ in ("served", "killed"):
+            for host, family in addresses:
+                with socket.socket(family) as other, suppress(OSError):
+                    other.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                    other.bind((host, page.port))
+                    other.listen()
+                    pytest.fail(f"somebody else listens at {host}")
+            live.kill("service")
+            live.service.wait()
+        live.start("--page")
+        assert page.get("/")[0] == 200
+    finally:
+        live.end()
+
+
+def test_connections_without_a_session_take_no_room(live, page):
+    idle = [socket.create_connection(("127.0.0.1", page.port)) for _ in range(3 * MOST_STRANGERS)]
+    try:
+        assert page.get("/")[0] == 200
+        first = idle[0]
+        first.settimeout(60)
+        assert first.recv(1) == b"", "the oldest is closed"
+    except ConnectionResetError:
+        pass
+    finally:
+        for one in idle:
+            one.close()
+
+
+def test_a_client_that_leaves_early_does_not_end_the_page(tmp_path):
+    """Clients leave while the rows of many jobs are taken."""
+    live = Live(tmp_path, PLATFORM)
+    try:
+        live.start("--page")
+        numbers = live.submit("true", array="0-2999", hold=True)
+        page = new_page(live)
+        for _ in range(5):
+            with closing(page.stream()) as stream:
+                stream.recv(10)
+        seen = watch(page)
+        assert set(numbers) <= seen.jobs.keys()
+        assert len(seen.hello["node_states"]) == 4
+        (number,) = live.submit("true")
+        seen.take(lambda now: number in now.jobs)
+    finally:
+        live.end()
+
+
+def patched(live, line):
+    """Let the service run a line of Python first."""
+    program = f"import sys; {line}; from dardis.cli.main import main; sys.argv[1:1] = ['serve']; main()"
+    live.program = (sys.executable, "-c", program)
+    return live
+
+
+class Source:
+    """Has endlessly much to send, or lets a client fall behind."""
+
+    def __init__(self, *, behind):
+        self.behind, self.left = behind, False
+
+    @contextmanager
+    def subscribe(self, uid):
+        client = Subscriber(uid)
+        client.is_slow = self.behind
+        try:
+            yield client
+        finally:
+            self.left = True
+
+    async def first_events(self, _):
+        while not self.behind:
+            yield f"data: {'x' * (1 << 20)}\n\n"
+        yield "data: all\n\n"
+
+
+@pytest.mark.filterwarnings("ignore:It is recommended to use web.RequestKey")  # older aiohttp has none
+@pytest.mark.parametrize("behind", [False, True])
+def test_a_client_that_is_too_slow_is_closed(monkeypatch, behind):
+    """It takes nothing in time, or too many changes wait for it."""
+    monkeypatch.setattr(page_server, "WRITE_S", 0.2)
+    source = Source(behind=behind)
+
+    async def serve():
+        server = PageServer(source, None, None, "again")
+        async with server.serve([]):
+            client = await asyncio.to_thread(PageClient, server.new_link(PeerUser(os.getuid(), os.getgid())))
+            stream = await asyncio.to_thread(client.stream)
+            await until_async(lambda: source.left)
+            with closing(stream), suppress(ConnectionResetError):
+                while await asyncio.to_thread(stream.recv, 1 << 20):
+                    pass
+
+    asyncio.run(serve())
 
 
 def test_a_day_of_very_many_jobs_shows_the_last(tmp_path):
     """The page has a bounded number of rows: what runs and waits, and the last that ended."""
-    live = Live(tmp_path, PLATFORM)
-    fewer = "import sys; from dardis.live import page_feed; page_feed.MOST_ROWS = 50; "
-    live.program = (
-        sys.executable, "-c", fewer + "from dardis.cli.main import main; sys.argv[1:1] = ['serve']; main()"
-    )  # fmt: skip
+    live = patched(Live(tmp_path, PLATFORM), "from dardis.live import page_feed; page_feed.MOST_ROWS = 50")
     try:
         live.start("--page")
         ended = live.submit("true", array="0-119", hold=True)
@@ -283,10 +391,11 @@ def test_a_day_of_very_many_jobs_shows_the_last(tmp_path):
         seen = watch(page).take(lambda now: running in now.jobs and now.jobs[running]["state"] == "running")
         assert len(seen.jobs) == 50
         assert seen.jobs.keys() - {running} == set(ended[-49:])
-        more = live.submit("true", array="0-19", hold=True)
-        seen.take(lambda now: now.jobs.keys() >= set(more))
+        more = live.submit("true", array="0-99", hold=True)
+        seen.take(lambda now: now.jobs.keys() == {running, *more[:49]})
+        live.client.change_range(more[0], more[79], "cancel")
+        seen.take(lambda now: now.jobs.keys() >= {running, *more[80:]})
         seen.take(lambda now: len(now.jobs) <= 50)
-        assert running in seen.jobs
         assert page.json(f"/api/jobs/{ended[0]}")["state"] == "cancelled", "others are found by number"
     finally:
         live.end()
