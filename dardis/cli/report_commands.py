@@ -59,7 +59,7 @@ def report(
         _serve_page(run_dir, page_port, others=(charts, gantt, batsim))
         return
     if page_port is not None:
-        raise InputError("--page-port", "given without --serve", "both, or neither")
+        raise InputError("--page-port", "given without --serve", "--serve as well")
     from dardis.model.out_folder import RUN_FOLDER, lock_folder
     from dardis.report.batsim_files import write_batsim_files
     from dardis.report.chart import ChartFormat

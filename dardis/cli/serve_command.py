@@ -156,7 +156,7 @@ def serve(
     if user_jobs is not None and not users:
         raise InputError("--user-jobs", "given without --users", "both, or neither")
     if page_port is not None and not page:
-        raise InputError("--page-port", "given without --page", "both, or neither")
+        raise InputError("--page-port", "given without --page", "--page as well")
     if keep is not None and journal is not None:
         raise InputError("--keep, --journal", "both", "one of them, as a journal in etcd forgets no jobs")
     etcd = journal_address(journal, journal_ca, journal_cert, journal_key, users=users)

@@ -108,9 +108,9 @@ class Api:
         """Routes that the page uses, too."""
         get, post = (partial(self._page_route, method) for method in (web.get, web.post))
         return [
-            get("/api/jobs/{id}", self._show),
-            get("/api/jobs/{id}/output", self._output),
-            post("/api/jobs/{id}/{do:cancel|hold|release|retry}", self._change),
+            get("/api/jobs/{id:[0-9]+}", self._show),
+            get("/api/jobs/{id:[0-9]+}/output", self._output),
+            post("/api/jobs/{id:[0-9]+}/{do:cancel|hold|release|retry}", self._change),
             post("/api/nodes/{name}/{do:drain|resume}", self._drain),
             post("/api/cap", self._set_cap),
         ]

@@ -113,7 +113,7 @@ class PortHolder:
                 os.umask(before)
             door.listen(1)
             numbers = [door.fileno(), *(one.fileno() for one in sockets)]
-            words = [sys.executable, "-m", "dardis.live.page_port", str(self._path), *map(str, numbers)]
+            words = [sys.executable, "-m", "dardis.live.page_port", *map(str, numbers)]
             subprocess.Popen(
                 words, pass_fds=numbers, start_new_session=True, stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
@@ -125,10 +125,11 @@ class PortHolder:
         if self._link is not None:
             with suppress(OSError):
                 self._link.sendall(_END)
+                self._path.unlink(missing_ok=True)
             self._link.close()
 
 
-def hold_until_ended(path: Path, door: socket.socket, numbers: list[int], patience_s: float) -> None:
+def hold_until_ended(door: socket.socket, numbers: list[int], patience_s: float) -> None:
     """Hand sockets to each service that comes, one after the other, until one stops or none comes."""
     door.settimeout(patience_s)
     while True:
@@ -143,11 +144,8 @@ def hold_until_ended(path: Path, door: socket.socket, numbers: list[int], patien
                 socket.send_fds(link, [b"port"], numbers)
                 if link.recv(16) == _END:
                     break
-    with suppress(OSError):
-        path.unlink()
 
 
 if __name__ == "__main__":
-    hold_until_ended(
-        Path(sys.argv[1]), socket.socket(fileno=int(sys.argv[2])), [int(text) for text in sys.argv[3:]], PATIENCE_S
-    )
+    door, *more = map(int, sys.argv[1:])
+    hold_until_ended(socket.socket(fileno=door), more, PATIENCE_S)

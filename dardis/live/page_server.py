@@ -43,6 +43,7 @@ STATIC: Final = {
     "/open.js": ("open.js", "text/javascript"), "/uPlot.js": ("uPlot.iife.min.js", "text/javascript"),
     "/uPlot.css": ("uPlot.min.css", "text/css"), "/uPlot.LICENSE": ("uPlot.LICENSE", "text/plain"),
 }  # fmt: skip
+_USUAL_PORT: Final = 80
 _FOLDER: Final = Path(__file__).parent / "page"
 _HEADERS: Final = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
@@ -109,7 +110,8 @@ class PageServer:
     @property
     def origin(self) -> str:
         """Address of the page, without a path."""
-        return f"http://{self.access.host}:{self._port}"
+        port = "" if self._port == _USUAL_PORT else f":{self._port}"  # browsers leave the usual one out
+        return f"http://{self.access.host}{port}"
 
     def new_link(self, who: PeerUser) -> str:
         """Link that works once, for a user."""
@@ -209,6 +211,8 @@ class PageServer:
     async def _show_link(self, request: web.Request) -> web.Response:
         """Show a form that opens the link: a program that only looks ahead does not use it up."""
         if not self._has_link(request):
+            if request[SESSION_USER] is not None:  # the link that brought the cookie, once more
+                raise web.HTTPSeeOther("/")
             return self._bad_link()
         return web.Response(text=_OPEN.format(key=escape(request.query["key"])), content_type="text/html")
 

@@ -38,6 +38,7 @@ class FinishedRun:
         self._start = int(schedule.submit.min(initial=0 if not len(schedule.submit) else schedule.submit[0]))
         self._end = max(int(schedule.finish[ran].max(initial=0)), self._start + 1)
         self._watts = self._added_watts()
+        self._reasons = {one.job: one.reason for one in files.run.rejected}
         self._energy: dict[str, Any] | None = None
         self._cores = schedule.requested_total(CORES)
         self._places = {number: place for place, number in enumerate(schedule.number[:MOST_ROWS].tolist())}
@@ -94,8 +95,8 @@ class FinishedRun:
         nodes, units = schedule.placed.of(place)
         ran = row["started_ms"] is not None
         facts = {
-            "State": row["state"], "Queue": row["name"], "User": row["user"], "Submitted": row["submitted_ms"],
-            "Started": row["started_ms"], "Ended": row["ended_ms"],
+            "State": row["state"], "Why": self._reasons.get(number), "Queue": row["name"], "User": row["user"],
+            "Submitted": row["submitted_ms"], "Started": row["started_ms"], "Ended": row["ended_ms"],
             "Wait": (row["started_ms"] - row["submitted_ms"]) // 1000 if ran else None,
             "Run time": (row["ended_ms"] - row["started_ms"]) // 1000 if ran else None,
             "Longest run time": row["walltime_s"], "Cores": row["cores"], "Power that it adds": row["watts"],
@@ -183,7 +184,7 @@ class FinishedRun:
         waiting = StepFunction.from_spans(schedule.submit[ran], schedule.start[ran])
         breaks = np.unique(np.concatenate([
             np.array([self._start, self._end], dtype=np.int64), used.breaks_in(self._start, self._end),
-            desired.breaks_in(self._start, self._end),
+            desired.breaks_in(self._start, self._end), self._power_edges(),
         ]))  # fmt: skip
         if len(breaks) > BINS:
             breaks = np.unique(np.linspace(self._start, self._end, BINS + 1).astype(np.int64))
@@ -197,6 +198,12 @@ class FinishedRun:
             ]
             for at, time in enumerate(breaks[:-1].tolist())
         ]  # fmt: skip
+
+    def _power_edges(self) -> Ints:
+        if (power := self._files.power) is None:
+            return np.zeros(0, dtype=np.int64)
+        edges = np.append(power["time_s"], power["until_s"][-1]).astype(np.int64)
+        return edges[(edges > self._start) & (edges < self._end)]
 
     def _largest_watts(self, edges: Ints) -> Floats | None:
         if (power := self._files.power) is None:

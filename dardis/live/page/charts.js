@@ -111,6 +111,7 @@ function chartData(samples, use, cap, steps, now, end, total, hasGaps) {
   let last = null;
   for (const sample of samples) {
     if (last && sample[0] > last[0] + gap) put(last[0] + gap, null, null);
+    if (last && last[cap] !== null && sample[cap] === null) put(sample[0] - 0.5, last[use], last[cap]);
     put(sample[0], sample[use], sample[cap]);
     last = sample;
   }

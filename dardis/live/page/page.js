@@ -117,6 +117,10 @@ function span(ms) {
   return `${days ? `${days}-` : ""}${two(Math.floor(s / 3600) % 24)}:${two(Math.floor(s / 60) % 60)}:${two(s % 60)}`;
 }
 
+function many(count, name) {
+  return `${count} ${name}${count === 1 ? "" : "s"}`;
+}
+
 function watts(value) {
   if (value === null || value === undefined) return "";
   return Math.abs(value) >= 1e4 ? `${(value / 1000).toFixed(2)} kW` : `${+value.toPrecision(5)} W`;
@@ -306,7 +310,7 @@ function onMove() {
   if (view === "jobs") {
     const { query } = place();
     $("search").value = query.get("q") || "";
-    $("state").value = query.get("state") || "all";
+    $("state").value = STATES.includes(query.get("state")) ? query.get("state") : "all";
     sortBy = query.get("sort") || "-id";
     shownPage = Number(query.get("page") || 0);
   }
@@ -364,7 +368,7 @@ function drawOverview() {
     }
     const over = last[4] !== null && last[2] > last[4];
     figures.push(["Cores in use", `${last[2]} of ${total}`, last[4] === null ? "" : `${kind}${last[4]} cores`, over]);
-    figures.push(["Running", `${use.running} jobs`], ["Waiting", `${use.waiting} jobs`]);
+    figures.push(["Running", many(use.running, "job")], ["Waiting", many(use.waiting, "job")]);
     figures.push(["Nodes on", `${last[5]} of ${hello.nodes.length}`]);
   }
   fillFigures($("figures"), figures);
@@ -393,6 +397,7 @@ function drawOverview() {
     { label: "all", colour: "total", dashed: true }], clock());
   charts.cores.show(chartData(samples, 2, 4, isPower ? [] : steps, now, shown[1], total, isLive), shown);
   $("cores-chart").setAttribute("aria-label", `Cores over time: ${last[2]} of ${total} in use`);
+  $("queue-head").hidden = $("queue-part").hidden = !isLive;
   const isSwitched = plan.nodes_on.length > 0 || samples.some((one) => one[5] < hello.nodes.length);
   $("on-head").hidden = $("on-chart").hidden = !isSwitched;
   if (isSwitched) {
@@ -446,7 +451,7 @@ function drawGrid(grid, legend) {
   const counts = {};
   hello.nodes.forEach(([name], at) => {
     const [state, used, jobs] = nodes[at], cell = grid.children[at], cores = hello.cores[at];
-    const text = `${name}: ${state}, ${+used.toFixed(1)} of ${cores} cores, ${jobs} jobs`;
+    const text = `${name}: ${state}, ${+used.toFixed(1)} of ${cores} cores, ${many(jobs, "job")}`;
     counts[state] = (counts[state] || 0) + 1;
     if (cell.title === text) return;
     cell.title = text;
@@ -507,7 +512,7 @@ function drawJobs() {
   const words = $("search").value.trim();
   const count = $("jobs-count");
   count.textContent = `${rows.length} of ${app.jobs.size} jobs` +
-    (app.jobs.size >= app.hello.most_rows ? "; older ones are found by their number" : "");
+    (app.jobs.size >= app.hello.most_rows ? "; others are found by their number" : "");
   if (/^\d+$/.test(words) && !app.jobs.has(Number(words)) && app.hello.kind === "live") {
     count.append("; ", link(`look for job ${words}`, `#/jobs/${words}`));
   }
@@ -526,7 +531,7 @@ function drawJobs() {
     jobLink(value(row, "id")), plain(value(row, "name")), value(row, "user"), stateText(row), value(row, "nodes"),
     value(row, "cores"), moment(value(row, "submitted_ms")), moment(value(row, "started_ms")), span(runMs(row)),
     ...(app.hello.power ? [value(row, "watts") === null ? "" : +value(row, "watts").toPrecision(6)] : []),
-    value(row, "on").join(", "),
+    value(row, "on").join(", ") + (value(row, "nodes") > value(row, "on").length && value(row, "on").length ? ", …" : ""),
   ]));
 }
 
@@ -582,7 +587,7 @@ function drawJob() {
     ["Ended", moment(row ? value(row, "ended_ms") : job.ended_ms)],
     ["Run time", row ? span(runMs(row)) : ""], ["Longest run time", span(job.walltime_s * 1000)],
     ["Exit code", job.code === null ? "" : String(job.code)], ["Signal", job.signal === null ? "" : String(job.signal)],
-    ["Cores", `${job.cpus} on each of ${job.node_count} nodes`], ["GPUs of a node", job.gpus || ""],
+    ["Cores", `${job.cpus} on each of ${many(job.node_count, "node")}`], ["GPUs of a node", job.gpus || ""],
     ["Power that it adds", row && value(row, "watts") !== null ? watts(value(row, "watts")) : ""],
     ["Power as measured", job.measured_w === null ? "" : `${watts(job.measured_w)} on each node`],
     ["Nodes", nodeLinks(job.nodes)], ["Array", job.array === null ? "" : `${job.array}, index ${job.index}`],
@@ -718,7 +723,7 @@ function capOf(text, isHard) {
   const scale = { W: 1, kW: 1e3, MW: 1e6, cores: 1 }[told[2]];
   const amount = Math.round(Number(told[1]) * scale);
   return { kind: told[2] === "cores" ? "cores" : "power", hard: isHard, source: text.trim(),
-    steps: [[Math.floor(nowMs() / 1000), amount]] };
+    steps: [[0, amount]] };
 }
 
 function setTheme(theme) {
