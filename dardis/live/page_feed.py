@@ -221,13 +221,16 @@ class PageFeed:
             return self._page
         if self._building is None:
             self._building = asyncio.create_task(self._build())
-        try:
-            return await asyncio.shield(self._building)
-        finally:
-            if self._building is not None and self._building.done():
-                self._building = None
+        return await asyncio.shield(self._building)
 
     async def _build(self) -> _Rows:
+        try:
+            self._page = await self._all_rows()
+            return self._page
+        finally:
+            self._building = None
+
+    async def _all_rows(self) -> _Rows:
         """Take the rows of all unfinished jobs, and of those that ended in the last day."""
         self._changed.clear()
         gateway = self._service.gateway
@@ -248,7 +251,6 @@ class PageFeed:
                 await asyncio.sleep(0)
         page.gone.clear()
         self._nodes = self._node_states()
-        self._page = page
         return page
 
     def _row(self, job: LiveJob) -> _Row:

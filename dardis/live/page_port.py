@@ -15,7 +15,6 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from dardis.live.client import MOST_SOCKET_BYTES
 from dardis.live.socket_server import BACKLOG, peer_user
 from dardis.model.errors import InputError
 
@@ -72,8 +71,6 @@ class PortHolder:
     def __init__(self, folder: Path) -> None:
         self._path = folder / SOCKET
         self._link: socket.socket | None = None
-        self.is_kept = len(os.fsencode(self._path)) <= MOST_SOCKET_BYTES
-        """Whether the path of the folder is short enough for a socket."""
 
     def inherited(self) -> list[socket.socket]:
         """Sockets of an earlier service; none: there is no holder."""
@@ -102,8 +99,6 @@ class PortHolder:
 
     def hold(self, sockets: list[socket.socket]) -> None:
         """Start the holder of new sockets."""
-        if not self.is_kept:
-            return
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as door:
             self._path.unlink(missing_ok=True)
             before = os.umask(0o177)

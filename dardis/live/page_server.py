@@ -119,7 +119,7 @@ class PageServer:
 
     def _write(self) -> None:
         if self._path is not None:
-            with atomic_text(self._path) as file:
+            with suppress(OSError), atomic_text(self._path) as file:  # a full disk: they end with this service
                 os.fchmod(file.fileno(), 0o600)
                 json.dump(self.access.as_dict(), file)
 

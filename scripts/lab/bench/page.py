@@ -23,6 +23,11 @@ const done = arguments[arguments.length - 1], begun = performance.timeOrigin;
 (function look() {
   if (document.querySelectorAll('#jobs-table tbody a').length) done(Date.now() - begun); else setTimeout(look, 2);
 })()"""
+CHANGE: Final = """
+const done = arguments[arguments.length - 1];
+(function look(id) {
+  if (app.jobs.has(id)) done(Date.now()); else setTimeout(look, 2, id);
+})(arguments[0])"""
 FILTER: Final = """
 const done = arguments[arguments.length - 1], begun = performance.now(), field = document.getElementById('search');
 field.value = arguments[0];
@@ -53,6 +58,7 @@ def page(folder: Path, repeats: int) -> list[Row]:
             if not found:
                 raise RuntimeError("the filter has found nothing")
             filter_ms.append(float(took))
+        change_ms = [_change_ms(service, driver) for _ in range(10)]
         driver.get("about:blank")
         share = _open_pages(service, driver, base, numbers)
         peak = Spread.of([mib_of(service.processes)])
@@ -62,9 +68,18 @@ def page(folder: Path, repeats: int) -> list[Row]:
             "ms from the navigation", "<= 1000", {}),
         Row("a filter over 10,000 jobs", "dardis serve --page", QUEUED, nothing, peak, Spread.of(filter_ms[1:]),
             "ms until it is drawn", "<= 200", {}),
+        Row("a submitted job appears", "dardis serve --page", QUEUED, nothing, peak, Spread.of(change_ms),
+            "ms from the acknowledgement", "<= 1000", {}),
         Row("three open pages", "dardis serve --page", QUEUED, nothing, peak, Spread.of([share]),
             "% of a core, a job changing each second, less than without pages", "<= 3", {}),
     ]  # fmt: skip
+
+
+def _change_ms(service: Service, driver: Any) -> float:  # noqa: ANN401 (Selenium's)
+    """Time from the acknowledgement of a job until the page has its row, ms."""
+    (number,) = service.asks.submit(["/bin/true"])
+    begun = time.time()
+    return float(driver.execute_async_script(CHANGE, number)) - 1000 * begun
 
 
 def _link(service: Service) -> str:

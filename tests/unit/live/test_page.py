@@ -322,6 +322,7 @@ def test_a_client_that_leaves_early_does_not_end_the_page(tmp_path):
         for _ in range(5):
             with closing(page.stream()) as stream:
                 stream.recv(10)
+        time.sleep(2)  # the rows are complete, and nobody waits for them
         seen = watch(page)
         assert set(numbers) <= seen.jobs.keys()
         assert len(seen.hello["node_states"]) == 4
