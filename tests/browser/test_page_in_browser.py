@@ -103,14 +103,14 @@ def test_a_cap_of_the_command_line_is_a_step_and_use_stays_below(live, view):
     view.go("/")
     now = int(time.time())
     live.client.post("/cap", {"kind": "power", "hard": True, "steps": [[now, 520], [now + 3600, 450]]})
-    numbers = live.submit("sleep 1", array="0-9", cpus=4, walltime_s=2)
+    numbers = live.submit("sleep 3", array="0-5", cpus=4, walltime_s=4)
     view.wait_text("#figures", "hard cap 520 W")
     for number in numbers:
         live.ended(number)
     caps = "app.samples.map((one) => one[3])"
     view.wait(f"return {caps}.includes(null) && {caps}.at(-1) === 520 && app.plan.cap[0][1] === 450")
     samples = view.driver.execute_script("return app.samples.filter((one) => one[3] !== null)")
-    assert max(sample[1] for sample in samples) == 520, "three jobs of 40 W at a time on nodes of 400 W"
+    assert 440 <= max(sample[1] for sample in samples) <= 520, "three jobs of 40 W at a time on nodes of 400 W"
     assert view.driver.execute_script("return document.querySelectorAll('#power-chart canvas').length") == 1
     view.type("#cap-value", "1 potato")
     view.press("#cap-form", "Set")

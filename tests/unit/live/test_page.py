@@ -285,7 +285,7 @@ def test_nobody_else_can_have_the_port_on_either_address(tmp_path):
         addresses = [("127.0.0.1", socket.AF_INET), ("::1", socket.AF_INET6)]
         for _ in ("served", "killed"):
             for host, family in addresses:
-                with socket.socket(family) as other, suppress(OSError):
+                with suppress(OSError), socket.socket(family) as other:
                     other.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
                     other.bind((host, page.port))
                     other.listen()
