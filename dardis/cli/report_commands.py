@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, Protocol
 
 import typer
 
-from dardis.config.option_texts import whole_number_parser
+from dardis.cli.page_option import PagePort
 
 if TYPE_CHECKING:
     from dardis.config.cuts import Cut
@@ -42,15 +42,7 @@ def report(
         bool,
         typer.Option("--serve", help="Instead, show a run as a web page on the loopback device, until interrupted."),
     ] = False,
-    page_port: Annotated[
-        int | None,
-        typer.Option(
-            "--page-port",
-            parser=whole_number_parser("--page-port", 1, 65_535),
-            metavar="PORT",
-            help="Port of the page (default: a free one).",
-        ),
-    ] = None,
+    page_port: PagePort = None,
 ) -> None:
     """Draw DIR/report.html from the other files in DIR: one file, readable offline."""
     from dardis.model.errors import InputError

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from dardis.cli.page_option import PagePort
 from dardis.config.option_texts import whole_number_parser
 
 if TYPE_CHECKING:
@@ -89,15 +90,7 @@ def serve(
     page: Annotated[
         bool, typer.Option("--page", help="Serve a web page on the loopback device; dardis page prints a link.")
     ] = False,
-    page_port: Annotated[
-        int | None,
-        typer.Option(
-            "--page-port",
-            parser=whole_number_parser("--page-port", 1, 65_535),
-            metavar="PORT",
-            help="Port of the page (default: that of the last page of this folder, or a free one).",
-        ),
-    ] = None,
+    page_port: PagePort = None,
     power_program: Annotated[
         Path | None,
         typer.Option(

@@ -136,10 +136,7 @@ class Admission:
         self._news = _PendingEvents()
         closed_now, others = closed() if anew or news.closed else (None, None)
         if decider is None:
-            runs = tuple(self._running_jobs(running, now))
-            happened = InstantEvents(
-                now, closed=closed_now or None, runs=runs, submitted=submitted, others=others, is_new_decider=True
-            )
+            happened = self._first_events(now, (closed_now or (), others), running, submitted)
             bounds = machine.bounds
             hosts = local_hosts(machine.platform, bounds) if self._reach is None else self._reach(silent)
             decider = LiveDecider(machine.platform, bounds, hosts, self._account.cap)
@@ -194,10 +191,15 @@ class Admission:
         """What a new decider would get now, with the jobs that the present one has."""
         admitted = [job for one in self._submissions.values() for job in one.jobs if job.number in self._admitted]
         waiting = tuple(self._request(job) for job in admitted if job.state is LiveJobState.WAITING)
-        runs = tuple(self._running_jobs(running, now))
+        return self._first_events(now, closed, running, waiting)
+
+    def _first_events(
+        self, now: int, closed: ClosedNodes, running: Iterable[LiveJob], submitted: tuple[SchedulingRequest, ...]
+    ) -> InstantEvents:
         nodes, others = closed
+        runs = tuple(self._running_jobs(running, now))
         return InstantEvents(
-            now, closed=nodes or None, runs=runs, submitted=waiting, others=others, is_new_decider=True
+            now, closed=nodes or None, runs=runs, submitted=submitted, others=others, is_new_decider=True
         )
 
     def _scheduling_request(self, job: LiveJob) -> SchedulingRequest:

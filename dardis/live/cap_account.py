@@ -218,12 +218,12 @@ class CapAccount:
         platform, cores = machine.platform, machine.platform.kinds.index(CORES)
         busy: dict[str, tuple[int, int]] = {}
         for names, job in orphans:
-            of_job = [0] * (cores + 1) if job is None else self.takes(job)
+            takes = None if job is None else self.takes(job)
+            job_mw, job_cores = (0, 0) if takes is None else (takes[-1], takes[cores])
             for name in names:
                 node, (busy_mw, busy_cores) = machine.node(name), busy.get(name, (0, 0))
                 full_mw = machine.power.busy_mw.max() if node is None else machine.power.busy_mw[node]
                 full_cores = machine.most_cores if node is None else platform.capacity[node, cores]
-                job_mw, job_cores = of_job[-1], of_job[cores]
                 busy[name] = max(busy_mw + job_mw, int(full_mw)), max(busy_cores + job_cores, int(full_cores))
         mw, count = sum(mw for mw, _ in busy.values()), sum(of for _, of in busy.values())
         mw, known_mw, known_cores = mw + self._correction_mw() - saved_mw, 0, 0

@@ -14,7 +14,7 @@ _HOUR_S: Final = 3600
 
 
 class EnergyPrices:
-    """Prices of a platform; a file is read again when it has changed, as a new day may be in it."""
+    """Prices of a platform; a file that has changed is read again at a new hour, as a new day may be in it."""
 
     def __init__(self, platform: Platform) -> None:
         self._stated, self._money = platform.facility.prices, platform.money
@@ -33,9 +33,9 @@ class EnergyPrices:
         """Price of a kWh; None: unknown."""
         if not isinstance(self._stated, str):
             return self._stated
-        self._read(Path(self._stated))
         hour = int(unix_s) // _HOUR_S
         if hour not in self._known:
+            self._read_changes(Path(self._stated))
             self._known[hour] = None
             with suppress(InputError):
                 if self._table is not None:
@@ -44,7 +44,7 @@ class EnergyPrices:
                         self._known[hour] = float(series.at(int(unix_s)))
         return self._known[hour]
 
-    def _read(self, path: Path) -> None:
+    def _read_changes(self, path: Path) -> None:
         stamp = None
         with suppress(OSError):
             found = path.stat()

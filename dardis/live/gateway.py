@@ -138,10 +138,6 @@ class Gateway:
         """Unfinished jobs by number."""
         return [job for _, one in sorted(self._open.items()) for job in one.jobs if not job.state.is_over]
 
-    def unfinished_jobs(self) -> Iterator[LiveJob]:
-        """Yield unfinished jobs in any order."""
-        return (job for job in self._jobs.values() if not job.state.is_over)
-
     def all_events(self, now: int) -> InstantEvents:
         """The present state as events of a new decider, to look ahead."""
         running = (job for job in self._running(lambda _: True) if job.number not in self._strange)
@@ -356,7 +352,7 @@ class Gateway:
         runs = {record["run"] for record in told}
         self.liveness.set_incarnations(host, marks)
         self._reruns.on_host_back(host)
-        self._strays.drop(lambda there, _: there == host)
+        self._strays.drop(lambda _, there, __: there == host)
         self.steps.on_host_report(
             host, runs, marks, FORGOTTEN
         )  # first, so a step not started is not taken for orphaned
@@ -425,7 +421,7 @@ class Gateway:
                 del job.hosts[host]
                 self._dirty[job.number] = job
             affected |= {job.number} if gone else set()
-        affected |= self._strays.drop(is_meant)
+        affected |= self._strays.drop(lambda _, host, nodes: is_meant(host, nodes))
         self.liveness.ignore_refusal(name)
         self._admission.on_closed_nodes_change()
         return len(affected)
@@ -435,7 +431,7 @@ class Gateway:
         if self.liveness.is_reachable(host):
             return 0
         self._reruns.on_leases_expired(host)
-        self._strays.drop(lambda there, _: there == host, self._has_lease)
+        self._strays.drop(lambda job, there, _: there == host and self._has_lease(job, host))
         again = self._running(lambda job: job.host == host and job.leased and not job.cancelled)
         for job in again:
             self._release_resources(job)

@@ -24,7 +24,7 @@ class OrphanedRuns:
         self._leaving: dict[str, tuple[str, tuple[str, ...]]] = {
             run: (host, tuple(nodes)) for run, (host, nodes) in (json.loads(text) if text else {}).items()
         }
-        """Hosts and possible nodes of live orphaned runs."""
+        """Hosts and possible nodes of live orphaned runs. `RUN.HOST`: what an ended run may still have on a host."""
         self._written = dict(self._leaving)
         self._known: dict[JobId, int] = {}
         """Attempts missing in the journal; never started."""
@@ -83,12 +83,10 @@ class OrphanedRuns:
         for run in [run for run in self._leaving if run == f"{job_run(run)}.{host}"]:
             del self._leaving[run]
 
-    def drop(
-        self, is_meant: Callable[[str, Iterable[str]], bool], of: Callable[[JobId, str], bool] = lambda *_: True
-    ) -> set[JobId]:  # fmt: skip
-        """Forget orphaned runs on matching hosts and nodes, of matching jobs and hosts. Return their jobs."""
+    def drop(self, is_meant: Callable[[JobId, str, Iterable[str]], bool]) -> set[JobId]:
+        """Forget orphaned runs that match by job, host and nodes. Return their jobs."""
         places = self._leaving.items()
-        gone = {run for run, place in places if is_meant(*place) and of(job_and_attempt(run)[0], place[0])}
+        gone = {run for run, place in places if is_meant(job_and_attempt(run)[0], *place)}
         self._leaving = {run: place for run, place in self._leaving.items() if run not in gone}
         return {job_and_attempt(run)[0] for run in gone}
 

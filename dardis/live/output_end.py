@@ -16,9 +16,9 @@ PROGRAM: Final = "tail"
 
 
 async def output_end(path: Path, user: JobUser | None) -> tuple[str, str]:
-    """Text of the last `MOST_BYTES`, or why there is none. `user`: whose rights are used; None: those of this process.
+    """Text of the last `MOST_BYTES`, or why there is none. `user`: gives the rights; None: those of this process.
 
-    A separate process reads, so that a link to a file of somebody else shows nothing, and nothing blocks the service.
+    A separate process reads, so that a link to a file of another user shows nothing, and nothing blocks the service.
     """
     rights: dict[str, Any] = {} if user is None else {"user": user.uid, "group": user.gid, "extra_groups": user.groups}
     try:

@@ -1,6 +1,6 @@
 """Access to the page: links that work once, and the sessions that they become. Pure.
 
-Browsers send cookies to all ports of a host name. So the page has a host name that nobody else on the machine knows.
+Browsers send cookies to all ports of a host name. So the page has a host name that other users do not know.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ MOST_SESSIONS: Final = 50
 
 @dataclass(frozen=True, slots=True)
 class _Pass:
-    """Whom a link or a cookie belongs to, and until when it works, s."""
+    """User of a link or a cookie, and the time until which it works, s."""
 
     who: PeerUser
     until_s: float
@@ -33,7 +33,7 @@ class PageAccess:
     """Links and sessions of a page."""
 
     def __init__(self, fresh_key: Callable[[], str], known: Mapping[str, Any] | None = None) -> None:
-        """`fresh_key` returns keys that nobody can guess; `known`: of `as_dict`."""
+        """`fresh_key` returns keys that cannot be guessed; `known`: of `as_dict`."""
         known = known or {}
         self._fresh_key = fresh_key
         self.host: str = known.get("host") or f"{fresh_key()}.localhost"
@@ -104,7 +104,7 @@ def _digest(cookie: str) -> str:
 
 
 def is_foreign(headers: Mapping[str, str], origin: str) -> bool:
-    """Whether another page sends a request, or a name that somebody has pointed at this machine is used.
+    """Whether another page sends a request, or uses a name that was pointed at this machine.
 
     `origin`: the page's own, as `http://NAME.localhost:PORT`.
     """

@@ -6,7 +6,7 @@ import asyncio
 import json
 import os
 import sys
-from collections import Counter, deque
+from collections import deque
 from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
@@ -21,8 +21,8 @@ from dardis.live.live_decisions import JobStart, expected_starts
 from dardis.live.live_jobs import LiveJob, LiveJobState
 from dardis.live.node_switching import NodeState
 from dardis.live.service import Service
-from dardis.live.use_history import KEPT_S, UseHistory, UseSample, steps_after
-from dardis.metrics.page_rows import COLUMNS, energy_by_user
+from dardis.live.use_history import KEPT_S, UseHistory, UseSample
+from dardis.metrics.page_rows import COLUMNS, MOST_NODES_OF_ROW, energy_by_user
 from dardis.power.unit_power import MILLI
 
 MOST_ROWS: Final = 20_000
@@ -50,7 +50,6 @@ MOST_FORECAST: Final = 1000
 MOST_INSTANTS: Final = 1000
 FORECAST_S: Final = 15.0
 """Age at which a forecast is made anew, s."""
-MOST_NODES_OF_ROW: Final = 4
 _USER: Final = COLUMNS.index("user")
 
 
@@ -140,7 +139,7 @@ class PageFeed:
         self.history = UseHistory(service.folder)
         self._prices = EnergyPrices(service.machine.platform)
         self._page: _Rows | None = None
-        """None: nobody looks."""
+        """None: there are no clients."""
         self._building: asyncio.Task[_Rows] | None = None
         self._changed: set[int] = set()
         self._nodes: list[list[Any]] = []
@@ -360,7 +359,7 @@ class PageFeed:
         """Counts of jobs, and the cap."""
         service = self._service
         cap, measured = service.gateway.account.cap, service.gateway.account.measured
-        states = Counter(job.state for job in service.gateway.unfinished_jobs())
+        states = service.gateway.counts(1, LARGEST_ID)
         return {
             "waiting": states[LiveJobState.WAITING] + states[LiveJobState.HELD],
             "running": states[LiveJobState.RUNNING],
@@ -373,7 +372,7 @@ class PageFeed:
         """Steps of the cap and of the nodes that are on at least, in the next 24 hours."""
         now = int(unix_now())
         cap, switching = self._service.gateway.account.cap, self._service.gateway.switching
-        steps = [] if cap is None else steps_after(cap.steps, now, now + KEPT_S)
+        steps = () if cap is None else cap.steps_between(now, now + KEPT_S)
         return {"cap": steps, "nodes_on": switching.planned_on(now, now + KEPT_S)}
 
     # ------------------------------------------------------------------------------------------------------------------
@@ -381,7 +380,7 @@ class PageFeed:
     async def forecast(self) -> dict[int, tuple[int, JobStart]]:
         """Expected starts by job, Unix s, if all jobs take their walltimes; empty: too many wait.
 
-        Jobs of which nobody knows when they may start are left out.
+        Jobs whose start depends on more than the machine are left out.
         """
         async with self._forecasting:
             now_s, gateway = monotonic_s(), self._service.gateway

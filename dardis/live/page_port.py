@@ -1,7 +1,7 @@
 """Keeps the port of a page for the next service, if one dies.
 
-Browsers send the cookie to whoever has the port. So a process of its own holds the listening sockets, and hands them to
-the next service. It ends with `dardis stop`, or if no service comes for some minutes; then the sessions end as well.
+Browsers send the cookie to any owner of the port. So a process of its own holds the listening sockets, and hands them
+to the next service. It ends with `dardis stop`, or if no service comes for some minutes; then the sessions end as well.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ SOCKET: Final = "page.sock"
 PATIENCE_S: Final = 300.0
 """Longest time without a service, s."""
 HOSTS: Final = (("127.0.0.1", socket.AF_INET), ("::1", socket.AF_INET6))
-"""Browsers ask both for names under `localhost`, so nobody else may have one of them."""
+"""Browsers ask both for names under `localhost`, so other users must get neither."""
 _END: Final = b"end"
 _TRIES: Final = 20
 _LINK_S: Final = 5.0

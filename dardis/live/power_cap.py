@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -125,6 +125,10 @@ class Cap:
         """Next step after a time."""
         place = bisect_right(self._times, unix_s)
         return self.steps[place] if place < len(self.steps) else None
+
+    def steps_between(self, begin: int, end: int) -> Sequence[tuple[int, int]]:
+        """Steps after `begin` and before `end`, Unix s."""
+        return self.steps[bisect_right(self._times, begin) : bisect_left(self._times, end)]
 
     @cached_property
     def _times(self) -> list[int]:

@@ -18,12 +18,12 @@ from dardis.live.gateway import Gateway
 from dardis.live.gateway_orders import ForgetRun, GatewayOutput, StartRun
 from dardis.live.job_option_texts import LARGEST_ID
 from dardis.live.live_jobs import LiveJob, LiveJobState
+from dardis.metrics.page_rows import JOULES_PER_KWH
 from dardis.power.node_power import MachinePower
 from dardis.power.unit_power import MILLI
 
 disable_created_metrics()  # type: ignore[no-untyped-call]  # the start of the service is a figure of its own
 _WAIT_S: Final = (1, 10, 60, 300, 900, 3600, 14_400, 43_200, 86_400, 259_200, 604_800)
-_JOULES_PER_KWH: Final = 3.6e6
 _WRITE_S: Final = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5, 2, 10)
 _CORES: Final = ("used", "free", "closed")
 _UNFINISHED: Final = (LiveJobState.HELD, LiveJobState.WAITING, LiveJobState.RUNNING)
@@ -62,7 +62,7 @@ class _Use:
         seconds, self.since_s = max(now_s - self.since_s, 0.0), now_s
         self.core_s += self.cores * seconds
         self.joules += self.watts * seconds
-        self.cost += max(price, 0.0) * self.watts * seconds / _JOULES_PER_KWH
+        self.cost += max(price, 0.0) * self.watts * seconds / JOULES_PER_KWH
 
 
 class ServiceMetrics:

@@ -159,8 +159,3 @@ def _sample(line: str) -> UseSample:
     unix_s, watts, cores, cap_watts, cap_cores, nodes_on, waiting = line.split(",")
     numbers = [None if not text else float(text) for text in (watts, cap_watts, cap_cores)]
     return UseSample(int(unix_s), numbers[0], int(cores), numbers[1], numbers[2], int(nodes_on), int(waiting))
-
-
-def steps_after(steps: Sequence[tuple[int, int]], now_s: int, until_s: int) -> list[tuple[int, int]]:
-    """Steps (Unix s, value) after now and before `until_s`."""
-    return [step for step in steps if now_s < step[0] < until_s]

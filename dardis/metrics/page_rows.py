@@ -10,6 +10,8 @@ COLUMNS: Final = (
     "on",
 )  # fmt: skip
 """Values of a row: `nodes` and `cores` are numbers, `watts` is what the job adds, and `on` has its first nodes."""
+MOST_NODES_OF_ROW: Final = 4
+"""Most nodes in `on`."""
 HOUR_S: Final = 3600
 JOULES_PER_KWH: Final = 3.6e6
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from dardis.metrics.page_rows import COLUMNS, HOUR_S, JOULES_PER_KWH, energy_by_user
+from dardis.metrics.page_rows import COLUMNS, HOUR_S, JOULES_PER_KWH, MOST_NODES_OF_ROW, energy_by_user
 from dardis.model.arrays import Floats, Ints
 from dardis.model.job import Status
 from dardis.model.resources import CORES
@@ -23,7 +23,6 @@ MOST_ROWS: Final = 100_000
 """Jobs on the page, the first of the run."""
 BINS: Final = 4000
 """Most moments of a chart."""
-MOST_NODES_OF_ROW: Final = 4
 
 
 class FinishedRun:

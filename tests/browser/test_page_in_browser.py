@@ -153,9 +153,24 @@ def test_what_has_not_changed_keeps_focus_and_selection(live, view):
     view.driver.execute_script(drawn)
     view.wait("return window.drawn >= 3")
     assert view.driver.switch_to.active_element.text == str(number)
-    live.client.post(f"/jobs/{number}/cancel")
     view.go(f"/jobs/{number}")
+    view.wait_text("#job-facts", "steady")
+    chosen = "getSelection().selectAllChildren(document.querySelector('#job-facts dd:nth-of-type(2)'))"
+    drawn = "window.drawn = 0; const before = drawJob; views.job = () => { before(); window.drawn += 1; }"
+    view.driver.execute_script(f"{chosen}; {drawn}")
+    view.wait("return window.drawn >= 3")
+    assert view.driver.execute_script("return getSelection().toString()").strip() == "steady"
+    live.client.post(f"/jobs/{number}/cancel")
     view.wait_text("#job-facts", "cancelled")
+
+
+def test_signing_out_ends_the_session(live):
+    with browser() as other:
+        seen = View(other, link(live))
+        seen.find("#sign-out").click()
+        until(lambda: "No access." in other.page_source)
+        other.get(seen.base)
+        assert "No access." in other.page_source
 
 
 def test_everything_is_reached_by_keyboard(view):

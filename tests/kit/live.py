@@ -6,9 +6,10 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
+import pytest
 from kit.keeper import keeper_of
 
 from dardis.live.client import Client
@@ -17,6 +18,23 @@ from dardis.model.errors import DardisError
 PLATFORM = 'name = "m"\n[[nodes]]\ncount = 4\nprefix = "n"\nresources = { cores = 4, memory = "4GiB" }\n'
 CORES = 16
 """All of them."""
+
+
+@contextmanager
+def live_for_all(name: str, platform: str | None = None, *more: str):
+    """A service of root for all users, in a folder that all may see. Skips the test without root."""
+    if os.geteuid() != 0:
+        pytest.skip("needs root, to be two users")
+    folder = Path(f"/tmp/dardis-{name}-{os.getpid()}")  # noqa: S108 (where all may look)
+    folder.mkdir(mode=0o777)
+    folder.chmod(0o777)
+    live = Live(folder, platform or PLATFORM)
+    live.ran.chmod(0o666)
+    try:
+        yield live.start("--users", *more)
+    finally:
+        live.end()
+        subprocess.run(["rm", "-rf", str(folder)], check=True)
 
 
 class Live:

@@ -140,6 +140,7 @@ function nowMs() {
 // What the server sends.
 
 function connect() {
+  source?.close(); // a page has one stream, or samples would come twice
   source = new EventSource("/events");
   const on = (name, handle) => source.addEventListener(name, (one) => {
     handle(JSON.parse(one.data));
@@ -543,7 +544,7 @@ let looked = { key: "", told: null, output: null, forecast: null, error: "" }, o
 async function lookUp() {
   const { view, name } = place(), key = `${view} ${name} ${view === "job" && ofErrors}`;
   if (looked.key !== key) looked = { key, told: null, output: null, forecast: null, error: "", atMs: 0 };
-  if (!app.hello || isDown || Date.now() < looked.atMs + (view === "energy" ? 30 * LOOKED_UP_MS : 0)) return;
+  if (!app.hello || isDown || document.hidden || Date.now() < looked.atMs + (view === "energy" ? 30 * LOOKED_UP_MS : 0)) return;
   const isOver = looked.told && view === "job" && !UNFINISHED.includes(looked.told.state);
   if (isOver && app.jobs.has(Number(name)) && value(app.jobs.get(Number(name)), "state") === looked.told.state) return;
   const path = encodeURIComponent(name), live = app.hello.kind === "live";
@@ -761,6 +762,9 @@ function begin() {
   });
   $("cap-off").addEventListener("click", async () => {
     if (await confirmed("Remove the cap?")) await post("/api/cap", { off: true });
+  });
+  $("sign-out").addEventListener("click", async () => {
+    if (await post("/close")) location.reload();
   });
   document.querySelector(".skip").addEventListener("click", (one) => {
     one.preventDefault();

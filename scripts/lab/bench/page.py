@@ -88,7 +88,7 @@ def _link(service: Service) -> str:
 
 def _open_pages(service: Service, driver: Any, base: str, numbers: range) -> float:  # noqa: ANN401 (Selenium's)
     """Share of a core that the service takes for three pages, beyond the same time without them, %."""
-    cookie = "; ".join(f"{one['name']}={one['value']}" for one in driver.get_cookies()) or _cookie(driver, base)
+    cookie = _cookie(driver, base)
     without = _watched(service, numbers[-200:])
     readers = [Thread(target=_read, args=(base, cookie), daemon=True) for _ in range(PAGES)]
     for reader in readers:

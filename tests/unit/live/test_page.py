@@ -13,7 +13,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from kit.live import Live
+from kit.live import Live, live_for_all
 from kit.page_client import PageClient, Seen
 from kit.waiting import until, until_async
 
@@ -35,6 +35,16 @@ def live(tmp_path_factory):
     live = Live(tmp_path_factory.mktemp("page"), PLATFORM)
     try:
         yield live.start("--page")
+    finally:
+        live.end()
+
+
+@pytest.fixture
+def own(tmp_path):
+    """A service that the test starts, and that no other test sees."""
+    live = Live(tmp_path, PLATFORM)
+    try:
+        yield live
     finally:
         live.end()
 
@@ -199,40 +209,32 @@ def test_energy_by_hour_and_user(live, page):
     assert all(400 <= hour[1] <= hour[2] <= 560 for hour in told["hours"])
 
 
-def test_a_restart_keeps_link_name_port_session_and_use(tmp_path):
-    live = Live(tmp_path, PLATFORM)
-    try:
-        live.start("--page")
-        page = new_page(live)
-        (number,) = live.submit("sleep 60", walltime_s=100)
-        seen = watch(page).take(lambda now: number in now.jobs and now.jobs[number]["state"] == "running")
-        live.kill("service")
-        live.service.wait()
-        with pytest.raises((StopIteration, ConnectionError)):
-            seen.take(lambda _: False)
-        live.start("--page")
-        again = watch(page)
-        assert again.jobs.keys() == {number}
-        assert again.hello["samples"][0] == seen.hello["samples"][0]
-        assert PageClient(live.client.post("/page")["link"]).origin == page.origin
-        page.post("/close")
-        assert page.get("/")[0] == 401
-    finally:
-        live.end()
+def test_a_restart_keeps_link_name_port_session_and_use(own):
+    own.start("--page")
+    page = new_page(own)
+    (number,) = own.submit("sleep 60", walltime_s=100)
+    seen = watch(page).take(lambda now: number in now.jobs and now.jobs[number]["state"] == "running")
+    own.kill("service")
+    own.service.wait()
+    with pytest.raises((StopIteration, ConnectionError)):
+        seen.take(lambda _: False)
+    own.start("--page")
+    again = watch(page)
+    assert again.jobs.keys() == {number}
+    assert again.hello["samples"][0] == seen.hello["samples"][0]
+    assert PageClient(own.client.post("/page")["link"]).origin == page.origin
+    page.post("/close")
+    assert page.get("/")[0] == 401
 
 
-def test_a_service_without_a_page_says_so(tmp_path):
-    live = Live(tmp_path, PLATFORM)
-    try:
-        live.start()
-        told = subprocess.run(
-            [sys.executable, "-m", "dardis", "page", "--folder", live.folder],
-            capture_output=True, text=True, check=False,
-        )  # fmt: skip
-        assert told.returncode == 1
-        assert told.stderr == "dardis: this service has no page: dardis serve --page\n"
-    finally:
-        live.end()
+def test_a_service_without_a_page_says_so(own):
+    own.start()
+    told = subprocess.run(
+        [sys.executable, "-m", "dardis", "page", "--folder", own.folder],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert told.returncode == 1
+    assert told.stderr == "dardis: this service has no page: dardis serve --page\n"
 
 
 def test_a_port_in_use_is_one_line(tmp_path):
@@ -247,55 +249,43 @@ def test_a_port_in_use_is_one_line(tmp_path):
     assert lines == [f"dardis: --page-port: port {port}: Address already in use; expected a free port"]
 
 
-def test_a_stopped_service_ends_all_sessions(tmp_path):
+def test_a_stopped_service_ends_all_sessions(own):
     """Nobody holds the port any more, so whoever has it next gets no cookie that still works."""
-    live = Live(tmp_path, PLATFORM)
-    try:
-        page = new_page(live.start("--page"))
-        live.end()
-        assert not (live.folder / SOCKET).exists()
-        again = new_page(live.start("--page"))
-        assert again.host != page.host
-        again.cookie, other = page.cookie, again.cookie
-        assert again.get("/")[0] == 401
-        again.cookie = other
-        assert again.get("/")[0] == 200
-    finally:
-        live.end()
+    page = new_page(own.start("--page"))
+    own.end()
+    assert not (own.folder / SOCKET).exists()
+    again = new_page(own.start("--page"))
+    assert again.host != page.host
+    again.cookie, other = page.cookie, again.cookie
+    assert again.get("/")[0] == 401
+    again.cookie = other
+    assert again.get("/")[0] == 200
 
 
-def test_a_damaged_file_of_sessions_asks_for_new_links(tmp_path):
-    live = Live(tmp_path, PLATFORM)
-    try:
-        page = new_page(live.start("--page"))
-        live.kill("service")
-        live.service.wait()
-        (live.folder / FILE).write_text("[1")
-        again = new_page(live.start("--page"))
-        assert (again.host != page.host, again.port) == (True, page.port)
-        assert again.get("/")[0] == 200
-    finally:
-        live.end()
+def test_a_damaged_file_of_sessions_asks_for_new_links(own):
+    page = new_page(own.start("--page"))
+    own.kill("service")
+    own.service.wait()
+    (own.folder / FILE).write_text("[1")
+    again = new_page(own.start("--page"))
+    assert (again.host != page.host, again.port) == (True, page.port)
+    assert again.get("/")[0] == 200
 
 
-def test_nobody_else_can_have_the_port_on_either_address(tmp_path):
-    live = Live(tmp_path, PLATFORM)
-    try:
-        page = new_page(live.start("--page"))
-        addresses = [("127.0.0.1", socket.AF_INET), ("::1", socket.AF_INET6)]
-        for _ in ("served", "killed"):
-            for host, family in addresses:
-                with suppress(OSError), socket.socket(family) as other:
-                    other.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-                    other.bind((host, page.port))
-                    other.listen()
-                    pytest.fail(f"somebody else listens at {host}")
-            live.kill("service")
-            live.service.wait()
-        live.start("--page")
-        assert page.get("/")[0] == 200
-    finally:
-        live.end()
+def test_nobody_else_can_have_the_port_on_either_address(own):
+    page = new_page(own.start("--page"))
+    addresses = [("127.0.0.1", socket.AF_INET), ("::1", socket.AF_INET6)]
+    for _ in ("served", "killed"):
+        for host, family in addresses:
+            with suppress(OSError), socket.socket(family) as other:
+                other.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                other.bind((host, page.port))
+                other.listen()
+                pytest.fail(f"somebody else listens at {host}")
+        own.kill("service")
+        own.service.wait()
+    own.start("--page")
+    assert page.get("/")[0] == 200
 
 
 def test_connections_without_a_session_take_no_room(live, page):
@@ -312,24 +302,19 @@ def test_connections_without_a_session_take_no_room(live, page):
             one.close()
 
 
-def test_a_client_that_leaves_early_does_not_end_the_page(tmp_path):
+def test_a_client_that_leaves_early_does_not_end_the_page(own):
     """Clients leave while the rows of many jobs are taken."""
-    live = Live(tmp_path, PLATFORM)
-    try:
-        live.start("--page")
-        numbers = live.submit("true", array="0-2999", hold=True)
-        page = new_page(live)
-        for _ in range(5):
-            with closing(page.stream()) as stream:
-                stream.recv(10)
-        time.sleep(2)  # the rows are complete, and nobody waits for them
-        seen = watch(page)
-        assert set(numbers) <= seen.jobs.keys()
-        assert len(seen.hello["node_states"]) == 4
-        (number,) = live.submit("true")
-        seen.take(lambda now: number in now.jobs)
-    finally:
-        live.end()
+    own.start("--page")
+    numbers = own.submit("true", array="0-2999", hold=True)
+    page = new_page(own)
+    for _ in range(5):
+        with closing(page.stream()) as stream:
+            stream.recv(10)
+    seen = watch(page)
+    assert set(numbers) <= seen.jobs.keys()
+    assert len(seen.hello["node_states"]) == 4
+    (number,) = own.submit("true")
+    seen.take(lambda now: number in now.jobs)
 
 
 def patched(live, line):
@@ -416,27 +401,16 @@ print(client.post("/jobs", body | {"cwd": "/", "environment": {}, "script": ""})
 
 @pytest.fixture(scope="module")
 def shared():
-    if os.geteuid() != 0:
-        pytest.skip("needs root, to be two users")
-    folder = Path(f"/tmp/dardis-page-{os.getpid()}")  # noqa: S108 (where all may look)
-    folder.mkdir(mode=0o777)
-    folder.chmod(0o777)
-    live = Live(folder, PLATFORM)
-    try:
-        live.start("--users", "--page")
-        secret = folder / "secret"
+    with live_for_all("page", PLATFORM, "--page") as live:
+        secret, output = live.ran.parent / "secret", live.ran.parent / "theirs"
         secret.write_text("for root")
         secret.chmod(0o600)
-        output = folder / "theirs"
         words = [sys.executable, "-c", AS_ANOTHER, live.folder, output]
         link, number = subprocess.run(words, capture_output=True, text=True, check=True).stdout.split()
         until(lambda: output.exists() and output.read_text())
         output.unlink()
         output.symlink_to(secret)
         yield SimpleNamespace(live=live, theirs=PageClient(link), mine=new_page(live), number=int(number))
-    finally:
-        live.end()
-        subprocess.run(["rm", "-rf", str(folder)], check=True)
 
 
 def test_details_of_other_users_stay_hidden(shared):

@@ -56,6 +56,12 @@ def test_unit_of_any_power_starts_as_soon_as_the_sum_permits():
     assert [start.job for start in starts] == [2]
 
 
+def test_steps_of_a_time():
+    cap = power((NOW - 5, 1), (NOW, 2), (NOW + 5, 3), (NOW + 100, 4))
+    assert list(cap.steps_between(NOW, NOW + 100)) == [(NOW + 5, 3)]
+    assert list(cap.steps_between(NOW + 100, NOW + 200)) == []
+
+
 def test_no_job_starts_that_would_exceed_a_cap_that_falls_later():
     decider = capped(power((0, 800), (NOW + 50, 620)))
     long, short = asks(1, walltime=100, node_mw=100_000), asks(2, walltime=40, node_mw=100_000)

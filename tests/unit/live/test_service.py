@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 from kit.keeper import Asker, close_all
-from kit.live import PLATFORM, Live
+from kit.live import PLATFORM, Live, live_for_all
 from kit.waiting import until
 
 from dardis.cli.main import run
@@ -380,18 +380,8 @@ def test_restored_older_journal_is_reported_and_accepted_on_request(tmp_path):
 @pytest.fixture(scope="module")
 def site():
     """A service of root, for everybody, in a place where all may look."""
-    if os.geteuid() != 0:
-        pytest.skip("needs root, to be two users")
-    folder = Path(f"/tmp/dardis-users-{os.getpid()}")  # noqa: S108 (where all may look)
-    folder.mkdir(mode=0o777)
-    folder.chmod(0o777)
-    live = Live(folder)
-    live.ran.chmod(0o666)
-    try:
-        yield live.start("--users", "--user-jobs", "5")
-    finally:
-        live.end()
-        subprocess.run(["rm", "-rf", str(folder)], check=True)
+    with live_for_all("users", None, "--user-jobs", "5") as live:
+        yield live
 
 
 OTHER = 65534

@@ -13,7 +13,6 @@ from dardis.live.use_history import (
     REPEAT_S,
     UseHistory,
     UseSample,
-    steps_after,
 )
 
 NOW = 1_800_000_000
@@ -115,8 +114,3 @@ def test_hours_have_the_energy_of_each_second(tmp_path, seed):
         assert hour.mean_w == pytest.approx(sum(watts) / len(watts))
         assert hour.peak_w == max(watts)
         assert hour.hours == pytest.approx(len(watts) / 3600)
-
-
-def test_steps_of_the_next_day():
-    steps = [(NOW - 5, 1), (NOW, 2), (NOW + 5, 3), (NOW + KEPT_S, 4)]
-    assert steps_after(steps, NOW, NOW + KEPT_S) == [(NOW + 5, 3)]
