@@ -15,7 +15,7 @@ def import_site(
         Path,
         typer.Argument(
             metavar="FILE",
-            help="Output of scontrol show node -o, a slurm.conf, or a SimGrid platform (XML) of Batsim.",
+            help="Slurm's nodes (scontrol show node -o, JSON, slurm.conf), or a SimGrid platform (XML) of Batsim.",
         ),
     ],
     out: Annotated[

@@ -1,4 +1,4 @@
-"""Node states from `scontrol show node`, or a CSV of `node,state`."""
+"""Node states from Slurm's nodes, or a CSV of `node,state`."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from dardis.model.files import by_name, csv_table, read_text
 from dardis.model.hostlist import hostlist
 from dardis.model.platform import Platform
 from dardis.model.resources import CORES
+from dardis.model.slurm_json import is_json
 
 COLUMNS: Final = ("node", "state")
 WORDS: Final = ("on", "busy", "closed", "off", "shutting_down", "booting")
@@ -97,7 +98,7 @@ def read_node_states(path: Path, platform: Platform, names: Sequence[str]) -> No
 
 def _state_lines(path: Path) -> Iterator[_StateLine]:
     text = read_text(path)
-    if SHOWN.search(text):
+    if is_json(text) or SHOWN.search(text):
         site = parse_slurm(path, text)
         for node in site.nodes:
             words, unknown = frozenset(_state_words(node.state)), node.state.unknown

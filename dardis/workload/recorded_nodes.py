@@ -7,10 +7,12 @@ from pathlib import Path
 
 from dardis.model.files import read_text
 from dardis.model.hostlist import names_of
-from dardis.workload.sacct import is_sacct
+from dardis.model.slurm_json import is_slurm_json
+from dardis.workload.slurm_cells import REQUIRED, is_sacct, slurm_lines
 from dardis.workload.slurm_texts import UNSTATED, job_name
 
 NODE_LIST = "NodeList"
+NO_NODES = frozenset({*UNSTATED, "None assigned"})
 
 
 def read_places(path: Path) -> dict[int, list[str]]:
@@ -18,17 +20,16 @@ def read_places(path: Path) -> dict[int, list[str]]:
 
     Ignores malformed lines: the trace reader has reported them. A job's last line counts.
     """
-    lines = [line.strip() for line in read_text(path).split("\n")]
-    lines = [line for line in lines if line and not line.startswith(";")]
-    names = [name.strip() for name in lines[0].split("|")] if lines else []
-    ids = [names.index(name) for name in ("JobIDRaw", "JobID") if name in names]
-    if not lines or not is_sacct(lines[0]) or NODE_LIST not in names or not ids:
+    text = read_text(path)
+    first = next((line for line in map(str.strip, text.split("\n")) if line and not line.startswith(";")), "")
+    if not is_slurm_json(text) and not is_sacct(first):
         return {}
     places = {}
-    for line in lines[1:]:
-        fields = line.split("|")
-        with suppress(ValueError, IndexError):
-            job, text = job_name(fields[ids[0]].strip()), fields[names.index(NODE_LIST)].strip()
-            if job.number is not None and not job.is_step and text not in {*UNSTATED, "None assigned"}:
-                places[job.number] = names_of(text)
+    for _, cells_of in slurm_lines(path, text).lines:
+        with suppress(ValueError):
+            cells = cells_of()
+            job = job_name(next(cells[name] for name in REQUIRED[0] if name in cells))
+            nodes = cells.get(NODE_LIST, "")
+            if job.number is not None and not job.is_step and nodes not in NO_NODES:
+                places[job.number] = names_of(nodes)
     return places

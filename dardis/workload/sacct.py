@@ -1,4 +1,4 @@
-"""Reads Slurm's accounting (sacct --parsable2).
+"""Reads Slurm's jobs: sacct's text or JSON, and squeue's JSON.
 
 A job has one unit per node, with an equal share of resources, rounded up: as allocated, or as requested while pending.
 Without node columns, jobs count processors.
@@ -13,8 +13,7 @@ new numbers.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
@@ -23,39 +22,18 @@ import numpy as np
 
 from dardis.model.arrays import Ints
 from dardis.model.errors import InputError
-from dardis.model.files import by_name
 from dardis.model.numbers import whole_number
 from dardis.model.resources import CORES, MEMORY
 from dardis.workload import slurm_texts as slurm
 from dardis.workload.csv_trace import expand_arrays, processors
+from dardis.workload.slurm_cells import REQUIRED, TEXTS, slurm_lines
 from dardis.workload.slurm_texts import UNSTATED, JobPhase, OtherClockError, SlurmClock, Tres
 from dardis.workload.trace import LARGEST, UNKNOWN, Skipped, Trace, build_trace
 
 STEP = "a step of a job (sacct -X leaves them out)"
-_REQUIRED = (
-    ("JobIDRaw", "JobID"), ("Submit",), ("Start",), ("End", "ElapsedRaw", "Elapsed"), ("State",),
-    ("NCPUS", "AllocCPUS", "ReqCPUS", "AllocTRES", "ReqTRES"),
-)  # fmt: skip
-"""One column of each group is required."""
-_NODES = ("NNodes", "AllocNodes", "ReqNodes", "AllocTRES", "ReqTRES")
 _ALLOCATED = ("AllocTRES", "AllocCPUS", "NCPUS", "AllocNodes", "NNodes", "ReqTRES", "ReqCPUS", "ReqNodes")
 _REQUESTED = ("ReqTRES", "ReqCPUS", "ReqNodes", "NNodes", "NCPUS", "AllocTRES", "AllocCPUS", "AllocNodes")
 """Sources of cores and nodes, by precedence."""
-_TEXTS = {
-    "user": ("User", "UID"), "group": ("Group", "GID", "Account"), "name": ("JobName",), "queue": ("QOS",),
-    "partition": ("Partition",),
-}  # fmt: skip
-"""Sources by precedence."""
-COLUMNS = frozenset(
-    {*(name for names in (*_REQUIRED, *_TEXTS.values(), _NODES) for name in names)}
-    | {"Eligible", "TimelimitRaw", "Timelimit"}
-)
-_WAY = (
-    "SLURM_TIME_FORMAT=%s sacct --parsable2 -aX "
-    "-o JobIDRaw,JobID,Submit,Eligible,Start,End,ElapsedRaw,TimelimitRaw,NNodes,NCPUS,ReqTRES,AllocTRES,State"
-)
-_NO_HEADER = re.compile(r"\d[^\s|,;]*+\|", re.ASCII)
-_BETWEEN = re.compile(r"[|,;\s]+")
 Value = TypeVar("Value")
 
 
@@ -84,26 +62,15 @@ class _SacctRow(NamedTuple):
     outgrown: bool
 
 
-def is_sacct(first_line: str) -> bool:
-    """Whether a file with this first line is sacct output, even if invalid."""
-    words = {*_BETWEEN.split(first_line)}
-    is_header = len(words & COLUMNS) > 1 and ("|" in first_line or not words.isdisjoint(_REQUIRED[0]))
-    return is_header or _NO_HEADER.match(first_line.lstrip()) is not None
-
-
 def parse_sacct(path: Path, text: str, *, strict: bool) -> Trace:
-    """Read sacct output; `path` is for messages. Invalid lines are skipped."""
-    table = _lines(text)
-    names = _header(path, *next(table, (1, "")))
-    is_closed = names[-1] == ""  # --parsable also ends lines with a bar
-    names = names[:-1] if is_closed else names
+    """Read sacct's or squeue's jobs; `path` is for messages. Invalid lines are skipped."""
+    table = slurm_lines(path, text)
     clock = SlurmClock()
     rows: list[_SacctRow] = []
     problems: list[Skipped] = []
-    for line, content in table:
-        fields = (content.removesuffix("|") if is_closed else content).split("|")
+    for line, cells in table.lines:
         try:
-            rows.append(_row(line, by_name(names, [*map(str.strip, fields)]), clock))
+            rows.append(_row(line, cells(), clock))
         except _StepError:
             problems.append(Skipped(line, STEP, malformed=False))
         except ValueError as error:
@@ -113,39 +80,15 @@ def parse_sacct(path: Path, text: str, *, strict: bool) -> Trace:
     rows = _last_runs(rows, problems)
     problems += [Skipped(row.line, row.never_ran, malformed=False) for row in rows if row.never_ran]
     rows = [row for row in rows if not row.never_ran]
-    return _built(path, rows, problems, clock, strict=strict, has_nodes=not {*names}.isdisjoint(_NODES))
+    return _built(path, rows, problems, clock, strict=strict, has_nodes=table.has_nodes)
 
 
 class _StepError(Exception):
     """The line is a job step."""
 
 
-def _lines(text: str) -> Iterator[tuple[int, str]]:
-    begun = False
-    for number, line in enumerate(text.split("\n"), 1):
-        content = line.strip()
-        begun |= bool(content) and not content.startswith(";")
-        if content and begun:
-            yield number, content
-
-
-def _header(path: Path, line: int, first: str) -> list[str]:
-    if _NO_HEADER.match(first):
-        raise InputError(f"{path}:{line}", "sacct's jobs without a header", f"a header (no --noheader): {_WAY}")
-    if "|" not in first:
-        raise InputError(f"{path}:{line}", "sacct's columns without | between them", f"--parsable2: {_WAY}")
-    names = [name.strip() for name in first.split("|")]
-    for name in names:
-        if name in COLUMNS and names.count(name) > 1:
-            raise InputError(f"{path}:{line}", f"column {name!r} occurs twice")
-    missing = [" or ".join(one) for one in _REQUIRED if {*names}.isdisjoint(one)]
-    if missing:
-        raise InputError(f"{path}:{line}", f"no column {', '.join(missing)}", _WAY)
-    return names
-
-
 def _row(line: int, cells: Mapping[str, str], clock: SlurmClock) -> _SacctRow:
-    shown = [_read(cells, name, slurm.job_name) for name in _REQUIRED[0] if name in cells]
+    shown = [_read(cells, name, slurm.job_name) for name in REQUIRED[0] if name in cells]
     if any(name.is_step for name in shown):
         raise _StepError
     number = shown[0].number
@@ -166,7 +109,7 @@ def _row(line: int, cells: Mapping[str, str], clock: SlurmClock) -> _SacctRow:
     pending = next((name.pending for name in shown if name.pending is not None), None)
     return _SacctRow(
         line=line,
-        key=_first(cells, _REQUIRED[0]) if number is None else str(number),
+        key=_first(cells, REQUIRED[0]) if number is None else str(number),
         number=UNKNOWN if number is None else number,
         members=1 if pending is None or phase is not JobPhase.WAITS else slurm.pending_members(pending),
         submit=submit,
@@ -176,7 +119,7 @@ def _row(line: int, cells: Mapping[str, str], clock: SlurmClock) -> _SacctRow:
         est=submit if eligible is None else max(eligible, submit),
         nodes=has.nodes,
         amounts=has.amounts,
-        texts=tuple(_first(cells, names) for names in _TEXTS.values()),
+        texts=tuple(_first(cells, names) for names in TEXTS.values()),
         phase=phase,
         is_part=any(name.is_part for name in shown),
         never_ran=never_ran,
@@ -295,7 +238,7 @@ def _columns(rows: list[_SacctRow], *, has_nodes: bool) -> dict[str, Any]:
         name: np.array([getattr(row, name) for row in rows], dtype=np.int64)
         for name in ("number", "submit", "wait", "runtime", "walltime", "est")
     }
-    for place, name in enumerate(_TEXTS):
+    for place, name in enumerate(TEXTS):
         columns[name] = np.array([row.texts[place] for row in rows], dtype=object)
     cores = np.array([row.amounts[CORES] for row in rows], dtype=np.int64)
     if not has_nodes:

@@ -8,13 +8,15 @@ from pathlib import Path
 
 from dardis.model.errors import InputError
 from dardis.model.files import Read, read_text
+from dardis.model.slurm_json import is_slurm_json
 from dardis.workload.alibaba import CPU_MILLI, parse_pods
 from dardis.workload.batsim import parse_batsim
 from dardis.workload.csv_trace import parse_table
 from dardis.workload.eurora_trace import ALLOCATION, parse_eurora
 from dardis.workload.philly import COLUMNS as PHILLY
 from dardis.workload.philly import parse_philly
-from dardis.workload.sacct import is_sacct, parse_sacct
+from dardis.workload.sacct import parse_sacct
+from dardis.workload.slurm_cells import is_sacct
 from dardis.workload.swf import parse_swf
 from dardis.workload.trace import NOT_ENDED, Trace, no_job, unequal_units_text
 
@@ -26,7 +28,7 @@ def read_trace(
     path: Path, read: Read = Path.read_bytes, *, strict: bool = False, not_ended: bool = False,
     flop_per_s: float | None = None,
 ) -> Trace:  # fmt: skip
-    """Read SWF, a job table, sacct output, Batsim's JSON, or Eurora, Alibaba or Philly tables; also gzipped.
+    """Read SWF, a job table, Slurm's jobs, Batsim's JSON, or Eurora, Alibaba or Philly tables; also gzipped.
 
     Invalid lines, and (unless `not_ended`) jobs that have not ended, are in `Trace.skipped`. `flop_per_s`: core speed
     for Batsim jobs. Raises InputError for unreadable or unknown files and no valid job; with `strict`, also for
@@ -54,6 +56,8 @@ def _parse(path: Path, text: str, *, strict: bool, flop_per_s: float | None) -> 
     found = _FIRST_LINE.search(text)
     first = found[1] if found else ""
     names = {name.strip() for name in first.split(",")}
+    if is_slurm_json(text):
+        return parse_sacct(path, text, strict=strict)
     if first.startswith("{"):
         return parse_batsim(path, text, strict=strict, flop_per_s=flop_per_s)
     if ALLOCATION in names:

@@ -123,9 +123,7 @@ class PlanSpec(DaySpec, SiteSpec):
     now: Annotated[
         str | None, Option("UTC time; later jobs are forecast (default: the history's last event).", "TIME")
     ] = None
-    state: Annotated[Path | None, FILE, Option("Present states of nodes: scontrol show node -o, or a CSV.", "FILE")] = (
-        None
-    )
+    state: Annotated[Path | None, FILE, Option("Present states of nodes: scontrol show node, or a CSV.", "FILE")] = None
     names: Annotated[Path | None, FILE, Option(option_texts.NODE_NAMES, "FILE")] = None
     after: Annotated[
         Path | None,

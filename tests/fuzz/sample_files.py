@@ -8,7 +8,9 @@ from tempfile import TemporaryDirectory
 
 from kit import plan_folder
 from kit.position_problems import random_problem
+from kit.sacct_text import JOB
 from kit.scale_folder import ONE, RECORD
+from kit.slurm_json import accounting_job, document, node, partition, queue_job, sinfo_line
 
 from dardis.metrics.power import SEGMENTS
 from dardis.model.moments import utc_text
@@ -82,6 +84,10 @@ TRACES = {
         "{n}_{b}|2023-07-03T10:{n}:00|2023-07-03T11:00:00|2023-07-03T12:{n}:00|01:{n}:00|1-02:{n}:00|{n}|1|TIMEOUT|",
         range(10, 18),
     ),
+    "sacct's JSON": document("jobs", [accounting_job(JOB | {"JobIDRaw": str(n)}, 43) for n in (1, 2)], 43),
+    "squeue's JSON": document(
+        "jobs", [queue_job(JOB | {"JobIDRaw": str(n)}, 39, array=(9, n, "")) for n in (1, 2)], 39
+    ),
     "Eurora CSV": _lines(
         "job_id,queue,submit,start,end,req_nodes,req_walltime_s,predicted_power_w,alloc(node:cores:gpus:mics:mem_kb)\n",
         "{n},debug,2014-03-31 08:{n}:10,2014-03-31 09:00:00,2014-03-31 09:{n}:00,2,1800,{n}.5,3:4:1:0:1025 4:2:1:0:500",
@@ -143,6 +149,14 @@ PartitionName=gpu Nodes=g[1-2] MaxTime=2-0
 PartitionName=all Nodes=ALL
 Licenses=matlab:4
 """
+SLURM_JSON = (
+    document("nodes", [node("n0001", ["IDLE", "DRAIN"], 41), node("g01", ["MIXED"], 41, gres="gpu:a100:4(S:0-1)")], 41),
+    document("sinfo", [sinfo_line(["n0001", "g01"], ["IDLE", "NOT_RESPONDING"], "batch")], 41, indent=None),
+    document("nodes", [node("n0001", ["IDLE", "POWERED_DOWN"], 38)], 38).removesuffix("}")
+    + ', "partitions": '
+    + json.dumps([partition("batch", 38, minutes=90, nodes=2)])
+    + "}",
+)
 SMALL_SWF = "".join(f"{n} {n - 1} 0 50 1 -1 -1 1 60 -1 1 1 1 -1 -1 1 -1 -1\n" for n in range(1, 9))
 
 PLATFORM_TOML = """name = "grid"

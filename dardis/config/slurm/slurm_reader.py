@@ -1,4 +1,4 @@
-"""Reading of nodes and partitions from slurm.conf or `scontrol show`."""
+"""Reading of nodes and partitions from slurm.conf, `scontrol show` or JSON."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from dardis.config.slurm.site_json import parse_site_json
 from dardis.config.slurm.slurm_fields import (
     KeyValues,
     NodeRecord,
@@ -20,18 +21,21 @@ from dardis.config.slurm.slurm_fields import (
 from dardis.model.errors import InputError
 from dardis.model.files import read_text
 from dardis.model.hostlist import names_of
+from dardis.model.slurm_json import is_json
 
 _EXPECTED = "the output of scontrol show node -o, or a slurm.conf with nodes"
 
 
 def read_slurm(path: Path) -> SlurmSite:
-    """Read either format. Raises InputError."""
+    """Read any of these formats. Raises InputError."""
     return parse_slurm(path, read_text(path))
 
 
 def parse_slurm(path: Path, text: str) -> SlurmSite:
-    """Parse either format; `path` is for messages. Raises InputError."""
-    if SHOWN.search(text):
+    """Parse any of these formats; `path` is for messages. Raises InputError."""
+    if is_json(text):
+        site = parse_site_json(path, text)
+    elif SHOWN.search(text):
         site = parse_show(path, text)
     elif CONFIGURES.search(text):
         site = parse_conf(path, text)
