@@ -7,8 +7,7 @@ from pathlib import Path
 
 from dardis.model.files import read_text
 from dardis.model.hostlist import names_of
-from dardis.model.slurm_json import is_slurm_json
-from dardis.workload.slurm_cells import REQUIRED, is_sacct, slurm_lines
+from dardis.workload.slurm_cells import REQUIRED, first_cell, is_job_table, slurm_lines
 from dardis.workload.slurm_texts import UNSTATED, job_name
 
 NODE_LIST = "NodeList"
@@ -21,14 +20,13 @@ def read_places(path: Path) -> dict[int, list[str]]:
     Ignores malformed lines: the trace reader has reported them. A job's last line counts.
     """
     text = read_text(path)
-    first = next((line for line in map(str.strip, text.split("\n")) if line and not line.startswith(";")), "")
-    if not is_slurm_json(text) and not is_sacct(first):
+    if not is_job_table(text):
         return {}
     places = {}
     for _, cells_of in slurm_lines(path, text).lines:
         with suppress(ValueError):
             cells = cells_of()
-            job = job_name(next(cells[name] for name in REQUIRED[0] if name in cells))
+            job = job_name(first_cell(cells, REQUIRED[0]))
             nodes = cells.get(NODE_LIST, "")
             if job.number is not None and not job.is_step and nodes not in NO_NODES:
                 places[job.number] = names_of(nodes)

@@ -13,10 +13,10 @@ new numbers.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -26,7 +26,7 @@ from dardis.model.numbers import whole_number
 from dardis.model.resources import CORES, MEMORY
 from dardis.workload import slurm_texts as slurm
 from dardis.workload.csv_trace import expand_arrays, processors
-from dardis.workload.slurm_cells import REQUIRED, TEXTS, slurm_lines
+from dardis.workload.slurm_cells import REQUIRED, TEXTS, first_cell, read_cell, slurm_lines
 from dardis.workload.slurm_texts import UNSTATED, JobPhase, OtherClockError, SlurmClock, Tres
 from dardis.workload.trace import LARGEST, UNKNOWN, Skipped, Trace, build_trace
 
@@ -34,7 +34,6 @@ STEP = "a step of a job (sacct -X leaves them out)"
 _ALLOCATED = ("AllocTRES", "AllocCPUS", "NCPUS", "AllocNodes", "NNodes", "ReqTRES", "ReqCPUS", "ReqNodes")
 _REQUESTED = ("ReqTRES", "ReqCPUS", "ReqNodes", "NNodes", "NCPUS", "AllocTRES", "AllocCPUS", "AllocNodes")
 """Sources of cores and nodes, by precedence."""
-Value = TypeVar("Value")
 
 
 class _SacctRow(NamedTuple):
@@ -88,14 +87,14 @@ class _StepError(Exception):
 
 
 def _row(line: int, cells: Mapping[str, str], clock: SlurmClock) -> _SacctRow:
-    shown = [_read(cells, name, slurm.job_name) for name in REQUIRED[0] if name in cells]
+    shown = [read_cell(cells, name, slurm.job_name) for name in REQUIRED[0] if name in cells]
     if any(name.is_step for name in shown):
         raise _StepError
     number = shown[0].number
-    state = _read(cells, "State", slurm.state)
+    state = read_cell(cells, "State", slurm.state)
     phase = slurm.PHASE_OF[state]
-    submit, start = (_read(cells, name, clock.seconds) for name in ("Submit", "Start"))
-    end, eligible = (_read(cells, name, clock.seconds) if name in cells else None for name in ("End", "Eligible"))
+    submit, start = (read_cell(cells, name, clock.seconds) for name in ("Submit", "Start"))
+    end, eligible = (read_cell(cells, name, clock.seconds) if name in cells else None for name in ("End", "Eligible"))
     if outgrown := state == slurm.RESIZING and end is not None:
         phase = JobPhase.ENDED
     if submit is None:
@@ -109,7 +108,7 @@ def _row(line: int, cells: Mapping[str, str], clock: SlurmClock) -> _SacctRow:
     pending = next((name.pending for name in shown if name.pending is not None), None)
     return _SacctRow(
         line=line,
-        key=_first(cells, REQUIRED[0]) if number is None else str(number),
+        key=first_cell(cells, REQUIRED[0]) if number is None else str(number),
         number=UNKNOWN if number is None else number,
         members=1 if pending is None or phase is not JobPhase.WAITS else slurm.pending_members(pending),
         submit=submit,
@@ -119,20 +118,13 @@ def _row(line: int, cells: Mapping[str, str], clock: SlurmClock) -> _SacctRow:
         est=submit if eligible is None else max(eligible, submit),
         nodes=has.nodes,
         amounts=has.amounts,
-        texts=tuple(_first(cells, names) for names in TEXTS.values()),
+        texts=tuple(first_cell(cells, names) for names in TEXTS.values()),
         phase=phase,
         is_part=any(name.is_part for name in shown),
         never_ran=never_ran,
         is_held=phase is JobPhase.WAITS and "Eligible" in cells and eligible is None,
         outgrown=outgrown,
     )
-
-
-def _read(cells: Mapping[str, str], name: str, read: Callable[[str], Value]) -> Value:
-    try:
-        return read(cells[name])
-    except ValueError as error:
-        raise ValueError(f"{name}: {error}") from None
 
 
 def _run(cells: Mapping[str, str], state: str, start: int | None, end: int | None) -> tuple[str, int]:
@@ -150,14 +142,14 @@ def _run(cells: Mapping[str, str], state: str, start: int | None, end: int | Non
 
 def _elapsed(cells: Mapping[str, str]) -> int | None:
     if cells.get("ElapsedRaw", "") not in UNSTATED:
-        return _read(cells, "ElapsedRaw", lambda text: whole_number(text, 0, LARGEST))
-    return None if cells.get("Elapsed", "") in UNSTATED else _read(cells, "Elapsed", slurm.span)
+        return read_cell(cells, "ElapsedRaw", lambda text: whole_number(text, 0, LARGEST))
+    return None if cells.get("Elapsed", "") in UNSTATED else read_cell(cells, "Elapsed", slurm.span)
 
 
 def _walltime(cells: Mapping[str, str]) -> int:
     if "TimelimitRaw" in cells:
-        return _read(cells, "TimelimitRaw", slurm.raw_limit)
-    return _read(cells, "Timelimit", slurm.limit) if "Timelimit" in cells else UNKNOWN
+        return read_cell(cells, "TimelimitRaw", slurm.raw_limit)
+    return read_cell(cells, "Timelimit", slurm.limit) if "Timelimit" in cells else UNKNOWN
 
 
 def _job_resources(cells: Mapping[str, str], sources: Sequence[str]) -> Tres:
@@ -168,21 +160,17 @@ def _job_resources(cells: Mapping[str, str], sources: Sequence[str]) -> Tres:
         if text in UNSTATED:
             continue
         if name.endswith("TRES"):
-            found = _read(cells, name, slurm.tres)
+            found = read_cell(cells, name, slurm.tres)
             amounts = amounts or found.amounts
             nodes, cores = nodes or found.nodes, cores or found.amounts.get(CORES, 0)
         elif name.endswith("odes"):
-            nodes = nodes or _read(cells, name, slurm.count)
+            nodes = nodes or read_cell(cells, name, slurm.count)
         else:
-            cores = cores or _read(cells, name, slurm.count)
+            cores = cores or read_cell(cells, name, slurm.count)
     # Allocated resources always have a type; only the request shows whether the job needs the type.
-    asked = _read(cells, "ReqTRES", slurm.typed) if amounts and "ReqTRES" in cells else {}
+    asked = read_cell(cells, "ReqTRES", slurm.typed) if amounts and "ReqTRES" in cells else {}
     types = {of_type: min(amount, amounts[kind]) for of_type, (kind, amount) in asked.items() if kind in amounts}
     return Tres(nodes, {**types, **amounts, CORES: cores})
-
-
-def _first(cells: Mapping[str, str], names: Sequence[str]) -> str:
-    return next((cells[name] for name in names if cells.get(name)), "")
 
 
 def _last_runs(rows: list[_SacctRow], problems: list[Skipped]) -> list[_SacctRow]:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeVar
 
 from dardis.model.errors import InputError
 from dardis.model.files import by_name
@@ -36,6 +36,7 @@ _WAY = (
 _NO_HEADER = re.compile(r"\d[^\s|,;]*+\|", re.ASCII)
 _BETWEEN = re.compile(r"[|,;\s]+")
 Cells = Mapping[str, str]
+Value = TypeVar("Value")
 
 
 class SlurmLine(NamedTuple):
@@ -54,11 +55,32 @@ class SlurmLines(NamedTuple):
     """Columns of a text; None: of each job."""
 
 
+def first_cell(cells: Cells, names: Iterable[str]) -> str:
+    """First nonempty cell of these columns, or ""."""
+    return next((cells[name] for name in names if cells.get(name)), "")
+
+
+def read_cell(cells: Cells, name: str, read: Callable[[str], Value]) -> Value:
+    """Parse a cell. Raises ValueError naming the column."""
+    try:
+        return read(cells[name])
+    except KeyError:
+        raise ValueError(f"no {name}") from None
+    except ValueError as error:
+        raise ValueError(f"{name}: {error}") from None
+
+
 def is_sacct(first_line: str) -> bool:
     """Whether a file with this first line is sacct's text, even if invalid."""
     words = {*_BETWEEN.split(first_line)}
     is_header = len(words & COLUMNS) > 1 and ("|" in first_line or not words.isdisjoint(REQUIRED[0]))
     return is_header or _NO_HEADER.match(first_line.lstrip()) is not None
+
+
+def is_job_table(text: str) -> bool:
+    """Whether a text is Slurm's JSON or sacct's text, even if invalid."""
+    lines = map(str.strip, text.split("\n"))
+    return is_slurm_json(text) or is_sacct(next((line for line in lines if line and not line.startswith(";")), ""))
 
 
 def slurm_lines(path: Path, text: str) -> SlurmLines:

@@ -60,6 +60,7 @@ from dardis.report.scale_rows import medians, read_rows
 from dardis.workload.batsim import write_batsim
 from dardis.workload.csv_trace import read_table, write_table
 from dardis.workload.deadlines import with_deadlines
+from dardis.workload.slurm_usage import read_usage
 from dardis.workload.swf import is_of_lines, read_swf, write_lines, write_swf
 from dardis.workload.trace import Trace
 from dardis.workload.trace_jobs import in_units, to_jobs
@@ -111,6 +112,7 @@ def readers() -> list[Reader]:
             "measured power", "w.csv", files.MEASURED, lambda path: read_power_samples(path, node_names(PLATFORM, None))
         ),
         Reader("what ran where", "t", (files.PLACES, files.TRACES["SWF"]), _read_ran),
+        Reader("energy use", "t", (files.PLACES, files.TRACES["sacct"], files.TRACES["sacct's JSON"]), read_usage),
         Reader("node list", "n.csv", (files.NODE_LIST,), _read_node_list),
         Reader("slurm site", "s", (files.SLURM_SHOWN, files.SLURM_CONF, *files.SLURM_JSON), _read_slurm),
         Reader("simgrid platform", "s.xml", (files.SIMGRID,), _read_simgrid),
