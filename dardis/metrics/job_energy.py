@@ -60,7 +60,7 @@ _AMOUNTS: Final = (
     Column("unused_share", REAL, "share of reserved core-hours without CPU time; empty if unknown", form=".4g"),
 )
 JOBS_WITHOUT: Final = Column("unknown_jobs", WHOLE, "jobs whose energy is unknown")
-_RUNS: Final = CsvTable(
+RUNS: Final = CsvTable(
     "energy.csv",
     Column("job", WORD, "job, as in Slurm"),
     Column("user", TEXT, "user"),
@@ -78,7 +78,7 @@ _RUNS: Final = CsvTable(
 def energy_table(by: Grouping) -> CsvTable:
     """Columns of a table."""
     if by is Grouping.JOB:
-        return _RUNS
+        return RUNS
     key = Column(by, WORD if by is Grouping.DAY else TEXT, f"{by}; of days the UTC date" if by is Grouping.DAY else by)
     return CsvTable("energy.csv", key, Column("jobs", WHOLE, "runs of jobs"), *_AMOUNTS, JOBS_WITHOUT)
 

@@ -63,8 +63,8 @@ def test_readme_is_short():
     assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) <= 100
 
 
-def test_tests_have_at_most_55_000_lines():
-    assert sum(path.read_bytes().count(b"\n") for path in (ROOT / "tests").rglob("*.py")) <= 55_000
+def test_tests_have_at_most_60_000_lines():
+    assert sum(path.read_bytes().count(b"\n") for path in (ROOT / "tests").rglob("*.py")) <= 60_000
 
 
 def test_every_test_helper_is_documented():
