@@ -128,12 +128,12 @@ def _json_lines(path: Path, text: str) -> Iterator[SlurmLine]:
     for record in slurm_records(path, text):
         if record.kind == "jobs":
             is_accounting = isinstance(record.content.get("time"), Mapping)
-            yield SlurmLine(record.line, partial(_sacct_cells if is_accounting else _squeue_cells, record.content))
+            yield SlurmLine(record.line, partial(_sacct_cells if is_accounting else squeue_cells, record.content))
             for step in record.content.get("steps") or () if is_accounting else ():
                 yield SlurmLine(record.line, partial(_step_cells, step))
 
 
-def _squeue_cells(job: Mapping[str, Any]) -> Cells:
+def squeue_cells(job: Mapping[str, Any]) -> Cells:
     """Cells of a job of squeue or `scontrol show jobs`, whose end is expected unless the job ended."""
     states = words_of(job.get("job_state"))
     state = states[0] if states else ""

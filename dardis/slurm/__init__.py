@@ -1,0 +1,1 @@
+"""Observes a real Slurm cluster through its client programs."""

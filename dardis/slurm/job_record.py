@@ -1,0 +1,91 @@
+"""Record of a cluster's jobs from successive views of its queue, in sacct's form. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from dardis.slurm.queued_jobs import QueuedJob
+from dardis.workload.slurm_texts import JobPhase
+
+COLUMNS: Final = (
+    "JobIDRaw", "JobID", "User", "Account", "Partition", "QOS", "JobName", "Submit", "Eligible", "Start", "End",
+    "ElapsedRaw", "TimelimitRaw", "NNodes", "NCPUS", "ReqTRES", "AllocTRES", "State", "NodeList",
+)  # fmt: skip
+HEADER: Final = "|".join(COLUMNS)
+
+
+def record_line(cells: Mapping[str, str]) -> str:
+    """Line of a record, as of `sacct --parsable2`."""
+    return "|".join(cells.get(name, "").replace("|", "_").replace("\n", " ") for name in COLUMNS)
+
+
+@dataclass(frozen=True)
+class QueueChanges:
+    """Changes between two views. An array's waiting tasks count as submitted once."""
+
+    submitted: tuple[QueuedJob, ...]
+    started: tuple[QueuedJob, ...]
+    ended: tuple[Mapping[str, str], ...]
+    """Cells of jobs that ran."""
+    left: tuple[QueuedJob, ...]
+    """Waiting jobs that were cancelled."""
+
+
+class JobRecord:
+    """Jobs of the last view, by number."""
+
+    def __init__(self, jobs: Iterable[QueuedJob] = ()) -> None:
+        self._jobs = {job.number: job for job in jobs}
+        self._ended: set[tuple[int, int | None]] = set()
+
+    @property
+    def jobs(self) -> list[QueuedJob]:
+        """Running and waiting jobs of the last view."""
+        return [*self._jobs.values()]
+
+    def observe(self, view: Sequence[QueuedJob], now: int) -> QueueChanges:
+        """Take a view of `now`, Unix s.
+
+        A running job that is no longer shown ended at `now`, or at its time limit if that was earlier.
+        """
+        submitted: list[QueuedJob] = []
+        started: list[QueuedJob] = []
+        left: list[QueuedJob] = []
+        ended: list[Mapping[str, str]] = []
+        before, self._jobs = self._jobs, {}
+        shown = set()
+        for job in view:
+            was, key = before.get(job.number), (job.number, job.start)
+            if job.phase is JobPhase.ENDED:
+                shown.add(key)
+                if key not in self._ended and job.start is not None:
+                    ended.append(_ended_cells(job, job.end or now))
+                if was is None or was.start is None:
+                    (left if job.start is None else started).append(job)
+                continue
+            self._jobs[job.number] = job
+            if was is None or (was.start is not None and job.start is None):
+                submitted.append(job)
+            if was is not None and was.start not in {None, job.start}:  # requeued
+                ended.append(_ended_cells(was, now))
+            if job.start is not None and (was is None or was.start != job.start):
+                started.append(job)
+        names = {job.number for job in view}
+        for number, was in before.items():
+            if number not in names and was.start is not None:
+                ended.append(_ended_cells(was, now))
+            elif number not in names and was.tasks == 1:
+                left.append(was)
+        self._ended = shown
+        return QueueChanges(tuple(submitted), tuple(started), tuple(ended), tuple(left))
+
+
+def _ended_cells(job: QueuedJob, end: int) -> Mapping[str, str]:
+    assert job.start is not None
+    if job.phase is not JobPhase.ENDED and job.limit_s is not None:
+        end = min(end, job.start + job.limit_s)
+    end = max(end, job.start)
+    state = job.state if job.phase is JobPhase.ENDED else "COMPLETED"
+    return {**job.cells, "State": state, "End": str(end), "ElapsedRaw": str(end - job.start)}

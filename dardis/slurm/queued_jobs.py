@@ -1,0 +1,116 @@
+"""Jobs of `squeue --json`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from dardis.model.hostlist import names_of
+from dardis.model.resources import CORES
+from dardis.model.slurm_json import number_of, slurm_records, words_of
+from dardis.workload import slurm_texts as slurm
+from dardis.workload.slurm_cells import squeue_cells
+from dardis.workload.slurm_texts import JobPhase
+
+HELD_REASONS = frozenset(
+    {"JobHeldUser", "JobHeldAdmin", "Dependency", "DependencyNeverSatisfied", "BeginTime", "JobArrayTaskLimit"}
+)
+"""Reasons of waiting for something else than nodes."""
+
+
+@dataclass(frozen=True, slots=True)
+class QueuedJob:
+    """A job of the queue, or the waiting tasks of an array that Slurm shows together. Times are Unix s."""
+
+    number: int
+    job: str
+    """As users know it: `123`, `123_7`, `123_[8-9]`."""
+    tasks: int
+    """Number of jobs: waiting tasks of an array, or 1."""
+    user: str
+    account: str
+    partition: str
+    qos: str
+    name: str
+    phase: JobPhase
+    state: str
+    reason: str
+    priority: int
+    submit: int
+    eligible: int | None
+    start: int | None
+    """Of started jobs."""
+    end: int | None
+    """Of ended jobs."""
+    limit_s: int | None
+    nodes: int
+    amounts: Mapping[str, int]
+    """Resources of the whole job, by kind; of waiting jobs as requested."""
+    places: tuple[str, ...]
+    cells: Mapping[str, str]
+    """By the columns of sacct."""
+
+    @property
+    def cores(self) -> int:
+        """Cores of the whole job."""
+        return self.amounts.get(CORES, 0)
+
+    @property
+    def is_held(self) -> bool:
+        """Whether a waiting job waits for something else than nodes."""
+        return self.phase is JobPhase.WAITS and (self.priority == 0 or self.reason in HELD_REASONS)
+
+
+def queued_jobs(place: str, text: str) -> tuple[list[QueuedJob], list[str]]:
+    """Jobs, and a reason for each malformed one; `place` is for messages. Raises InputError for other output."""
+    found, malformed = [], []
+    for record in slurm_records(Path(place), text):
+        if record.kind == "jobs":
+            try:
+                found.append(_queued_job(record.content))
+            except ValueError as error:
+                malformed.append(f"line {record.line}: {error}")
+    return found, malformed
+
+
+def _queued_job(job: Mapping[str, Any]) -> QueuedJob:
+    cells = squeue_cells(job)
+    states = words_of(job.get("job_state"))
+    phase = slurm.PHASE_OF[slurm.state(states[0] if states else "")]
+    name = slurm.job_name(cells["JobID"])
+    waits = phase is JobPhase.WAITS
+    used = slurm.tres(cells["ReqTRES"] if waits or not cells["AllocTRES"] else cells["AllocTRES"])
+    priority = number_of(job.get("priority"))
+    submit = _time(cells["Submit"])
+    if submit is None:
+        raise ValueError("no submit_time")
+    return QueuedJob(
+        number=int(cells["JobIDRaw"]),
+        job=cells["JobID"],
+        tasks=1 if name.pending is None or not waits else slurm.pending_members(name.pending),
+        user=cells["User"],
+        account=cells["Account"],
+        partition=cells["Partition"],
+        qos=cells["QOS"],
+        name=cells["JobName"],
+        phase=phase,
+        state=states[0],
+        reason=str(job.get("state_reason") or ""),
+        priority=0 if priority is None or priority == math.inf else int(priority),
+        submit=submit,
+        eligible=_time(cells["Eligible"]),
+        start=None if waits else _time(cells["Start"]),
+        end=_time(cells["End"]),
+        limit_s=None if (limit := slurm.raw_limit(cells["TimelimitRaw"])) < 0 else limit,
+        nodes=used.nodes or int(cells["NNodes"] or 0),
+        amounts={**used.amounts, CORES: used.amounts.get(CORES) or int(cells["NCPUS"] or 0)},
+        places=tuple(names_of(cells["NodeList"])) if cells["NodeList"] else (),
+        cells=cells,
+    )
+
+
+def _time(text: str) -> int | None:
+    return int(text) if text.isdecimal() else None
