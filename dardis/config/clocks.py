@@ -17,6 +17,9 @@ Clock = Callable[[str], int]
 _EUROPE = ZoneInfo("Europe/Brussels")
 _FIRST_S, _LAST_S = (int(datetime(year, 1, 1, tzinfo=UTC).timestamp()) for year in (1900, 9999))
 _NUMERIC = re.compile(r"(\d\d)[./](\d\d)[./](\d{4}) (\d\d:\d\d(?::\d\d)?)")
+_ENGLISH = re.compile(r"([A-Z][a-z]{2}) ([0-9]{1,2}), ([0-9]{4}),?\s+([0-9]{1,2}):([0-9]{2})\s+([AP])M")
+_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+_DIGITS = re.compile(r"(\d{4})(\d\d)(\d\d)(\d\d)(\d\d)?", re.ASCII)
 _OFFSET = re.compile(r"utc([+-]\d{1,2})(?::?(\d\d))?", re.ASCII)
 
 
@@ -54,7 +57,7 @@ def offset_of(text: str) -> int:
 
 
 def european_clock() -> Clock:
-    """Clock for Central European Time with summer time, in ISO 8601 or as `31.12.2023 23:00`.
+    """Clock for Central European Time with summer time, in ISO 8601, as `31.12.2023 23:00` or `Dec 31, 2023 11:00 PM`.
 
     The first of two equal autumn hours is summer time, except with `(CET)` or `(CEST)`.
     """
@@ -62,7 +65,7 @@ def european_clock() -> Clock:
 
     def unix(text: str) -> int:
         text, said = re.sub(r"\s*\((CES?T)\)", "", text).strip(), re.search(r"\((CES?T)\)", text)
-        moment = _iso(_from_numeric(text))
+        moment = _iso(_iso_text(text))
         if moment.tzinfo:
             return _unix(moment)
         second = said[1] == "CET" if said else moment in seen
@@ -79,7 +82,7 @@ def interval_clock(clock: Clock) -> Clock:
     """Clock for the start of `begin - end`."""
 
     def unix(text: str) -> int:
-        return clock(_from_numeric(text.partition(" - ")[0].strip()))
+        return clock(_iso_text(text.partition(" - ")[0].strip()))
 
     return unix
 
@@ -98,6 +101,33 @@ def unix_or(clock: Clock) -> Clock:
     return unix
 
 
+def digits_clock() -> Clock:
+    """Clock for `2023123123` and `202312312350` in UTC."""
+
+    def unix(text: str) -> int:
+        match = _DIGITS.fullmatch(text)
+        if match is None:
+            raise ValueError("a time such as 2023123123 or 202312312350")
+        return _unix(_iso(f"{match[1]}-{match[2]}-{match[3]}T{match[4]}:{match[5] or '00'}Z"))
+
+    return unix
+
+
+def millisecond_clock() -> Clock:
+    """Clock for Unix milliseconds in whole seconds."""
+
+    def unix(text: str) -> int:
+        try:
+            seconds, rest = divmod(whole_number(text, 0, 1000 * _LAST_S - 1), 1000)
+        except ValueError:
+            rest = 1
+        if rest:
+            raise ValueError("Unix milliseconds of a whole second before 9999") from None
+        return seconds
+
+    return unix
+
+
 def _unix(moment: datetime) -> int:
     seconds = int(moment.timestamp())
     if not _FIRST_S <= seconds < _LAST_S:
@@ -105,9 +135,13 @@ def _unix(moment: datetime) -> int:
     return seconds
 
 
-def _from_numeric(text: str) -> str:
-    match = _NUMERIC.match(text)
-    return f"{match[3]}-{match[2]}-{match[1]}T{match[4]}{text[match.end() :]}" if match else text
+def _iso_text(text: str) -> str:
+    if match := _NUMERIC.match(text):
+        return f"{match[3]}-{match[2]}-{match[1]}T{match[4]}{text[match.end() :]}"
+    if (match := _ENGLISH.fullmatch(text)) and match[1] in _MONTHS and 1 <= int(match[4]) <= 12:
+        hour = int(match[4]) % 12 + (12 if match[6] == "P" else 0)
+        return f"{match[3]}-{_MONTHS.index(match[1]) + 1:02}-{int(match[2]):02}T{hour:02}:{match[5]}"
+    return text
 
 
 def _iso(text: str) -> datetime:

@@ -21,6 +21,8 @@ from dardis.model.series import Series
 LONGEST_STEP_S = 3600
 DAY_S = 86_400
 NOTHING = frozenset({"", "-", "n/e", "n/a", "nan", "null"})
+LINES = ":{}"
+"""Format of a row's place after the path."""
 
 
 @dataclass(frozen=True)
@@ -39,8 +41,17 @@ class SeriesFormat:
     """Complaint about values in file units, or ""."""
     keep: Callable[[dict[str, str]], bool] = lambda _: True
     """Whether a row belongs to the series."""
-    alike: str | None = None
-    """Column with a constant text, such as the place."""
+    alike: tuple[str, ...] = ()
+    """Columns with a constant text, such as the place."""
+    otherwise: str | None = None
+    """Column of values where `value` has none."""
+    currency: str = ""
+    """Currency, unless the value's column names it."""
+    number: Callable[[str], float] = decimal_number
+    missing: frozenset[str] = NOTHING
+    """Lower-case texts of missing values."""
+    ordered: bool = True
+    """Whether times must ascend in the file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +77,11 @@ class SeriesTable:
     rows: Sequence[SeriesRow]
     line: int = 1
     value_name: str = ""
+    places: str = LINES
+
+    def place(self, line: int) -> str:
+        """Place of a row for messages."""
+        return f"{self.path}{self.places.format(line)}"
 
     def over(self, within: Within) -> Series:
         """Checked values around a span. Raises InputError."""
@@ -77,8 +93,8 @@ class SeriesTable:
             raise InputError(self.path, found, f"values from {utc_text(within[0])} to {utc_text(within[1])}")
         complaint = self.form.check([row.value for row in rows])
         if complaint:
-            raise InputError(f"{self.path}:{rows[0].line}", complaint, f"the unit of {self.form.description}")
-        rows = _unbroken(self.path, rows, within)
+            raise InputError(self.place(rows[0].line), complaint, f"the unit of {self.form.description}")
+        rows = _unbroken(self.place, rows, within)
         edges = np.array([*(row.start for row in rows), _last_end(rows)], dtype=np.int64)
         return Series(edges, self.form.factor * np.array([row.value for row in rows], dtype=np.float64))
 
@@ -99,15 +115,21 @@ def lines_of(path: Path, text: str) -> list[tuple[int, list[str]]]:
         raise InputError(f"{path}:{reader.line_num}", f"no CSV ({error})") from None
 
 
-def table_of(path: Path, lines: Sequence[tuple[int, list[str]]], forms: Sequence[SeriesFormat]) -> SeriesTable:
+def table_of(
+    path: Path, lines: Sequence[tuple[int, list[str]]], forms: Sequence[SeriesFormat], places: str = LINES
+) -> SeriesTable:
     """Parse lines with a header. Raises InputError."""
     if len(lines) < 2:
-        raise InputError(path, "no values", _listed(forms))
+        raise InputError(path, "no values", listed(forms))
     number, header = lines[0]
     names = [name.lower() for name in header]
-    form, columns = _recognised(f"{path}:{number}", names, forms)
-    rows = list(_rows(path, form, columns, header, lines[1:]))
-    return SeriesTable(path, form, rows, number, names[columns["value"]])
+    form, columns = _recognised(f"{path}{places.format(number)}", names, forms)
+    rows = list(_rows(path, form, columns, header, lines[1:], places))
+    if not rows:
+        raise InputError(path, "no values", form.description)
+    if not form.ordered:
+        rows.sort(key=lambda row: row.start)
+    return SeriesTable(path, form, rows, number, names[columns["value"]], places)
 
 
 def clock_of(path: Path, form: SeriesFormat, column: str) -> Clock:
@@ -123,51 +145,76 @@ def flat(value: float, start: int, end: int) -> Series:
     return Series(np.array([start, end], dtype=np.int64), np.array([value], dtype=np.float64))
 
 
-def _listed(forms: Iterable[SeriesFormat]) -> str:
-    return " | ".join(form.description for form in forms)
+def listed(forms: Iterable[SeriesFormat]) -> str:
+    """Descriptions for a message."""
+    return " | ".join(dict.fromkeys(form.description for form in forms))
+
+
+def find_columns(names: Sequence[str], form: SeriesFormat) -> dict[str, list[int]] | None:
+    """Find the columns of a format by their use, or None."""
+    patterns = {"time": form.time, "value": form.value, "end": form.end, "otherwise": form.otherwise}
+    found = {
+        use: columns
+        for use, pattern in patterns.items()
+        if pattern and (columns := [i for i, name in enumerate(names) if re.fullmatch(pattern, name)])
+    }
+    return found if "time" in found and "value" in found else None
 
 
 def _recognised(place: str, names: list[str], forms: Sequence[SeriesFormat]) -> tuple[SeriesFormat, dict[str, int]]:
     for form in forms:
-        columns = {"time": form.time, "value": form.value} | ({"end": form.end} if form.end else {})
-        found = {
-            what: next((i for i, name in enumerate(names) if re.fullmatch(pattern, name)), None)
-            for what, pattern in columns.items()
-        }
-        if found["time"] is not None and found["value"] is not None:
-            return form, {what: index for what, index in found.items() if index is not None}
-    raise InputError(place, f"columns {','.join(names)[:120]!r} have an unknown format", _listed(forms))
+        found = find_columns(names, form)
+        if found is None:
+            continue
+        values = [names[column] for column in found["value"]]
+        if len(set(values)) > 1:
+            raise InputError(place, f"values in {values[0]!r} and {values[1]!r}", "one column of values")
+        return form, {use: columns[0] for use, columns in found.items()}
+    raise InputError(place, f"columns {','.join(names)[:120]!r} have an unknown format", listed(forms))
 
 
 def _rows(
-    path: Path, form: SeriesFormat, columns: dict[str, int], header: list[str], lines: Iterable[tuple[int, list[str]]]
+    path: Path,
+    form: SeriesFormat,
+    columns: dict[str, int],
+    header: list[str],
+    lines: Iterable[tuple[int, list[str]]],
+    places: str,
 ) -> Iterator[SeriesRow]:
     clock = clock_of(path, form, header[columns["time"]])
     end_clock = clock_of(path, form, header[columns["end"]]) if "end" in columns else clock
     names = [name.lower() for name in header]
-    first_alike: str | None = None
+    alike: dict[str, str] = {}
     for line, fields in lines:
-        place = f"{path}:{line}"
+        place = f"{path}{places.format(line)}"
         if len(fields) < len(header):
             raise InputError(place, f"{len(fields)} fields", f"{len(header)}: {','.join(header)}")
         named = dict(zip(names, fields, strict=False))
         if not form.keep(named):
             continue
-        if form.alike in named:
-            first_alike = first_alike or named[form.alike]
-            if named[form.alike] != first_alike:
-                raise InputError(place, f"{form.alike} {named[form.alike]!r} after {first_alike!r}", "only one of them")
+        _check_alike(place, form, named, alike)
         text = fields[columns["value"]]
-        if text.lower() in NOTHING:
+        if text.lower() in form.missing and "otherwise" in columns:
+            text = fields[columns["otherwise"]]
+        if text.lower() in form.missing:
             continue
         start = _moment(place, clock, fields[columns["time"]])
         end = _moment(place, end_clock, fields[columns["end"]]) if "end" in columns else None
         if end is not None and end <= start:
             raise InputError(place, f"ends {utc_text(end)}, begins {utc_text(start)}", "an end after the begin")
         try:
-            yield SeriesRow(line, start, end, decimal_number(text))
+            yield SeriesRow(line, start, end, form.number(text))
         except ValueError:
             raise InputError(place, f"{header[columns['value']]} {text!r}", "a number") from None
+
+
+def _check_alike(place: str, form: SeriesFormat, named: dict[str, str], alike: dict[str, str]) -> None:
+    for name in form.alike:
+        if name not in named:
+            continue
+        first = alike[name] = alike.get(name) or named[name]
+        if named[name] != first:
+            raise InputError(place, f"{name} {named[name]!r} after {first!r}", "only one of them")
 
 
 def _moment(place: str, clock: Clock, text: str) -> int:
@@ -184,7 +231,7 @@ def _last_end(rows: list[SeriesRow]) -> int:
     return last.start + (last.start - rows[-2].start if len(rows) > 1 else LONGEST_STEP_S)
 
 
-def _unbroken(path: Path, rows: list[SeriesRow], within: Within) -> list[SeriesRow]:
+def _unbroken(place: Callable[[int], str], rows: list[SeriesRow], within: Within) -> list[SeriesRow]:
     steps = [after.start - before.start for before, after in pairwise(rows)]
     usual = _usual_steps(steps)
     first = 0
@@ -192,7 +239,7 @@ def _unbroken(path: Path, rows: list[SeriesRow], within: Within) -> list[SeriesR
         step = steps[index]
         if step <= 0:
             found = "a second value at" if step == 0 else "out of order:"
-            raise InputError(f"{path}:{after.line}", f"{found} {utc_text(after.start)}", "ascending times, each once")
+            raise InputError(place(after.line), f"{found} {utc_text(after.start)}", "ascending times, each once")
         ends = before.end if before.end is not None else before.start + usual[index]
         if ends == after.start and step <= LONGEST_STEP_S:
             continue
@@ -204,7 +251,7 @@ def _unbroken(path: Path, rows: list[SeriesRow], within: Within) -> list[SeriesR
             expected = "every hour or quarter of an hour once, also at changes to and from summer time"
             gap = f"no values from {utc_text(ends)} to {utc_text(after.start)}"
             odd = f"a step of {step} s to {utc_text(after.start)}"
-            raise InputError(f"{path}:{after.line}", gap if ends < after.start else odd, expected)
+            raise InputError(place(after.line), gap if ends < after.start else odd, expected)
     return rows[first:]
 
 

@@ -15,6 +15,7 @@ from xml.etree import ElementTree as ET
 from dardis.config.node_fields import prefixes_of
 from dardis.config.platform_file import check_platform
 from dardis.config.platform_text import POWER_TO_FILL_IN, Comments, Imported, platform_text
+from dardis.config.xml_text import parse_xml
 from dardis.model.errors import InputError, one_line
 from dardis.model.hostlist import MOST_NAMES, hostlist_in_order
 from dardis.model.numbers import whole_number
@@ -23,7 +24,6 @@ from dardis.model.resources import CORES, MAX_GROUPS
 
 _EXPECTED: Final = "a SimGrid platform: <platform> with <host>s or <cluster>s"
 _BEGINS: Final = re.compile(r"\s*<(?:\?xml|!--|!DOCTYPE|platform)")
-_ENTITY: Final = re.compile(r"<!ENTITY", re.IGNORECASE)
 _NAME: Final = re.compile(r"[^\s\[\],\'\"]{1,200}")
 _PIECE: Final = re.compile(r"[0-9]+|[^0-9]")
 _MASTER: Final = "master_host"
@@ -49,7 +49,8 @@ def is_simgrid(text: str) -> bool:
 
 def simgrid_platform(path: Path, text: str) -> Imported:
     """Convert the hosts of a text; `path` is for messages. Raises InputError."""
-    hosts, without_jobs = _hosts(path, _parsed(path, text))
+    root = parse_xml(path, text, "platform", _EXPECTED)
+    hosts, without_jobs = _hosts(path, root)
     if not hosts:
         raise InputError(path, f"no host runs jobs ({len(without_jobs)} are the master or storage)", _EXPECTED)
     groups = [list(alike) for _, alike in groupby(hosts, key=lambda host: host[1:])]
@@ -81,20 +82,6 @@ def _flop_per_s(speed: str) -> float | None:
     found = _SPEED.fullmatch(speed)
     value = float(found[1]) * 1000.0 ** _PREFIXES.index(found[2]) if found else 0.0
     return value if 0 < value < float("inf") else None
-
-
-def _parsed(path: Path, text: str) -> ET.Element:
-    if _ENTITY.search(text):
-        raise InputError(path, "declares entities", "XML without <!ENTITY …>")
-    try:
-        root = ET.fromstring(text.lstrip())  # noqa: S314 (entities are refused above)
-    except ET.ParseError as error:
-        raise InputError(path, f"is not XML ({error})", _EXPECTED) from None
-    except ValueError as error:
-        raise InputError(path, f"is not XML ({error})", _EXPECTED) from None
-    if root.tag != "platform":
-        raise InputError(path, f"is <{root.tag}>", _EXPECTED)
-    return root
 
 
 def _hosts(path: Path, root: ET.Element) -> tuple[list[SimgridHost], list[str]]:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import json
+import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from dardis.config.clocks import fixed_clock, offset_of, unix_or
-from dardis.config.series_file import SeriesFormat, SeriesRow, SeriesTable, Within, clock_of, lines_of, table_of
+from dardis.config.clocks import digits_clock, fixed_clock, offset_of, unix_or
+from dardis.config.series_file import NOTHING, SeriesFormat, SeriesTable, Within, find_columns, lines_of, table_of
+from dardis.config.series_json import JsonFormat, is_json, json_table
 from dardis.model.arrays import Floats
 from dardis.model.errors import InputError
 from dardis.model.files import Read, csv_rows, read_text
@@ -31,13 +32,27 @@ def celsius(values: Sequence[float]) -> str:
     return f"a temperature of {coldest:g} °C is implausibly low" if coldest < COLDEST_C else ""
 
 
+_METEOSTAT = SeriesFormat("Meteostat (hourly; CSV or JSON)", r"time \(utc\)", "temp", lambda _: fixed_clock(0),
+     check=celsius)  # fmt: skip
 FORMS = (
     SeriesFormat("start_utc[,end_utc],temp_c", "start_utc", "temp_c", lambda _: unix_or(fixed_clock(0)), end="end_utc",
          check=celsius),
     SeriesFormat("time_local_utc+1,temperature_c (any offset)", r"time_local_utc[+-]\d{1,2}(:?\d\d)?", "temperature_c",
          lambda name: fixed_clock(offset_of(name)), check=celsius),
+    SeriesFormat("STATIONS_ID;MESS_DATUM;…;TT_TU or TT_10 (DWD)", "mess_datum", "tt_tu|tt_10", lambda _: digits_clock(),
+         check=celsius, keep=lambda row: row["mess_datum"] >= "2000", alike=("stations_id",),
+         missing=NOTHING | {"-999", "-999.0"}),
+    _METEOSTAT,
 )  # fmt: skip
-_OPEN_METEO = "an Open-Meteo export (CSV or JSON) of hourly temperature_2m in °C"
+"""DWD's times before 2000 may be in Central European Time."""
+_OPEN_METEO = SeriesFormat("an Open-Meteo export (CSV or JSON) of hourly temperature_2m in °C", "time( .*)?",
+     r"temperature_2m( \(°c\))?", lambda name: unix_or(fixed_clock(whole_number(name[5:]))), check=celsius)  # fmt: skip
+JSON_FORMS = (
+    JsonFormat(_OPEN_METEO, ("minutely_15", "hourly"), ("{}_units.temperature_2m", "°C"), "utc_offset_seconds"),
+    JsonFormat(replace(_METEOSTAT, time="time"), ("data",)),
+)
+_METEOSTAT_TIME = "time (UTC)"
+_METEOSTAT_VALUES = ["temp", "dwpt", "rhum", "prcp", "snow", "wdir", "wspd", "wpgt", "pres", "tsun", "coco"]
 
 
 @dataclass(frozen=True)
@@ -57,8 +72,8 @@ def read_weather(path: Path, read: Read = Path.read_bytes) -> Weather:
     """Read a weather file. Raises InputError."""
     text = read_text(path, read)
     begin = text.lstrip()
-    if begin.startswith("{"):
-        return Weather(_open_meteo_json(path, begin))
+    if is_json(begin):
+        return Weather(json_table(path, begin, JSON_FORMS))
     if begin.startswith("LOCATION,"):
         return Weather(epw_series(path, text, celsius))
     lines = lines_of(path, text)
@@ -68,46 +83,42 @@ def read_weather(path: Path, read: Read = Path.read_bytes) -> Weather:
     if (form := find_typical_format(names)) is not None:
         assumed = f"{path}: a typical year without a time zone; its times count as UTC"
         return Weather(typical_series(path, lines, form, celsius), assumed)
-    others = [SeriesFormat(said, "(?!)", "(?!)", lambda _: fixed_clock(0)) for said in (_OPEN_METEO, *TYPICAL_TEXTS)]
-    return Weather(table_of(path, lines, (*FORMS, *others)))
-
-
-def _open_meteo_form(offset_s: int) -> SeriesFormat:
-    value = r"temperature_2m( \(°c\))?"
-    return SeriesFormat(_OPEN_METEO, "time", value, lambda _: unix_or(fixed_clock(offset_s)), check=celsius)
+    said = (_OPEN_METEO.description, *TYPICAL_TEXTS)
+    others = [SeriesFormat(description, "(?!)", "(?!)", lambda _: fixed_clock(0)) for description in said]
+    return Weather(table_of(path, _meteostat_lines(lines), (*FORMS, *others)))
 
 
 def _open_meteo_csv(path: Path, lines: list[tuple[int, list[str]]], column: int) -> SeriesTable:
+    if "location_id" in (name.lower() for name in lines[0][1]):
+        raise InputError(f"{path}:1", "an Open-Meteo export of several locations", "one location")
     try:
         offset_s = whole_number(lines[1][1][column])
     except (IndexError, ValueError):
-        raise InputError(f"{path}:2", "no utc_offset_seconds", _OPEN_METEO) from None
+        raise InputError(f"{path}:2", "no utc_offset_seconds", _OPEN_METEO.description) from None
     table = lines[2:]
-    again = next((i for i, (_, fields) in enumerate(table) if i and fields[0] == "time"), len(table))
-    return table_of(path, table[:again], [_open_meteo_form(offset_s)])
+    heads = [i for i, (_, fields) in enumerate(table) if fields[0] == "time"]
+    sections = [table[start:end] for start, end in pairwise([*heads, len(table)])]
+    hourly = (one for one in sections if find_columns([name.lower() for name in one[0][1]], _OPEN_METEO))
+    longest = max(hourly, key=len, default=table)
+    named = [(line, [f"time {offset_s}", *fields[1:]] if fields[0] == "time" else fields) for line, fields in longest]
+    return table_of(path, named, [_OPEN_METEO])
 
 
-def _open_meteo_json(path: Path, text: str) -> SeriesTable:
-    try:
-        content: Any = json.loads(text)
-        part = "minutely_15" if "temperature_2m" in content.get("minutely_15", {}) else "hourly"
-        pairs = list(zip(content[part]["time"], content[part]["temperature_2m"], strict=True))
-        unit, offset_s = content[f"{part}_units"]["temperature_2m"], whole_number(str(content["utc_offset_seconds"]))
-    except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError):
-        raise InputError(path, "JSON of another format", _OPEN_METEO) from None
-    if unit != "°C":
-        raise InputError(f"{path}: {part}_units.temperature_2m", repr(unit), "°C")
-    form, rows = _open_meteo_form(offset_s), []
-    clock = clock_of(path, form, "time")
-    for index, (time, value) in enumerate(pairs):
-        place = f"{path}: {part}[{index}]"
-        if value is None:
-            continue
-        try:
-            rows.append(SeriesRow(index, clock(str(time)), None, decimal_number(str(value))))
-        except (ValueError, TypeError):
-            raise InputError(place, f"{time!r}, {value!r}", "a time and a number") from None
-    return SeriesTable(path, form, rows)
+def _meteostat_lines(lines: list[tuple[int, list[str]]]) -> list[tuple[int, list[str]]]:
+    """Join Meteostat's columns of dates and hours, and add a header to files without one."""
+    names = [name.lower() for name in lines[0][1]] if lines else []
+    if names[:4] == ["year", "month", "day", "hour"]:
+        dates, rows, values = 3, lines[1:], names[4:]
+    elif len(names) == 2 + len(_METEOSTAT_VALUES) and re.fullmatch(r"\d{4}-\d\d-\d\d", names[0]):
+        dates, rows, values = 1, lines, _METEOSTAT_VALUES
+    else:
+        return lines
+    joined = [(line, [_hour(fields[:dates], fields[dates : dates + 1]), *fields[dates + 1 :]]) for line, fields in rows]
+    return [(lines[0][0], [_METEOSTAT_TIME, *values]), *joined]
+
+
+def _hour(date: list[str], hour: list[str]) -> str:
+    return f"{'-'.join(part.zfill(2) for part in date)}T{''.join(hour).zfill(2)}"
 
 
 FIRST_YEAR, LAST_YEAR = 1990, 2049

@@ -95,7 +95,7 @@ class Reader:
     """How large a part of all mutations it gets."""
 
 
-MONEY = Money("EUR", {"CHF": 1.0})
+MONEY = Money("EUR", {"CHF": 1.0, "GBP": 1.0})
 """Prices of any file here can be told in euros."""
 
 
@@ -124,6 +124,9 @@ def readers() -> list[Reader]:
         Reader("typical year", "y", files.YEARS, _reads_series(read_weather), weight=_OF_YEARS),
         Reader("prices", "s", files.PRICES, _reads_series(read_prices, MONEY)),
         Reader("carbon", "c", files.CARBON, _reads_series(read_carbon)),
+        Reader("public weather", "w", files.PUBLIC_WEATHER, _reads_series(read_weather)),
+        Reader("public prices", "s", files.PUBLIC_PRICES, _reads_series(read_prices, MONEY)),
+        Reader("public carbon", "c", files.PUBLIC_CARBON, _reads_series(read_carbon)),
         Reader("desired profile", "p.csv", (files.PROFILE,), _read_profile),
         Reader("cap", "c.csv", files.CAPS, lambda path: read_cap(path, PLATFORM)),
         Reader("switching", "target.json", (files.TARGET,), lambda path: read_switching(path, PLATFORM)),

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from kit import plan_folder
+from kit import plan_folder, public_sources
 from kit.position_problems import random_problem
 from kit.sacct_text import JOB
 from kit.scale_folder import ONE, RECORD
@@ -286,6 +286,10 @@ CARBON = (
     _hours("Datetime (UTC),Zone id,Carbon intensity gCO₂eq/kWh (Life cycle)", "{day} {time}:00,DE,3{v}"),
     _hours("datetime,zone_name,carbon_intensity_avg", "{day}T{time}:00Z,DE,3{v}"),
 )
+_VALUES = [10.0 + hour % 7 for hour in range(60)]
+PUBLIC_PRICES = tuple(write(MAY, _VALUES) for _, write in public_sources.PRICES.values())
+PUBLIC_WEATHER = tuple(write(MAY, _VALUES) for write in public_sources.WEATHER.values())
+PUBLIC_CARBON = tuple(write(MAY, _VALUES) for write in public_sources.CARBON.values())
 PROFILE = "time_s,node,kind,value\n28800,*,cores,51\n64800,*,cores,72\n28800,3,memory,8GiB\n0,5,gpu,1\n-5,0,cores,3\n"
 CAPS = (
     "time_s,node,kind,value\n2026-12-24T16:00Z,*,power,5100\n2026-12-24T18:00Z,*,power,7200\n",

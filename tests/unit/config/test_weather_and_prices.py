@@ -203,10 +203,10 @@ def open_meteo(times=("2023-05-01T00:00", "2023-05-01T01:00"), values=(5.0, 6.0)
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (open_meteo(values=(5.0, math.nan)), r"hourly\[1\]: '2023-05-01T01:00', nan; expected a time and a number"),
+        (open_meteo(values=(5.0, math.nan)), r"hourly\[1\]: temperature_2m 'NaN'; expected a number"),
         (open_meteo(values=(5.0,)), "JSON of another format"),
         (open_meteo().replace("C", "F"), r"hourly_units.temperature_2m: '.*F'; expected .*C"),
-        (open_meteo(times=(10**30, 10**30 + 3600)), r"hourly\[0\]: 10+, 5.0; expected a time and a number"),
+        (open_meteo(times=(10**30, 10**30 + 3600)), r"hourly\[0\]: time '10+'; expected Unix seconds of a year"),
         (open_meteo(offset_s=10**9), "unknown clock; expected an offset from UTC of less than a day"),
     ],
 )
