@@ -13,11 +13,10 @@ from dardis.config.slurm.slurm_reader import SHOWN, parse_slurm
 from dardis.config.slurm.state_table import SlurmState
 from dardis.model.arrays import Bools
 from dardis.model.errors import InputError, one_line
-from dardis.model.files import by_name, csv_table, read_text
+from dardis.model.files import by_name, csv_table, is_json, read_text
 from dardis.model.hostlist import hostlist
 from dardis.model.platform import Platform
 from dardis.model.resources import CORES
-from dardis.model.slurm_json import is_json
 
 COLUMNS: Final = ("node", "state")
 WORDS: Final = ("on", "busy", "closed", "off", "shutting_down", "booting")

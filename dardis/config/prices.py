@@ -11,9 +11,9 @@ from statistics import fmean
 from dardis.config.clocks import european_clock, fixed_clock, interval_clock, millisecond_clock, unix_or
 from dardis.config.entsoe import POINTS, entsoe_lines, is_xml
 from dardis.config.series_file import SeriesFormat, SeriesTable, Within, lines_of, table_of
-from dardis.config.series_json import JsonFormat, is_json, json_table
+from dardis.config.series_json import JsonFormat, json_table
 from dardis.model.errors import InputError
-from dardis.model.files import Read, read_text
+from dardis.model.files import Read, is_json, read_text
 from dardis.model.numbers import decimal_number
 from dardis.model.platform import Money
 from dardis.model.series import Series

@@ -28,11 +28,6 @@ class JsonFormat:
     """Place of a UTC offset, by which the column `time` becomes `time OFFSET`."""
 
 
-def is_json(text: str) -> bool:
-    """Whether a text begins as JSON does."""
-    return text.lstrip()[:1] in {"{", "["}
-
-
 def json_table(path: Path, text: str, formats: Sequence[JsonFormat]) -> SeriesTable:
     """Parse JSON in one of the formats. Raises InputError."""
     expected = listed(one.form for one in formats)

@@ -13,10 +13,10 @@ import numpy as np
 
 from dardis.config.clocks import digits_clock, fixed_clock, offset_of, unix_or
 from dardis.config.series_file import NOTHING, SeriesFormat, SeriesTable, Within, find_columns, lines_of, table_of
-from dardis.config.series_json import JsonFormat, is_json, json_table
+from dardis.config.series_json import JsonFormat, json_table
 from dardis.model.arrays import Floats
 from dardis.model.errors import InputError
-from dardis.model.files import Read, csv_rows, read_text
+from dardis.model.files import Read, csv_rows, is_json, read_text
 from dardis.model.numbers import decimal_number, whole_number
 from dardis.model.series import Series
 

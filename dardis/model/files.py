@@ -80,6 +80,14 @@ def read_text(path: Path, read: Read = Path.read_bytes) -> str:
     return text
 
 
+def is_json(text: str) -> bool:
+    """Whether a text begins as JSON with objects does. TOML may begin with `[[`."""
+    return _JSON.match(text) is not None
+
+
+_JSON = re.compile(r"\s*(?:\{|\[\s*\{)")
+
+
 def plain_name(path: Path) -> str:
     """Strip a compression suffix: `a.swf` for `a.swf.gz`."""
     return path.stem if path.suffix in _PACKINGS else path.name

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple, NoReturn
 
 from dardis.model.errors import InputError, one_line
+from dardis.model.files import is_json
 
 LISTS: Final = ("jobs", "nodes", "partitions", "reservations", "sinfo")
 """Keys of documents that hold records."""
@@ -27,11 +28,6 @@ class SlurmRecord(NamedTuple):
     kind: str
     """Its list, such as `jobs`."""
     content: Mapping[str, Any]
-
-
-def is_json(text: str) -> bool:
-    """Whether a text begins as a JSON object."""
-    return text.lstrip().startswith("{")
 
 
 def is_slurm_json(text: str) -> bool:

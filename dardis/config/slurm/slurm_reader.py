@@ -19,9 +19,8 @@ from dardis.config.slurm.slurm_fields import (
     partition_of,
 )
 from dardis.model.errors import InputError
-from dardis.model.files import read_text
+from dardis.model.files import is_json, read_text
 from dardis.model.hostlist import names_of
-from dardis.model.slurm_json import is_json
 
 _EXPECTED = "the output of scontrol show node -o, or a slurm.conf with nodes"
 
