@@ -6,9 +6,11 @@ placed by best fit in start order. For a job without capacity, another placement
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from heapq import heappop, heappush
 from pathlib import Path
+from types import MappingProxyType
 from typing import Final
 
 import numpy as np
@@ -39,6 +41,7 @@ _FIGURES: Final = (
 )  # fmt: skip
 
 _MOST_WITHOUT: Final = 0.01
+NO_PLACES: Final[Mapping[int, Sequence[int]]] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -68,8 +71,7 @@ def recorded_result(
         return None
     start = np.array([job.submit + waits[job.number] for job in jobs], dtype=np.int64)
     run = np.array([runtimes[job.number] for job in jobs], dtype=np.int64)
-    placed, without = _place_jobs(jobs, start, start + run, machine)
-    schedule = _schedule(jobs, start, run, placed, machine)
+    schedule, without = recorded_schedule(jobs, start, run, machine)
     counted, window = trimmed(schedule, inputs.trim)
     metrics = {key: value for key, value in job_metrics(schedule, counted).items() if key in _FIGURES}
     stated = dict(zip(part.number.tolist(), part.procs.tolist(), strict=True)) if part.counts_processors else {}
@@ -91,7 +93,23 @@ def _fits(job: ActualJob, machine: Platform) -> bool:
     return could_hold(job.job, machine.sets, distinct=False) >= job.units
 
 
-def _place_jobs(jobs: list[ActualJob], start: Ints, end: Ints, machine: Platform) -> tuple[Placements, list[int]]:
+Places = Mapping[int, Sequence[int]]
+
+
+def recorded_schedule(
+    jobs: Sequence[ActualJob], start: Ints, run: Ints, machine: Platform, places: Places = NO_PLACES
+) -> tuple[Schedule, list[int]]:
+    """Schedule of jobs with recorded starts and runtimes, s, and the indices of jobs without a place.
+
+    `places`: nodes by job number, if recorded, one unit on each; other jobs are placed by best fit.
+    """
+    placed, without = _place_jobs(jobs, start, start + run, machine, places)
+    return _schedule(jobs, start, run, placed, machine), without
+
+
+def _place_jobs(
+    jobs: Sequence[ActualJob], start: Ints, end: Ints, machine: Platform, places: Places
+) -> tuple[Placements, list[int]]:
     free = machine.capacity.copy()
     running: list[tuple[int, int, Ints, Ints]] = []
     found: list[tuple[Ints, Ints]] = [(np.empty(0, dtype=np.int64),) * 2] * len(jobs)
@@ -101,7 +119,13 @@ def _place_jobs(jobs: list[ActualJob], start: Ints, end: Ints, machine: Platform
         while running and running[0][0] <= start[place]:
             _, gone, nodes, units = heappop(running)
             free[nodes] += units[:, None] * np.array(jobs[gone].request)
-        rooms = np.where(machine.sets.nodes(job.job.groups), units_in(free, job.request), 0)
+        if len(known := places.get(job.number, ())) == job.units:
+            nodes, units = np.sort(np.array(known, dtype=np.int64)), np.ones(job.units, dtype=np.int64)
+            free[nodes] -= np.array(job.request)
+            heappush(running, (int(end[place]), place, nodes, units))
+            found[place] = nodes, units
+            continue
+        rooms = np.where(machine.sets.nodes(job.job.groups), np.maximum(units_in(free, job.request), 0), 0)
         some = np.flatnonzero(rooms > 0)
         if int(rooms[some].sum()) < job.units:
             without.append(place)
@@ -120,7 +144,7 @@ def _place_jobs(jobs: list[ActualJob], start: Ints, end: Ints, machine: Platform
     return Placements(offsets, nodes, units), without
 
 
-def _schedule(jobs: list[ActualJob], start: Ints, run: Ints, placed: Placements, machine: Platform) -> Schedule:
+def _schedule(jobs: Sequence[ActualJob], start: Ints, run: Ints, placed: Placements, machine: Platform) -> Schedule:
     submit = np.array([job.submit for job in jobs], dtype=np.int64)
     return Schedule(
         kinds=machine.kinds,

@@ -60,10 +60,11 @@ class JobRecord:
             was, key = before.get(job.number), (job.number, job.start)
             if job.phase is JobPhase.ENDED:
                 shown.add(key)
-                if key not in self._ended and job.start is not None:
-                    ended.append(_ended_cells(job, job.end or now))
-                if was is None or was.start is None:
-                    (left if job.start is None else started).append(job)
+                if key not in self._ended:
+                    if job.start is not None:
+                        ended.append(_ended_cells(job, job.end or now))
+                    if was is None or was.start is None:
+                        (left if job.start is None else started).append(job)
                 continue
             self._jobs[job.number] = job
             if was is None or (was.start is not None and job.start is None):

@@ -1,0 +1,87 @@
+"""The record of a cluster's jobs, from views of its queue."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+from kit.effort import examples
+from kit.slurm_queue import LivedJob, squeue_text
+
+from dardis.slurm.job_record import HEADER, JobRecord, QueueChanges, record_line
+from dardis.slurm.queued_jobs import QueuedJob, queued_jobs
+from dardis.workload.slurm_cells import is_sacct
+
+T = 1_690_000_000
+
+
+def view(jobs: list[LivedJob], now: int) -> list[QueuedJob]:
+    found, malformed = queued_jobs("squeue", squeue_text(jobs, now))
+    assert not malformed
+    return found
+
+
+@st.composite
+def lived_jobs(draw: st.DrawFn) -> list[LivedJob]:
+    found = []
+    for number in range(draw(st.integers(1, 8))):
+        submit = T + draw(st.integers(0, 700))
+        start = None if draw(st.integers(0, 4)) == 0 else submit + draw(st.integers(0, 700))
+        end = (submit if start is None else start) + draw(st.integers(1, 900))
+        found.append(LivedJob(number + 1, submit, start, end, limit_min=draw(st.integers(50, 90))))
+    return found
+
+
+@given(jobs=lived_jobs(), step=st.integers(40, 290))
+@examples(1)
+def test_frequent_views_record_each_job_once_with_its_times(jobs: list[LivedJob], step: int) -> None:
+    record = JobRecord()
+    changes = [record.observe(view(jobs, now), now) for now in range(T, T + 2700, step)]
+    ended = {int(cells["JobIDRaw"]): cells for one in changes for cells in one.ended}
+    assert sum(len(one.ended) for one in changes) == len(ended)
+    assert {number: (int(cells["Start"]), int(cells["End"])) for number, cells in ended.items()} == {
+        job.number: (job.start, job.end) for job in jobs if job.start is not None
+    }
+    assert sorted(job.number for one in changes for job in one.started) == sorted(ended)
+    assert sorted(job.number for one in changes for job in one.left) == sorted(
+        job.number for job in jobs if job.start is None
+    )
+    assert not record.jobs
+
+
+def test_job_that_vanished_ended_at_the_view_or_its_limit() -> None:
+    record = JobRecord()
+    jobs = [LivedJob(1, T, T, T + 100), LivedJob(2, T, T, T + 100, limit_min=5)]
+    record.observe(view(jobs, T + 50), T + 50)
+    changes = record.observe([], T + 2000)
+    assert [int(cells["End"]) - T for cells in changes.ended] == [2000, 300]
+
+
+def test_requeued_job_has_two_runs() -> None:
+    record = JobRecord()
+    first, second = LivedJob(1, T, T + 10, T + 9000), LivedJob(1, T, T + 500, T + 600)
+    record.observe(view([first], T + 20), T + 20)
+    waits = record.observe(view([LivedJob(1, T, None, T + 9000)], T + 200), T + 200)
+    assert ([cells["Start"] for cells in waits.ended], len(waits.submitted)) == ([str(T + 10)], 1)
+    again = record.observe(view([second], T + 550), T + 550)
+    assert [job.start for job in again.started] == [T + 500]
+    assert [cells["End"] for cells in record.observe(view([second], T + 650), T + 650).ended] == [str(T + 600)]
+
+
+def test_lines_of_the_record_are_sacct() -> None:
+    (job,) = view([LivedJob(1, T, T, T + 100)], T + 150)
+    line = record_line(job.cells)
+    assert is_sacct(HEADER)
+    assert line.count("|") == HEADER.count("|")
+    assert "|a_job|" in line
+
+
+def test_held_jobs_are_known_by_priority_or_reason() -> None:
+    jobs = [
+        LivedJob(1, T, None, T + 100), LivedJob(2, T, None, T + 100, priority=0),
+        LivedJob(3, T, None, T + 100, reason="Dependency"),
+    ]  # fmt: skip
+    assert [job.is_held for job in view(jobs, T)] == [False, True, True]
+
+
+def test_empty_view_changes_nothing() -> None:
+    assert JobRecord().observe([], T) == QueueChanges((), (), (), ())
