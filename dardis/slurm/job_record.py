@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from dardis.slurm.queued_jobs import QueuedJob
+from dardis.slurm.slurm_job import SlurmJob
 from dardis.workload.slurm_texts import JobPhase
 
 COLUMNS: Final = (
@@ -25,34 +25,34 @@ def record_line(cells: Mapping[str, str]) -> str:
 class QueueChanges:
     """Changes between two views. An array's waiting tasks count as submitted once."""
 
-    submitted: tuple[QueuedJob, ...]
-    started: tuple[QueuedJob, ...]
+    submitted: tuple[SlurmJob, ...]
+    started: tuple[SlurmJob, ...]
     ended: tuple[Mapping[str, str], ...]
     """Cells of jobs that ran."""
-    left: tuple[QueuedJob, ...]
+    left: tuple[SlurmJob, ...]
     """Waiting jobs that were cancelled."""
 
 
 class JobRecord:
     """Jobs of the last view, by number."""
 
-    def __init__(self, jobs: Iterable[QueuedJob] = ()) -> None:
+    def __init__(self, jobs: Iterable[SlurmJob] = ()) -> None:
         self._jobs = {job.number: job for job in jobs}
         self._ended: set[tuple[int, int | None]] = set()
 
     @property
-    def jobs(self) -> list[QueuedJob]:
+    def jobs(self) -> list[SlurmJob]:
         """Running and waiting jobs of the last view."""
         return [*self._jobs.values()]
 
-    def observe(self, view: Sequence[QueuedJob], now: int) -> QueueChanges:
+    def observe(self, view: Sequence[SlurmJob], now: int) -> QueueChanges:
         """Take a view of `now`, Unix s.
 
         A running job that is no longer shown ended at `now`, or at its time limit if that was earlier.
         """
-        submitted: list[QueuedJob] = []
-        started: list[QueuedJob] = []
-        left: list[QueuedJob] = []
+        submitted: list[SlurmJob] = []
+        started: list[SlurmJob] = []
+        left: list[SlurmJob] = []
         ended: list[Mapping[str, str]] = []
         before, self._jobs = self._jobs, {}
         shown = set()
@@ -83,7 +83,7 @@ class JobRecord:
         return QueueChanges(tuple(submitted), tuple(started), tuple(ended), tuple(left))
 
 
-def _ended_cells(job: QueuedJob, end: int) -> Mapping[str, str]:
+def _ended_cells(job: SlurmJob, end: int) -> Mapping[str, str]:
     assert job.start is not None
     if job.phase is not JobPhase.ENDED and job.limit_s is not None:
         end = min(end, job.start + job.limit_s)

@@ -8,14 +8,14 @@ from kit.effort import examples
 from kit.slurm_queue import LivedJob, squeue_text
 
 from dardis.slurm.job_record import HEADER, JobRecord, QueueChanges, record_line
-from dardis.slurm.queued_jobs import QueuedJob, queued_jobs
+from dardis.slurm.slurm_job import SlurmJob, squeue_jobs
 from dardis.workload.slurm_cells import is_sacct
 
 T = 1_690_000_000
 
 
-def view(jobs: list[LivedJob], now: int) -> list[QueuedJob]:
-    found, malformed = queued_jobs("squeue", squeue_text(jobs, now))
+def view(jobs: list[LivedJob], now: int) -> list[SlurmJob]:
+    found, malformed = squeue_jobs("squeue", squeue_text(jobs, now))
     assert not malformed
     return found
 

@@ -22,7 +22,7 @@ HELD_REASONS = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class QueuedJob:
+class SlurmJob:
     """A job of the queue, or the waiting tasks of an array that Slurm shows together. Times are Unix s."""
 
     number: int
@@ -45,6 +45,8 @@ class QueuedJob:
     """Of started jobs."""
     end: int | None
     """Of ended jobs."""
+    slurm_start: int | None
+    """Start that Slurm expects for a waiting job."""
     limit_s: int | None
     nodes: int
     amounts: Mapping[str, int]
@@ -64,19 +66,19 @@ class QueuedJob:
         return self.phase is JobPhase.WAITS and (self.priority == 0 or self.reason in HELD_REASONS)
 
 
-def queued_jobs(place: str, text: str) -> tuple[list[QueuedJob], list[str]]:
+def squeue_jobs(place: str, text: str) -> tuple[list[SlurmJob], list[str]]:
     """Jobs, and a reason for each malformed one; `place` is for messages. Raises InputError for other output."""
     found, malformed = [], []
     for record in slurm_records(Path(place), text):
         if record.kind == "jobs":
             try:
-                found.append(_queued_job(record.content))
+                found.append(_slurm_job(record.content))
             except ValueError as error:
                 malformed.append(f"line {record.line}: {error}")
     return found, malformed
 
 
-def _queued_job(job: Mapping[str, Any]) -> QueuedJob:
+def _slurm_job(job: Mapping[str, Any]) -> SlurmJob:
     cells = squeue_cells(job)
     states = words_of(job.get("job_state"))
     phase = slurm.PHASE_OF[slurm.state(states[0] if states else "")]
@@ -87,7 +89,7 @@ def _queued_job(job: Mapping[str, Any]) -> QueuedJob:
     submit = _time(cells["Submit"])
     if submit is None:
         raise ValueError("no submit_time")
-    return QueuedJob(
+    return SlurmJob(
         number=int(cells["JobIDRaw"]),
         job=cells["JobID"],
         tasks=1 if name.pending is None or not waits else slurm.pending_members(name.pending),
@@ -104,6 +106,7 @@ def _queued_job(job: Mapping[str, Any]) -> QueuedJob:
         eligible=_time(cells["Eligible"]),
         start=None if waits else _time(cells["Start"]),
         end=_time(cells["End"]),
+        slurm_start=_time(cells["Start"]) if waits else None,
         limit_s=None if (limit := slurm.raw_limit(cells["TimelimitRaw"])) < 0 else limit,
         nodes=used.nodes or int(cells["NNodes"] or 0),
         amounts={**used.amounts, CORES: used.amounts.get(CORES) or int(cells["NCPUS"] or 0)},

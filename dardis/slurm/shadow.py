@@ -1,0 +1,127 @@
+"""Read-only shadow of a Slurm cluster: records its jobs and states expected starts.
+
+A round calls `squeue` and `scontrol show node` once each. Nothing is written to Slurm.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Protocol
+
+from dardis.config.slurm.slurm_fields import SlurmSite
+from dardis.config.slurm.slurm_reader import parse_slurm
+from dardis.model.errors import InputError
+from dardis.slurm.job_record import JobRecord, QueueChanges
+from dardis.slurm.shadow_folder import ExpectedStart, LoggedExpectation, ShadowFolder
+from dardis.slurm.slurm_client import SlurmError, SlurmPrograms
+from dardis.slurm.slurm_job import SlurmJob, squeue_jobs
+from dardis.workload.slurm_texts import JobPhase
+
+PROGRAMS: Final = ("squeue", "scontrol")
+QUEUE: Final = ("squeue", "--json", "--states=all")
+NODES: Final = ("scontrol", "show", "node", "-o")
+LOG_S: Final = 3600
+"""Time between logged expectations of a job."""
+_MOST_AHEAD_S: Final = 60
+"""Largest permitted difference of the clocks."""
+
+
+class StartExpectations(Protocol):
+    """States expected starts from what was seen so far."""
+
+    def on_changes(self, changes: QueueChanges, now: int) -> None:
+        """Learn from starts and ends."""
+        ...
+
+    def expect(self, jobs: Sequence[SlurmJob], site: SlurmSite, now: int) -> Mapping[int, ExpectedStart]:
+        """Expected starts of waiting jobs by number; none for held jobs."""
+        ...
+
+
+@dataclass(frozen=True)
+class ShadowRound:
+    """A round: jobs and nodes, malformed jobs, and the duration of Slurm's answers."""
+
+    jobs: tuple[SlurmJob, ...]
+    site: SlurmSite
+    malformed: tuple[str, ...]
+    seconds: float
+
+    @property
+    def running(self) -> int:
+        """Number of running jobs."""
+        return sum(job.start is not None for job in self.jobs)
+
+    @property
+    def waiting(self) -> int:
+        """Number of waiting jobs, with waiting tasks of arrays."""
+        return sum(job.tasks for job in self.jobs if job.start is None)
+
+
+class Shadow:
+    """The shadow's state."""
+
+    def __init__(self, folder: ShadowFolder, programs: SlurmPrograms, starts: StartExpectations) -> None:
+        self._folder, self._programs, self._starts = folder, programs, starts
+        self._record = JobRecord()
+        self._logged: dict[int, int] = {}
+        self.failed_rounds = 0
+
+    def round(self, now: int) -> ShadowRound:
+        """Read Slurm at `now`, Unix s, and write the folder.
+
+        Raises SlurmError if a call failed or its output is incomplete; nothing is changed then.
+        """
+        try:
+            found = self._read(now)
+        except (SlurmError, InputError) as error:
+            self.failed_rounds += 1
+            raise SlurmError(str(error)) from None
+        changes = self._record.observe(found.jobs, now)
+        jobs = self._record.jobs
+        self._folder.add_ended(changes.ended)
+        self._folder.write_current(jobs)
+        self._starts.on_changes(changes, now)
+        expected = self._starts.expect(jobs, found.site, now)
+        self._folder.write_expected(jobs, expected)
+        self._log(jobs, expected, now)
+        self._folder.write_metrics(self._figures(found, expected, now))
+        return found
+
+    def _read(self, now: int) -> ShadowRound:
+        queue, nodes = self._programs.call(*QUEUE), self._programs.call(*NODES)
+        jobs, malformed = squeue_jobs(QUEUE[0], queue.text)
+        begun = [job.start or job.submit for job in jobs if job.phase is not JobPhase.ENDED]
+        if begun and (ahead := max(begun) - now) > _MOST_AHEAD_S:
+            raise SlurmError(f"this host's clock is {ahead} s behind Slurm's")
+        site = parse_slurm(Path("scontrol show node"), nodes.text)
+        self._folder.write_nodes(nodes.text)
+        return ShadowRound(tuple(jobs), site, tuple(malformed), queue.seconds + nodes.seconds)
+
+    def _log(self, jobs: Sequence[SlurmJob], expected: Mapping[int, ExpectedStart], now: int) -> None:
+        """Log expectations when a job is first seen, and once an hour."""
+        due = [
+            job for job in jobs if job.number in expected and now - self._logged.get(job.number, now - LOG_S) >= LOG_S
+        ]
+        self._folder.log_expected(
+            (LoggedExpectation(job.number, now, expected[job.number], job.slurm_start) for job in due), now
+        )
+        known = {job.number for job in jobs}
+        self._logged = {number: at for number, at in self._logged.items() if number in known}
+        self._logged |= {job.number: now for job in due}
+
+    def _figures(self, found: ShadowRound, expected: Mapping[int, ExpectedStart], now: int) -> dict[str, float]:
+        waits = sorted(start.expected - now for start in expected.values())
+        busy = sum(node.state.is_busy for node in found.site.nodes)
+        return {
+            "time_seconds": now,
+            "running_jobs": found.running,
+            "waiting_jobs": found.waiting,
+            "nodes": len(found.site.nodes),
+            "busy_nodes": busy,
+            "median_expected_wait_seconds": waits[len(waits) // 2] if waits else 0.0,
+            "answer_seconds": found.seconds,
+            "failed_rounds": self.failed_rounds,
+        }

@@ -1,0 +1,164 @@
+"""Folder of a shadow: the record of jobs, and their expected starts.
+
+`ended.txt` and `current.txt` are sacct's text, which `dardis trace`, `compare`, `plan` and `energy` read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from dardis.config.slurm.slurm_reader import parse_slurm
+from dardis.model.csv_table import REAL, TEXT, WHOLE, WORD, Column, CsvTable
+from dardis.model.errors import InputError
+from dardis.model.files import atomic_text, read_text, write_text
+from dardis.model.moments import utc_text
+from dardis.slurm.job_record import HEADER, record_line
+from dardis.slurm.slurm_job import SlurmJob
+
+EXPECTED: Final = CsvTable(
+    "expected.csv",
+    Column("job", WORD, "waiting job, or waiting tasks of an array"),
+    Column("user", TEXT, "user"),
+    Column("partition", TEXT, "partition"),
+    Column("submit_utc", WORD, "submission"),
+    Column("expected_utc", WORD, "expected start; empty for held jobs"),
+    Column("from_utc", WORD, "start of the range that holds the real start in 80 % of cases"),
+    Column("to_utc", WORD, "end of this range"),
+    Column("slurm_utc", WORD, "Slurm's own expectation, if any"),
+    Column("reason", TEXT, "why the job waits, in Slurm's words"),
+)
+LOGGED: Final = CsvTable(
+    "expectations-DATE.csv",
+    Column("job_number", WHOLE, "Slurm's number of the job"),
+    Column("at_s", WHOLE, "time of the expectation, Unix s"),
+    Column("expected_s", REAL, "expected start, Unix s", form=".0f"),
+    Column("from_s", REAL, "start of the 80 % range, Unix s", form=".0f"),
+    Column("to_s", REAL, "end of the range, Unix s", form=".0f"),
+    Column("slurm_s", REAL, "Slurm's own expectation, Unix s; empty if none", form=".0f"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ExpectedStart:
+    """Expected start of a job and its 80 % range, Unix s."""
+
+    expected: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class LoggedExpectation:
+    """An expectation of `LOGGED`."""
+
+    job: int
+    at: int
+    start: ExpectedStart
+    slurm: float | None
+
+
+class ShadowFolder:
+    """Files of a shadow."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.ended, self.current = path / "ended.txt", path / "current.txt"
+
+    def prepare(self) -> None:
+        """Create the folder. Raises InputError."""
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise InputError(self.path, error.strerror or "cannot be written", "a folder to write to") from None
+        if not self.ended.exists():
+            write_text(self.ended, f"{HEADER}\n")
+
+    def add_ended(self, jobs: Iterable[Mapping[str, str]]) -> None:
+        """Append jobs that ended. A line that a crash cut short is completed first. Raises OSError."""
+        lines = "".join(f"{record_line(cells)}\n" for cells in jobs)
+        if lines:
+            with self.ended.open("rb+") as file:
+                file.seek(-1, 2)
+                cut = file.read(1) != b"\n"
+                file.write((b"\n" if cut else b"") + lines.encode())
+
+    def write_current(self, jobs: Iterable[SlurmJob]) -> None:
+        """Replace the running and waiting jobs. Raises OSError."""
+        lines = (record_line(job.cells) for job in jobs)
+        write_text(self.current, "\n".join([HEADER, *lines, ""]))
+
+    def write_expected(self, jobs: Sequence[SlurmJob], starts: Mapping[int, ExpectedStart]) -> None:
+        """Replace the expected starts of waiting jobs. Raises OSError."""
+        rows = [_expected_row(job, starts.get(job.number)) for job in jobs if job.start is None]
+        EXPECTED.write(self.path / EXPECTED.name, rows)
+
+    def log_expected(self, entries: Iterable[LoggedExpectation], now: int) -> None:
+        """Append expectations to the file of the day. Raises OSError."""
+        path = self.log_of(now)
+        rows = [(one.job, one.at, one.start.expected, one.start.low, one.start.high, one.slurm) for one in entries]
+        text = LOGGED.text(rows)
+        with path.open("a", encoding="utf-8") as file:
+            file.write(text.partition("\n")[2] if file.tell() else text)
+
+    def log_of(self, moment: int) -> Path:
+        """File of logged expectations of a UTC day."""
+        return self.path / f"expectations-{utc_text(moment)[:10]}.csv"
+
+    def logged(self, day: int) -> list[LoggedExpectation]:
+        """Expectations of the UTC day that begins at `day`; empty without any. Raises InputError."""
+        path = self.log_of(day)
+        if not path.exists():
+            return []
+        cells = LOGGED.read(path)
+        numbers, at = cells.integers("job_number").tolist(), cells.integers("at_s").tolist()
+        columns = [cells.reals(name, may_be_empty=True).tolist() for name in LOGGED.names[2:]]
+        return [
+            LoggedExpectation(number, moment, ExpectedStart(*row[:3]), None if row[3] != row[3] else row[3])
+            for number, moment, *row in zip(numbers, at, *columns, strict=True)
+        ]
+
+    def expected_row(self, job: str) -> dict[str, str]:
+        """Row of a waiting job in `expected.csv`. Raises InputError."""
+        path = self.path / EXPECTED.name
+        if not path.exists():
+            raise InputError(self.path, "has no expected starts yet", "the folder of a running dardis shadow")
+        for _, row in EXPECTED.read(path).rows():
+            cells = dict(zip(EXPECTED.names, row, strict=True))
+            if job in {cells["job"], cells["job"].partition("_")[0]}:
+                return cells
+        raise InputError(f"--start {job}", "is no waiting job", f"a job of {path}, written {_written(path)}")
+
+    def write_nodes(self, text: str) -> None:
+        """Keep the nodes as Slurm shows them. Raises InputError for other output."""
+        parse_slurm(Path("scontrol show node"), text)
+        write_text(self.path / "nodes.txt", text)
+
+    def write_metrics(self, figures: Mapping[str, float]) -> None:
+        """Write figures for Prometheus's textfile collector. Raises OSError."""
+        with atomic_text(self.path / "shadow.prom") as file:
+            for name, value in figures.items():
+                file.write(f"# TYPE dardis_shadow_{name} gauge\ndardis_shadow_{name} {value:.10g}\n")
+
+    def record_text(self) -> str:
+        """All recorded jobs as sacct's text. Raises InputError."""
+        ended = read_text(self.ended)
+        if not self.current.exists():
+            return ended
+        return ended.rstrip("\n") + "\n" + read_text(self.current).partition("\n")[2]
+
+
+def _written(path: Path) -> str:
+    return utc_text(int(path.stat().st_mtime), seconds=True)
+
+
+def _expected_row(job: SlurmJob, start: ExpectedStart | None) -> tuple[object, ...]:
+    moments = ("", "", "") if start is None else tuple(map(_moment, (start.expected, start.low, start.high)))
+    slurm = "" if job.slurm_start is None else utc_text(job.slurm_start, seconds=True)
+    return job.job, job.user, job.partition, utc_text(job.submit, seconds=True), *moments, slurm, job.reason
+
+
+def _moment(seconds: float) -> str:
+    return utc_text(round(seconds), seconds=True)
