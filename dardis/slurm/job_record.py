@@ -29,6 +29,8 @@ class QueueChanges:
     started: tuple[SlurmJob, ...]
     ended: tuple[Mapping[str, str], ...]
     """Cells of jobs that ran."""
+    ended_jobs: tuple[tuple[SlurmJob, int], ...]
+    """The same jobs with their runtimes, s."""
     left: tuple[SlurmJob, ...]
     """Waiting jobs that were cancelled."""
 
@@ -36,9 +38,10 @@ class QueueChanges:
 class JobRecord:
     """Jobs of the last view, by number."""
 
-    def __init__(self, jobs: Iterable[SlurmJob] = ()) -> None:
-        self._jobs = {job.number: job for job in jobs}
-        self._ended: set[tuple[int, int | None]] = set()
+    def __init__(self, ended: Iterable[SlurmJob] = ()) -> None:
+        """Start with jobs that are recorded as ended."""
+        self._jobs: dict[int, SlurmJob] = {}
+        self._ended = {(job.number, job.start) for job in ended}
 
     @property
     def jobs(self) -> list[SlurmJob]:
@@ -53,7 +56,7 @@ class JobRecord:
         submitted: list[SlurmJob] = []
         started: list[SlurmJob] = []
         left: list[SlurmJob] = []
-        ended: list[Mapping[str, str]] = []
+        ended: list[tuple[SlurmJob, int]] = []
         before, self._jobs = self._jobs, {}
         shown = set()
         for job in view:
@@ -62,7 +65,7 @@ class JobRecord:
                 shown.add(key)
                 if key not in self._ended:
                     if job.start is not None:
-                        ended.append(_ended_cells(job, job.end or now))
+                        ended.append((job, _end_of(job, now)))
                     if was is None or was.start is None:
                         (left if job.start is None else started).append(job)
                 continue
@@ -70,23 +73,29 @@ class JobRecord:
             if was is None or (was.start is not None and job.start is None):
                 submitted.append(job)
             if was is not None and was.start not in {None, job.start}:  # requeued
-                ended.append(_ended_cells(was, now))
+                ended.append((was, _end_of(was, now)))
             if job.start is not None and (was is None or was.start != job.start):
                 started.append(job)
         names = {job.number for job in view}
         for number, was in before.items():
             if number not in names and was.start is not None:
-                ended.append(_ended_cells(was, now))
+                ended.append((was, _end_of(was, now)))
             elif number not in names and was.tasks == 1:
                 left.append(was)
         self._ended = shown
-        return QueueChanges(tuple(submitted), tuple(started), tuple(ended), tuple(left))
+        ran = tuple((job, end - (job.start or end)) for job, end in ended)
+        cells = tuple(_ended_cells(job, end) for job, end in ended)
+        return QueueChanges(tuple(submitted), tuple(started), cells, ran, tuple(left))
+
+
+def _end_of(job: SlurmJob, now: int) -> int:
+    """End of a job that ran: as stated, or `now`, at most its time limit."""
+    assert job.start is not None
+    if job.phase is JobPhase.ENDED:
+        return max(job.end or now, job.start)
+    return max(now if job.limit_s is None else min(now, job.start + job.limit_s), job.start)
 
 
 def _ended_cells(job: SlurmJob, end: int) -> Mapping[str, str]:
-    assert job.start is not None
-    if job.phase is not JobPhase.ENDED and job.limit_s is not None:
-        end = min(end, job.start + job.limit_s)
-    end = max(end, job.start)
     state = job.state if job.phase is JobPhase.ENDED else "COMPLETED"
-    return {**job.cells, "State": state, "End": str(end), "ElapsedRaw": str(end - job.start)}
+    return {**job.cells, "State": state, "End": str(end), "ElapsedRaw": str(end - (job.start or end))}

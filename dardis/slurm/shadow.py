@@ -8,12 +8,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Final
 
 from dardis.config.slurm.slurm_fields import SlurmSite
 from dardis.config.slurm.slurm_reader import parse_slurm
 from dardis.model.errors import InputError
-from dardis.slurm.job_record import JobRecord, QueueChanges
+from dardis.slurm.expected_starts import SlurmStarts
+from dardis.slurm.job_record import JobRecord
 from dardis.slurm.shadow_folder import ExpectedStart, LoggedExpectation, ShadowFolder
 from dardis.slurm.slurm_client import SlurmError, SlurmPrograms
 from dardis.slurm.slurm_job import SlurmJob, squeue_jobs
@@ -26,18 +27,6 @@ LOG_S: Final = 3600
 """Time between logged expectations of a job."""
 _MOST_AHEAD_S: Final = 60
 """Largest permitted difference of the clocks."""
-
-
-class StartExpectations(Protocol):
-    """States expected starts from what was seen so far."""
-
-    def on_changes(self, changes: QueueChanges, now: int) -> None:
-        """Learn from starts and ends."""
-        ...
-
-    def expect(self, jobs: Sequence[SlurmJob], site: SlurmSite, now: int) -> Mapping[int, ExpectedStart]:
-        """Expected starts of waiting jobs by number; none for held jobs."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -63,9 +52,11 @@ class ShadowRound:
 class Shadow:
     """The shadow's state."""
 
-    def __init__(self, folder: ShadowFolder, programs: SlurmPrograms, starts: StartExpectations) -> None:
-        self._folder, self._programs, self._starts = folder, programs, starts
-        self._record = JobRecord()
+    def __init__(self, folder: ShadowFolder, programs: SlurmPrograms, past: Sequence[SlurmJob]) -> None:
+        """Learn from recorded jobs first."""
+        self._folder, self._programs, self._starts = folder, programs, SlurmStarts()
+        self._past: Sequence[SlurmJob] | None = past
+        self._record = JobRecord(past)
         self._logged: dict[int, int] = {}
         self.failed_rounds = 0
 
@@ -79,12 +70,15 @@ class Shadow:
         except (SlurmError, InputError) as error:
             self.failed_rounds += 1
             raise SlurmError(str(error)) from None
+        if self._past is not None:
+            self._starts.learn(self._past, found.site, now)
+            self._past = None
         changes = self._record.observe(found.jobs, now)
         jobs = self._record.jobs
         self._folder.add_ended(changes.ended)
         self._folder.write_current(jobs)
-        self._starts.on_changes(changes, now)
-        expected = self._starts.expect(jobs, found.site, now)
+        self._starts.on_changes(changes, found.site)
+        expected = self._starts.expect(jobs, now)
         self._folder.write_expected(jobs, expected)
         self._log(jobs, expected, now)
         self._folder.write_metrics(self._figures(found, expected, now))

@@ -8,13 +8,13 @@ from shutil import which
 from typing import Final, NamedTuple, Protocol
 
 from dardis.engine.clock import monotonic_s
-from dardis.model.errors import InputError, one_line
+from dardis.model.errors import DardisError, InputError, one_line
 
 TIME_LIMIT_S: Final = 60
 """Longest call; a busy slurmctld answers within its MessageTimeout, usually 10 s."""
 
 
-class SlurmError(Exception):
+class SlurmError(DardisError):
     """A call failed: Slurm's message, or that it took too long."""
 
 

@@ -8,12 +8,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from dardis.model.errors import InputError
 from dardis.model.hostlist import names_of
 from dardis.model.resources import CORES
 from dardis.model.slurm_json import number_of, slurm_records, words_of
 from dardis.workload import slurm_texts as slurm
-from dardis.workload.slurm_cells import squeue_cells
-from dardis.workload.slurm_texts import JobPhase
+from dardis.workload.recorded_nodes import NO_NODES, NODE_LIST
+from dardis.workload.slurm_cells import REQUIRED, TEXTS, Cells, first_cell, slurm_lines, squeue_cells
+from dardis.workload.slurm_texts import JobPhase, OtherClockError, SlurmClock
 
 HELD_REASONS = frozenset(
     {"JobHeldUser", "JobHeldAdmin", "Dependency", "DependencyNeverSatisfied", "BeginTime", "JobArrayTaskLimit"}
@@ -78,14 +80,41 @@ def squeue_jobs(place: str, text: str) -> tuple[list[SlurmJob], list[str]]:
     return found, malformed
 
 
+def recorded_jobs(path: Path, text: str) -> list[SlurmJob]:
+    """Started jobs of sacct's text or JSON; `path` is for messages. Malformed lines are ignored. Raises InputError."""
+    found, clock = [], SlurmClock()
+    for line, cells_of in slurm_lines(path, text).lines:
+        try:
+            cells = cells_of()
+            if slurm.job_name(first_cell(cells, REQUIRED[0])).is_step:
+                continue
+            times = {name: clock.seconds(cells[name]) for name in _TIMES if name in cells}
+            unix = {name: "" if moment is None else str(moment) for name, moment in times.items()}
+            job = job_of_cells({"JobID": cells.get("JobIDRaw", ""), **cells, **unix}, slurm.state(cells["State"]))
+        except (ValueError, KeyError):
+            continue
+        except OtherClockError as error:
+            raise InputError(f"{path}:{line}", str(error), "one clock in one file (SLURM_TIME_FORMAT=%s)") from None
+        found += [job] if job.start is not None else []
+    return found
+
+
+_TIMES = ("Submit", "Eligible", "Start", "End")
+
+
 def _slurm_job(job: Mapping[str, Any]) -> SlurmJob:
-    cells = squeue_cells(job)
-    states = words_of(job.get("job_state"))
-    phase = slurm.PHASE_OF[slurm.state(states[0] if states else "")]
+    states, priority = words_of(job.get("job_state")), number_of(job.get("priority"))
+    state = slurm.state(states[0] if states else "")
+    level = 0 if priority is None or priority == math.inf else int(priority)
+    return job_of_cells(squeue_cells(job), state, str(job.get("state_reason") or ""), level)
+
+
+def job_of_cells(cells: Cells, state: str, reason: str = "", priority: int = 1) -> SlurmJob:
+    """Job of cells by the columns of sacct. Raises ValueError."""
+    phase = slurm.PHASE_OF[state]
     name = slurm.job_name(cells["JobID"])
     waits = phase is JobPhase.WAITS
-    used = slurm.tres(cells["ReqTRES"] if waits or not cells["AllocTRES"] else cells["AllocTRES"])
-    priority = number_of(job.get("priority"))
+    used = slurm.tres(cells["ReqTRES"] if waits or not cells.get("AllocTRES") else cells["AllocTRES"])
     submit = _time(cells["Submit"])
     if submit is None:
         raise ValueError("no submit_time")
@@ -93,24 +122,24 @@ def _slurm_job(job: Mapping[str, Any]) -> SlurmJob:
         number=int(cells["JobIDRaw"]),
         job=cells["JobID"],
         tasks=1 if name.pending is None or not waits else slurm.pending_members(name.pending),
-        user=cells["User"],
-        account=cells["Account"],
-        partition=cells["Partition"],
-        qos=cells["QOS"],
-        name=cells["JobName"],
+        user=first_cell(cells, TEXTS["user"]),
+        account=cells.get("Account", ""),
+        partition=cells.get("Partition", ""),
+        qos=cells.get("QOS", ""),
+        name=cells.get("JobName", ""),
         phase=phase,
-        state=states[0],
-        reason=str(job.get("state_reason") or ""),
-        priority=0 if priority is None or priority == math.inf else int(priority),
+        state=state,
+        reason=reason,
+        priority=priority,
         submit=submit,
-        eligible=_time(cells["Eligible"]),
+        eligible=_time(cells.get("Eligible", "")),
         start=None if waits else _time(cells["Start"]),
         end=_time(cells["End"]),
         slurm_start=_time(cells["Start"]) if waits else None,
-        limit_s=None if (limit := slurm.raw_limit(cells["TimelimitRaw"])) < 0 else limit,
-        nodes=used.nodes or int(cells["NNodes"] or 0),
-        amounts={**used.amounts, CORES: used.amounts.get(CORES) or int(cells["NCPUS"] or 0)},
-        places=tuple(names_of(cells["NodeList"])) if cells["NodeList"] else (),
+        limit_s=None if (limit := slurm.raw_limit(cells.get("TimelimitRaw", ""))) < 0 else limit,
+        nodes=used.nodes or int(cells.get("NNodes") or 0),
+        amounts={**used.amounts, CORES: used.amounts.get(CORES) or int(cells.get("NCPUS") or 0)},
+        places=() if cells.get(NODE_LIST, "") in NO_NODES else tuple(names_of(cells[NODE_LIST])),
         cells=cells,
     )
 

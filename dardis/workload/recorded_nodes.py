@@ -19,7 +19,11 @@ def read_places(path: Path) -> dict[int, list[str]]:
 
     Ignores malformed lines: the trace reader has reported them. A job's last line counts.
     """
-    text = read_text(path)
+    return places_of(path, read_text(path))
+
+
+def places_of(path: Path, text: str) -> dict[int, list[str]]:
+    """`read_places` of a text; `path` is for messages."""
     if not is_job_table(text):
         return {}
     places = {}

@@ -205,9 +205,11 @@ _RANGE = re.compile(r"(\d{1,9})(?:-(\d{1,9})(?::(\d{1,9}))?)?", re.ASCII)
 
 
 def pending_members(pending: str) -> int:
-    """Number of array tasks in `1,5-9,20-40:10%2`, limited as in job tables."""
-    found = 0
-    for part in re.sub(r"%\d*$", "", pending).split(","):
+    """Number of array tasks in `1,5-9,20-40:10%2`, or in bits `0x3F7`; limited as in job tables."""
+    found, listed = 0, re.sub(r"%\d*$", "", pending)
+    if re.fullmatch(r"0x[0-9A-Fa-f]{1,30000}", listed):  # JSON of sacct 22.05
+        found, listed = int(listed, 16).bit_count(), ""
+    for part in listed.split(",") if listed or not found else ():
         match = _RANGE.fullmatch(part)
         first, last, step = (int(match[1]), int(match[2] or match[1]), int(match[3] or 1)) if match else (0, 0, 0)
         if step == 0 or last < first:

@@ -84,4 +84,4 @@ def test_held_jobs_are_known_by_priority_or_reason() -> None:
 
 
 def test_empty_view_changes_nothing() -> None:
-    assert JobRecord().observe([], T) == QueueChanges((), (), (), ())
+    assert JobRecord().observe([], T) == QueueChanges((), (), (), (), ())
