@@ -22,7 +22,7 @@ def insert_end(end: Ints, held: Ints, first: int, last: int, time: int, cores: i
 
 
 @inlined
-def fitting_end(end: Ints, held: Ints, first: int, last: int, missing: int) -> int:
+def fitting_end(held: Ints, first: int, last: int, missing: int) -> int:
     """First end at which `missing` more cores are free, or `last`."""
     for place in range(first, last):
         missing -= held[place]
@@ -58,7 +58,7 @@ def simulate_easy(now: int, free: int, running_end: Ints, running_cores: Ints, c
                 last += 1
                 continue
             if reserved < 0:
-                fits = fitting_end(end, held, first, last, need - free)
+                fits = fitting_end(held, first, last, need - free)
                 reserved, extra = FOREVER, 0
                 if fits < last:
                     reserved, extra = end[fits], free - need

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right, insort
+from bisect import insort
 from collections.abc import Iterator
+from typing import TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dardis.kernels.easy_starts import simulate_easy
 from dardis.model.arrays import Floats, Ints
 from dardis.predict.queue_state import QueuedJob, QueueState
 
+Number = TypeVar("Number", bound=np.generic)
 DAY, WEEK = 86_400.0, 7 * 86_400.0
 SHORT = 60.0
 """Seconds added to waits before their logarithm."""
-WAIT_SHARE = {"user": 0.2, "queue": 0.05, "request": 0.1, "site": 0.02}
-"""Weight of a new wait in the mean of earlier waits of the same …"""
+WAIT_SHARE = {"user": 0.2, "queue": 0.05}
+"""Weight of a new wait in the mean of earlier waits."""
+FEWEST_STARTS = 1e-3
+"""Starts a day where none is known."""
 STARTED = 50_000
 """Most started jobs of which the submit is kept."""
 
@@ -25,28 +30,21 @@ class StartRates:
 
     def __init__(self, share: float) -> None:
         self._share = share
-        self._count, self._since, self._wait, self._last = np.zeros((4, 0))
-
-    def _grow(self, codes: int) -> None:
-        more = max(codes - len(self._count), 0)
-        if more:
-            self._count, self._since = np.pad(self._count, (0, more)), np.pad(self._since, (0, more))
-            self._wait = np.pad(self._wait, (0, more), constant_values=-1)
-            self._last = np.pad(self._last, (0, more), constant_values=-np.inf)
+        self._rates = np.zeros((0, 3))
+        """Decayed count, its time, and mean wait (-1: none)."""
 
     def add(self, code: int, wait: float, now: int) -> None:
         """Record a start after a logarithmic wait."""
-        self._grow(code + 1)
-        self._count[code] = self._count[code] * np.exp((self._since[code] - now) / WEEK) + 1
-        self._since[code] = self._last[code] = now
-        before = self._wait[code]
-        self._wait[code] = wait if before < 0 else before + self._share * (wait - before)
+        self._rates = _grown(self._rates, code + 1)
+        count, since, before = self._rates[code]
+        decayed = max(count, 0) * np.exp((since - now) / WEEK) + 1
+        self._rates[code] = decayed, now, wait if before < 0 else before + self._share * (wait - before)
 
-    def columns(self, codes: Ints, now: int) -> tuple[Floats, Floats, Floats]:
-        """Starts a day, mean logarithmic wait (-1: none), and time since the last start, by job."""
-        self._grow(int(codes.max(initial=-1)) + 1)
-        daily = self._count[codes] * np.exp((self._since[codes] - now) / WEEK) * (DAY / WEEK) + 1e-3
-        return daily, self._wait[codes], np.minimum(now - self._last[codes], 1e9)
+    def columns(self, codes: Ints, now: int) -> tuple[Floats, Floats]:
+        """Starts a day, and mean logarithmic wait (-1: none), by job."""
+        self._rates = _grown(self._rates, int(codes.max(initial=-1)) + 1)
+        count, since, wait = self._rates[codes].T
+        return np.maximum(count, 0) * np.exp((since - now) / WEEK) * (DAY / WEEK) + FEWEST_STARTS, wait
 
 
 class QueueHistory:
@@ -66,10 +64,8 @@ class QueueHistory:
         insort(self._submits, job.submit)
         del self._submits[:-STARTED]
         wait = float(np.log(max(now - job.submit, 0) + SHORT))
-        kind = int(_request_codes(np.array([job.cores]), np.array([job.walltime]))[0])
-        codes = {"user": job.user, "queue": job.queue, "request": kind, "site": 0}
-        for group, code in codes.items():
-            self._rates[group].add(code, wait, now)
+        self._rates["user"].add(job.user, wait, now)
+        self._rates["queue"].add(job.queue, wait, now)
 
     def on_end(self, job: QueuedJob, ran: int) -> None:
         """Record a runtime (s)."""
@@ -102,40 +98,33 @@ class QueueHistory:
             simulate_easy(now, capacity - used, np.maximum(ends, now + 1), running.cores, cores, spans) - now
             for ends, spans in ((running.start + limit, walltime), (now + left, runtime))
         ]
-        size, work = cores / capacity, cores * runtime / capacity
-        columns = [*simulated, now - waiting.submit, size, walltime, runtime]
-        columns += [(capacity - used) / capacity, (running.cores * np.maximum(left, 1)).sum() / capacity]
-        columns += [len(cores), work.sum(), now % DAY // 3600, now // DAY % 7, waiting.queue]
-        columns += self._of_groups(state, size * walltime, work)
+        work = cores * runtime / capacity
+        columns = [*simulated, now - waiting.submit, cores / capacity, walltime]
+        same = [float(len(cores)), work.sum(), now % DAY // 3600, now // DAY % 7]
+        columns += [*(np.full(len(cores), number) for number in same), waiting.queue]
+        columns += self._of_groups(state, work)
         ran = np.bincount(running.user, minlength=int(waiting.user.max(initial=-1)) + 1)
         held = np.bincount(running.user, running.cores, len(ran)) / capacity
         columns += [ran[waiting.user], held[waiting.user], np.bincount(waiting.user)[waiting.user]]
-        overtaken = len(self._submits) - np.array([bisect_right(self._submits, at) for at in waiting.submit.tolist()])
-        columns += [overtaken, overtaken / np.maximum(overtaken + len(cores) - 1 - np.arange(len(cores)), 1)]
-        return np.column_stack([np.broadcast_to(column, cores.shape) for column in columns]).astype(np.float32)
+        started = len(self._submits) - np.searchsorted(self._submits, waiting.submit, side="right")
+        later = np.arange(len(cores))[::-1]
+        columns.append(started / np.maximum(started + later, 1))
+        return np.column_stack(columns).astype(np.float32)
 
-    def _of_groups(self, state: QueueState, asked: Floats, work: Floats) -> Iterator[Floats]:
-        """Jobs and work ahead in the same group, and what is known of the group's starts."""
+    def _of_groups(self, state: QueueState, work: Floats) -> Iterator[Floats]:
+        """Jobs and work ahead, and what is known of the starts of the user and queue."""
         waiting = state.waiting
-        everyone = np.zeros_like(waiting.user)
-        groups = {"user": waiting.user, "queue": waiting.queue, "site": everyone}
-        for group, codes in groups.items():
-            daily, wait, since = self._rates[group].columns(codes, state.now)
-            ahead = _ahead(codes, np.ones(len(codes)))
-            yield from (ahead, daily, (ahead + 1) / daily, wait)
+        jobs, site = np.ones(len(work)), np.zeros_like(waiting.user)
+        yield from (_ahead(site, jobs), _ahead(site, work))
+        for group, codes in (("user", waiting.user), ("queue", waiting.queue)):
+            daily, wait = self._rates[group].columns(codes, state.now)
+            yield from (_ahead(codes, jobs), wait)
             if group == "user":
-                yield from (since, _ahead(codes, work))
-        yield from (_ahead(everyone, asked), _ahead(everyone, work))
-        yield self._rates["request"].columns(_request_codes(waiting.cores, waiting.walltime), state.now)[1]
+                yield from (_ahead(codes, work), (_ahead(codes, jobs) + 1) / daily)
 
 
-def _grown(table: Ints, rows: int) -> Ints:
+def _grown(table: NDArray[Number], rows: int) -> NDArray[Number]:
     return table if rows <= len(table) else np.pad(table, ((0, rows - len(table)), (0, 0)), constant_values=-1)
-
-
-def _request_codes(cores: Ints, walltime: Ints) -> Ints:
-    """Code of similar requests: powers of two of cores and of walltimes."""
-    return np.log2(np.maximum(cores, 1)).astype(np.int64) * 32 + np.log2(np.maximum(walltime, 1)).astype(np.int64)
 
 
 def _ahead(codes: Ints, amounts: Floats) -> Floats:
