@@ -99,8 +99,9 @@ class QueueHistory:
             for ends, spans in ((running.start + limit, walltime), (now + left, runtime))
         ]
         work = cores * runtime / capacity
-        columns: list[Floats | Ints | float] = [*simulated, now - waiting.submit, cores / capacity, walltime]
-        columns += [len(cores), work.sum(), now % DAY // 3600, now // DAY % 7, waiting.queue]
+        columns = [*simulated, now - waiting.submit, cores / capacity, walltime]
+        same = [float(len(cores)), work.sum(), now % DAY // 3600, now // DAY % 7]
+        columns += [*(np.full(len(cores), number) for number in same), waiting.queue]
         columns += self._of_groups(state, work)
         ran = np.bincount(running.user, minlength=int(waiting.user.max(initial=-1)) + 1)
         held = np.bincount(running.user, running.cores, len(ran)) / capacity
@@ -108,7 +109,7 @@ class QueueHistory:
         started = len(self._submits) - np.searchsorted(self._submits, waiting.submit, side="right")
         later = np.arange(len(cores))[::-1]
         columns.append(started / np.maximum(started + later, 1))
-        return np.column_stack([np.broadcast_to(column, cores.shape) for column in columns]).astype(np.float32)
+        return np.column_stack(columns).astype(np.float32)
 
     def _of_groups(self, state: QueueState, work: Floats) -> Iterator[Floats]:
         """Jobs and work ahead, and what is known of the starts of the user and queue."""

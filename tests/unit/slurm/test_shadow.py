@@ -116,8 +116,7 @@ def test_expected_starts_learn_from_the_record() -> None:
     found, first = learned.expect(view, now), new.expect(view, now)
     real = {job.number: job.submit + 900 for job in view if job.start is None}
     errors, unlearned = (
-        {number: abs(expected[number].expected - start) for number, start in real.items()}
-        for expected in (found, first)
+        {number: abs(starts[number].expected - start) for number, start in real.items()} for starts in (found, first)
     )
     assert not malformed
     assert len(errors) == 3
