@@ -68,13 +68,13 @@ def shadow(
 
 
 def _page_inputs(platform: Path | None, names: Path | None, dispatchers: str, plan: Path | None) -> PageInputs:
+    from dardis.config.comparison_spec import contender_of
     from dardis.registry import find_dispatcher
     from offline.shadow.shadow_pages import PageInputs
 
     chosen = [text for text in map(str.strip, dispatchers.split(",")) if text]
-    for text in chosen:
-        name, *settings = text.split(":")
-        find_dispatcher(name, settings)
+    for one in map(contender_of, chosen):
+        find_dispatcher(one.dispatcher, one.settings)
     return PageInputs(platform, names, tuple(chosen), plan)
 
 

@@ -10,8 +10,8 @@ from dardis.model.arrays import Ints
 class QueuedJob(NamedTuple):
     """A job's request; times in s.
 
-    `submit` is when the job became eligible. A `walltime` of 0 is not stated. `user` and `queue` are codes from 0. A job
-    with a negative `number` counts, but is not learned from.
+    `submit` is when the job became eligible. A `walltime` of 0 is not stated. `user` and `queue` are codes from 0. A
+    job with a negative `number` counts, but is not learned from.
     """
 
     number: int

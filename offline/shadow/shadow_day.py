@@ -10,6 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 from dardis.comparison.recorded_starts import recorded_schedule
+from dardis.config.comparison_spec import contender_of
 from dardis.config.run_spec import RunSpec
 from dardis.metrics.power import PowerTerms, power_terms
 from dardis.model.errors import InputError
@@ -122,12 +123,14 @@ def _simulated_figures(
     profile: Path | None = None,
 ) -> tuple[SpanFigures, list[str]]:  # fmt: skip
     """Figures under a dispatcher `NAME` or `NAME:KEY=VALUE:…`."""
-    dispatcher, *settings = name.split(":")
+    chosen = contender_of(name)
     request = RunSpec(
-        trace=path, platform=Path(platform.name), dispatcher=dispatcher, settings=tuple(settings), out=Path(),
+        trace=path, platform=Path(platform.name), dispatcher=chosen.dispatcher, settings=chosen.settings, out=Path(),
         profile=profile,
     )  # fmt: skip
-    objects = Objects(trace, platform, find_dispatcher(dispatcher, settings), {"trace": None, "platform": None})
+    objects = Objects(
+        trace, platform, find_dispatcher(chosen.dispatcher, chosen.settings), {"trace": None, "platform": None}
+    )
     notes: list[str] = []
     results = simulate_in_process(request, InputFiles(), objects, lambda _: None, None)
     if results.rejected:
