@@ -78,9 +78,11 @@ def shadow_day(
 
     Dispatchers begin `WARM_UP_DAYS` before, on the empty machine. Jobs that have not ended run to their walltime.
     """
-    span, trace = (start, start + DAY_S), _jobs_around(jobs, start)
+    span, trace = (start, min(start + DAY_S, jobs.now)), _jobs_around(jobs, start)
     terms = power_terms(platform, 0, int(trace.submit.min()), max(span[1], int(trace.submit.max())))
     notes = list(terms.warnings) if terms is not None else []
+    if span[1] < start + DAY_S:
+        notes.append(f"the day is not over: figures until {utc_text(span[1])}")
     real, more = _real_figures(jobs, trace, platform, span, terms)
     notes += more
     if not real.jobs:
