@@ -104,7 +104,7 @@ def _watch(folder: ShadowFolder, every: float, history: Path | None, inputs: Pag
     from dardis.engine.clock import unix_now
     from dardis.model.files import read_text
     from dardis.model.out_folder import lock_folder
-    from dardis.slurm.shadow import PROGRAMS, Shadow
+    from dardis.slurm.shadow import LEARNED_S, PROGRAMS, Shadow
     from dardis.slurm.slurm_client import InstalledPrograms, PollPace, SlurmError
     from dardis.slurm.slurm_job import recorded_jobs
 
@@ -112,7 +112,7 @@ def _watch(folder: ShadowFolder, every: float, history: Path | None, inputs: Pag
     past = [] if history is None else recorded_jobs(history, read_text(history))
     folder.prepare()
     with lock_folder(folder.path, folder.path):
-        past += recorded_jobs(folder.ended, read_text(folder.ended))
+        past += recorded_jobs(folder.path, folder.record_text(int(unix_now()) - LEARNED_S))
         watched, pace, pause = Shadow(folder, programs, past), PollPace(every), Event()
         while True:
             now = int(unix_now())

@@ -23,6 +23,8 @@ from dardis.workload.slurm_texts import JobPhase
 PROGRAMS: Final = ("squeue", "scontrol")
 QUEUE: Final = ("squeue", "--json", "--states=all")
 NODES: Final = ("scontrol", "show", "node", "-o")
+LEARNED_S: Final = 120 * 86_400
+"""Age of the oldest jobs to learn from at the start."""
 LOG_S: Final = 3600
 """Time between logged expectations of a job."""
 _MOST_AHEAD_S: Final = 60

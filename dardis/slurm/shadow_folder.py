@@ -1,12 +1,13 @@
 """Folder of a shadow: the record of jobs, and their expected starts.
 
-`ended.txt` and `current.txt` are sacct's text, which `dardis trace`, `compare`, `plan` and `energy` read.
+`ended-MONTH.txt` and `current.txt` are sacct's text, which `dardis trace`, `compare`, `plan` and `energy` read.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from os import SEEK_END
 from pathlib import Path
 from typing import Final
 
@@ -65,25 +66,36 @@ class ShadowFolder:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.ended, self.current = path / "ended.txt", path / "current.txt"
+        self.current = path / "current.txt"
 
     def prepare(self) -> None:
-        """Create the folder. Raises InputError."""
+        """Create the folder, and complete a line that a crash cut short. Raises InputError."""
         try:
             self.path.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise InputError(self.path, error.strerror or "cannot be written", "a folder to write to") from None
-        if not self.ended.exists():
-            write_text(self.ended, f"{HEADER}\n")
+        for path in self._months(0):
+            with path.open("rb+") as file:
+                file.seek(-1, SEEK_END)
+                if file.read(1) != b"\n":
+                    file.write(b"\n")
 
     def add_ended(self, jobs: Iterable[Mapping[str, str]]) -> None:
-        """Append jobs that ended. A line that a crash cut short is completed first. Raises OSError."""
-        lines = "".join(f"{record_line(cells)}\n" for cells in jobs)
-        if lines:
-            with self.ended.open("rb+") as file:
-                file.seek(-1, 2)
-                cut = file.read(1) != b"\n"
-                file.write((b"\n" if cut else b"") + lines.encode())
+        """Append jobs that ended to the files of their months. Raises OSError."""
+        of_months: dict[Path, list[str]] = {}
+        for cells in jobs:
+            of_months.setdefault(self.ended_in(int(cells["End"])), []).append(record_line(cells))
+        for path, lines in of_months.items():
+            begin = [] if path.exists() else [HEADER]
+            with path.open("a", encoding="utf-8") as file:
+                file.write("\n".join([*begin, *lines, ""]))
+
+    def ended_in(self, moment: int) -> Path:
+        """File of jobs that ended in a UTC month."""
+        return self.path / f"ended-{utc_text(moment)[:7]}.txt"
+
+    def _months(self, since: int) -> list[Path]:
+        return [path for path in sorted(self.path.glob("ended-*.txt")) if path.name >= self.ended_in(since).name]
 
     def write_current(self, jobs: Iterable[SlurmJob]) -> None:
         """Replace the running and waiting jobs. Raises OSError."""
@@ -142,12 +154,13 @@ class ShadowFolder:
             for name, value in figures.items():
                 file.write(f"# TYPE dardis_shadow_{name} gauge\ndardis_shadow_{name} {value:.10g}\n")
 
-    def record_text(self) -> str:
-        """All recorded jobs as sacct's text. Raises InputError."""
-        ended = read_text(self.ended)
-        if not self.current.exists():
-            return ended
-        return ended.rstrip("\n") + "\n" + read_text(self.current).partition("\n")[2]
+    def record_text(self, since: int) -> str:
+        """Jobs that ended in the month of `since` (Unix s) or later, run or wait, as sacct's text. Raises InputError.
+
+        Lines of ended jobs come last: they replace others of the same job.
+        """
+        paths = [*([self.current] if self.current.exists() else []), *self._months(since)]
+        return "".join([f"{HEADER}\n", *(read_text(path).partition("\n")[2] for path in paths)])
 
 
 def _written(path: Path) -> str:

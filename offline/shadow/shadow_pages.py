@@ -23,7 +23,7 @@ from dardis.workload.recorded_nodes import places_of
 from dardis.workload.sacct import parse_sacct
 from dardis.workload.trace import Trace
 from offline.shadow.day_figures import SpanFigures, mean_figures
-from offline.shadow.shadow_day import DAY_S, REAL, RecordedJobs, ShadowDay, shadow_day
+from offline.shadow.shadow_day import DAY_S, REAL, WARM_UP_DAYS, RecordedJobs, ShadowDay, shadow_day
 from offline.shadow.start_accuracy import start_accuracy
 
 WEEK_DAYS: Final = 7
@@ -53,14 +53,13 @@ class PageInputs:
 def write_day(folder: ShadowFolder, day: int, inputs: PageInputs, now: int) -> Path:
     """Write page and figures of the UTC day that begins at `day`; return the page. Raises InputError."""
     platform, names = _machine(folder, inputs)
-    text = folder.record_text()
-    trace = parse_sacct(folder.ended, text, strict=False)
+    text = folder.record_text(day - (WARM_UP_DAYS + 1) * DAY_S)
+    trace = parse_sacct(folder.path, text, strict=False)
     numbers = {name: node for node, name in enumerate(names)}
     places = {
-        job: [numbers[name] for name in named if name in numbers]
-        for job, named in places_of(folder.ended, text).items()
+        job: [numbers[name] for name in named if name in numbers] for job, named in places_of(folder.path, text).items()
     }
-    found = shadow_day(RecordedJobs(folder.ended, trace, places, now), platform, day, inputs.dispatchers, inputs.plan)
+    found = shadow_day(RecordedJobs(folder.path, trace, places, now), platform, day, inputs.dispatchers, inputs.plan)
     accuracy = start_accuracy(folder.logged(day), _starts(trace))
     date = utc_text(day)[:10]
     content = found.as_dict | {"currency": platform.currency, "starts": vars(accuracy)}

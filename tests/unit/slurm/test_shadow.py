@@ -46,10 +46,10 @@ def test_record_of_many_rounds_is_a_trace(tmp_path: Path) -> None:
     shadow, programs, folder = watched(tmp_path, MANY[:30])
     for programs.now in range(T, T + 16_000, 100):
         shadow.round(programs.now)
-    trace = read_trace(folder.ended)
+    trace = read_trace(folder.ended_in(T))
     assert trace.number.tolist() == [job.number for job in MANY[:30]]
     assert (set(trace.wait.tolist()), set(trace.runtime.tolist())) == ({900}, {600})
-    assert len(recorded_jobs(folder.ended, folder.record_text())) == 30
+    assert len(recorded_jobs(folder.path, folder.record_text(T))) == 30
 
 
 @pytest.mark.parametrize("failure", ["squeue: Unable to contact slurm controller", "squeue gave no answer within 60 s"])
@@ -65,7 +65,7 @@ def test_failed_round_changes_nothing_and_the_next_one_works(tmp_path: Path, fai
     programs.failure, programs.now = "", T + 2600
     shadow.round(T + 2600)
     assert "dardis_shadow_failed_rounds 1\n" in (tmp_path / "shadow.prom").read_text()
-    assert len(folder.ended.read_text().splitlines()) == 3
+    assert len(folder.ended_in(T).read_text().splitlines()) == 3
 
 
 def test_incomplete_output_and_other_clocks_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -79,7 +79,15 @@ def test_incomplete_output_and_other_clocks_are_refused(tmp_path: Path, monkeypa
     monkeypatch.setattr("kit.slurm_programs.squeue_text", lambda *_: '{"jobs": [], "errors": [{"error": "down"}]}')
     with pytest.raises(SlurmError, match="Slurm's error: down"):
         shadow.round(T + 2000)
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["ended.txt"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == []
+
+
+def test_ended_jobs_lie_in_the_files_of_their_months(tmp_path: Path) -> None:
+    folder = watched(tmp_path, [])[2]
+    months = [LivedJob(number, T, T, T + number * 20 * 86_400) for number in (1, 2, 3)]
+    folder.add_ended([{"JobID": cells["JobIDRaw"]} | cells for job in months if (cells := job.cells(job.end))])
+    assert [path.name for path in sorted(tmp_path.iterdir())] == ["ended-2023-08.txt", "ended-2023-09.txt"]
+    assert [len(folder.record_text(T + days * 86_400).splitlines()) for days in (0, 50, 90)] == [4, 2, 1]
 
 
 def test_expectations_are_logged_at_first_sight_and_each_hour(tmp_path: Path) -> None:
@@ -95,11 +103,12 @@ def test_restarted_shadow_completes_a_cut_line_and_keeps_the_record(tmp_path: Pa
     shadow, programs, folder = watched(tmp_path, MANY[:8])
     for programs.now in range(T, T + 2500, 100):
         shadow.round(programs.now)
-    folder.ended.write_bytes(folder.ended.read_bytes() + b"99|99|cut")
-    again = Shadow(folder, programs, recorded_jobs(folder.ended, folder.ended.read_text()))
+    folder.ended_in(T).write_bytes(folder.ended_in(T).read_bytes() + b"99|99|cut")
+    folder.prepare()
+    again = Shadow(folder, programs, recorded_jobs(folder.path, folder.record_text(T)))
     for programs.now in range(T + 2500, T + 7000, 100):
         again.round(programs.now)
-    trace = read_trace(folder.ended)
+    trace = read_trace(folder.ended_in(T))
     assert sorted(trace.number.tolist()) == [job.number for job in MANY[:8]]
     assert len(trace.skipped) == 1
 

@@ -113,15 +113,15 @@ def easy_day() -> list[LivedJob]:
 
 def test_real_day_of_a_dispatcher_has_its_figures(tmp_path: Path) -> None:
     folder = record(tmp_path, easy_day())
-    text = folder.record_text()
-    trace = parse_sacct(folder.ended, text, strict=True)
+    text = folder.record_text(MAY)
+    trace = parse_sacct(folder.path, text, strict=True)
     found = shadow_day(
-        RecordedJobs(folder.ended, trace, {}, MAY + 2 * DAY_S), PLAIN_OF_SLURM, MAY, ("easy", "conservative")
+        RecordedJobs(folder.path, trace, {}, MAY + 2 * DAY_S), PLAIN_OF_SLURM, MAY, ("easy", "conservative")
     )
     assert found.figures[REAL] == found.figures["easy"]
     assert set(found.figures) == {REAL, "easy", "conservative"}
     assert found.figures[REAL].jobs == 39
-    assert places_of(folder.ended, text)[1] == ["n1"]
+    assert places_of(folder.path, text)[1] == ["n1"]
 
 
 PLAIN_OF_SLURM = Platform(
