@@ -35,7 +35,7 @@ class QueueChanges:
     """Waiting jobs that were cancelled."""
 
 
-class JobRecord:
+class SlurmJobRecord:
     """Jobs of the last view, by number."""
 
     def __init__(self, ended: Iterable[SlurmJob] = ()) -> None:

@@ -14,7 +14,7 @@ from dardis.config.slurm.slurm_fields import SlurmSite
 from dardis.config.slurm.slurm_reader import parse_slurm
 from dardis.model.errors import InputError
 from dardis.slurm.expected_starts import SlurmStarts
-from dardis.slurm.job_record import JobRecord
+from dardis.slurm.job_record import SlurmJobRecord
 from dardis.slurm.shadow_folder import ExpectedStart, LoggedExpectation, ShadowFolder
 from dardis.slurm.slurm_client import SlurmError, SlurmPrograms
 from dardis.slurm.slurm_job import SlurmJob, squeue_jobs
@@ -58,7 +58,7 @@ class Shadow:
         """Learn from recorded jobs first."""
         self._folder, self._programs, self._starts = folder, programs, SlurmStarts()
         self._past: Sequence[SlurmJob] | None = past
-        self._record = JobRecord(past)
+        self._record = SlurmJobRecord(past)
         self._logged: dict[int, int] = {}
         self.failed_rounds = 0
 

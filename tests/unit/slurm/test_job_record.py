@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from kit.effort import examples
 from kit.slurm_queue import LivedJob, squeue_text
 
-from dardis.slurm.job_record import HEADER, JobRecord, QueueChanges, record_line
+from dardis.slurm.job_record import HEADER, QueueChanges, SlurmJobRecord, record_line
 from dardis.slurm.slurm_job import SlurmJob, squeue_jobs
 from dardis.workload.slurm_cells import is_sacct
 
@@ -34,7 +34,7 @@ def lived_jobs(draw: st.DrawFn) -> list[LivedJob]:
 @given(jobs=lived_jobs(), step=st.integers(40, 290))
 @examples(1)
 def test_frequent_views_record_each_job_once_with_its_times(jobs: list[LivedJob], step: int) -> None:
-    record = JobRecord()
+    record = SlurmJobRecord()
     changes = [record.observe(view(jobs, now), now) for now in range(T, T + 2700, step)]
     ended = {int(cells["JobIDRaw"]): cells for one in changes for cells in one.ended}
     assert sum(len(one.ended) for one in changes) == len(ended)
@@ -49,7 +49,7 @@ def test_frequent_views_record_each_job_once_with_its_times(jobs: list[LivedJob]
 
 
 def test_job_that_vanished_ended_at_the_view_or_its_limit() -> None:
-    record = JobRecord()
+    record = SlurmJobRecord()
     jobs = [LivedJob(1, T, T, T + 100), LivedJob(2, T, T, T + 100, limit_min=5)]
     record.observe(view(jobs, T + 50), T + 50)
     changes = record.observe([], T + 2000)
@@ -57,7 +57,7 @@ def test_job_that_vanished_ended_at_the_view_or_its_limit() -> None:
 
 
 def test_requeued_job_has_two_runs() -> None:
-    record = JobRecord()
+    record = SlurmJobRecord()
     first, second = LivedJob(1, T, T + 10, T + 9000), LivedJob(1, T, T + 500, T + 600)
     record.observe(view([first], T + 20), T + 20)
     waits = record.observe(view([LivedJob(1, T, None, T + 9000)], T + 200), T + 200)
@@ -84,4 +84,4 @@ def test_held_jobs_are_known_by_priority_or_reason() -> None:
 
 
 def test_empty_view_changes_nothing() -> None:
-    assert JobRecord().observe([], T) == QueueChanges((), (), (), (), ())
+    assert SlurmJobRecord().observe([], T) == QueueChanges((), (), (), (), ())
