@@ -151,11 +151,13 @@ _TITLES: Final = {"kwh": "kWh", "measured_kwh": "measured kWh", "co2_kg": "kg CO
 
 
 def _cell(value: object, column: Column) -> str:
-    if not isinstance(value, float):
-        return "" if value is None else f"{value:,}" if isinstance(value, int) else str(value)
-    if column.unit_text == "share":
-        return f"{100 * value:.0f} %"
-    return f"{value:,.2f}" if column.name == "eur" else f"{value:,.1f}"
+    from dardis.report.words import number, share
+
+    if isinstance(value, float):
+        return share(value) if column.unit_text == "share" else number(value)
+    if column.kind.name == "TEXT":
+        return str(value) or "(none)"
+    return "" if value is None else f"{value:,}" if isinstance(value, int) else str(value)
 
 
 def _total_line(sums: EnergySums, currency: str) -> str:

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from offline.shadow.shadow_pages import PageInputs
 
 EVERY_S: Final = 30.0
+_OLD_S: Final = 900
+"""Expected starts are this old only if the shadow does not work."""
 _PAGE_AFTER_S: Final = 900
 """Time after midnight when the page of the day before is written."""
 
@@ -79,7 +81,11 @@ def _page_inputs(platform: Path | None, names: Path | None, dispatchers: str, pl
 
 
 def _print_start(folder: ShadowFolder, job: str) -> None:
+    from dardis.engine.clock import unix_now
+
     row = folder.expected_row(job)
+    if (age := folder.expected_age(unix_now())) > _OLD_S:
+        typer.echo(f"dardis: warning: this is {age / 60:.0f} minutes old: no shadow works on {folder.path}", err=True)
     if not row["expected_utc"]:
         typer.echo(f"job {row['job']}: no expected start, since it is held ({row['reason']})")
         return
@@ -102,6 +108,7 @@ def _watch(folder: ShadowFolder, every: float, history: Path | None, inputs: Pag
     from threading import Event
 
     from dardis.engine.clock import unix_now
+    from dardis.model.errors import failure_line
     from dardis.model.files import read_text
     from dardis.model.out_folder import lock_folder
     from dardis.slurm.shadow import LEARNED_S, PROGRAMS, Shadow
@@ -114,16 +121,21 @@ def _watch(folder: ShadowFolder, every: float, history: Path | None, inputs: Pag
     with lock_folder(folder.path, folder.path):
         past += recorded_jobs(folder.path, folder.record_text(int(unix_now()) - LEARNED_S))
         watched, pace, pause = Shadow(folder, programs, past), PollPace(every), Event()
+        is_first = True
         while True:
             now = int(unix_now())
             try:
                 found = watched.round(now)
-            except SlurmError as error:
+            except (SlurmError, OSError) as error:
                 if once:
                     raise
-                typer.echo(f"dardis: warning: {error}; next round in {pace.wait_s:.0f} s", err=True)
+                typer.echo(f"dardis: warning: {failure_line(error)}; next round in {pace.wait_s:.0f} s", err=True)
                 pace.on_round(None)
             else:
+                if is_first:
+                    text = f"watching {len(found.site.nodes):,} nodes every {every:g} s; files are in {folder.path}"
+                    typer.echo(f"dardis: note: {text}", err=True)
+                is_first = False
                 _print_round(found)
                 pace.on_round(found.seconds)
             if once:

@@ -73,3 +73,5 @@ class Imported(NamedTuple):
     text: str
     notes: tuple[str, ...]
     """Differences from the site."""
+    names: tuple[str, ...] = ()
+    """The site's names of the nodes, in the order of the platform; of Slurm only."""

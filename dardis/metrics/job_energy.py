@@ -267,8 +267,10 @@ def job_energy(path: Path, usage: SlurmUsage, terms: EnergyTerms) -> JobEnergy:
     until = max(run.end for run in runs) if terms.until is None else terms.until
     within = [run for run in runs if run.start < until and run.end > since]
     if not within:
-        found = f"no job ran from {utc_text(since)} to {utc_text(until)}"
-        raise InputError(path, found, "a span with jobs (--since, --until)")
+        first, last = min(run.start for run in runs), max(run.end for run in runs)
+        found = "no job ran" + ("" if terms.since is None else f" after {utc_text(since)}")
+        found += "" if terms.until is None else f" before {utc_text(until)}"
+        raise InputError(path, found, f"a span (--since, --until) within {utc_text(first)} to {utc_text(last)}")
     watts, is_measured, notes = _powers(path, within, terms)
     kept = tuple(_cut_run(run, since, until) for run in within)
     span = min(run.start for run in kept), max(run.end for run in kept)

@@ -89,7 +89,7 @@ class _Documents:
             first = value[0]
             said = (first.get(word) for word in ("description", "error")) if isinstance(first, dict) else (first,)
             found = f"Slurm's error: {', '.join(str(word) for word in said if word)}"
-            raise InputError(self._path, one_line(found, 200), _EXPECTED)
+            raise InputError(self._path, one_line(found, 200), "an answer without errors")
 
     def _value(self) -> object:
         try:

@@ -10,6 +10,7 @@ from matplotlib.axes import Axes
 
 from dardis.metrics.job_energy import DAY_S, EnergySums, Grouping, JobEnergy, energy_table
 from dardis.model.arrays import Floats, Ints
+from dardis.model.csv_table import TEXT, Column
 from dardis.model.moments import utc_text
 from dardis.report import chart, words
 from dardis.report.chart import Chart, TimeAxis
@@ -136,16 +137,18 @@ def _table(found: JobEnergy, kind: Grouping) -> tuple[str, list[str], list[list[
     used = [place for place in range(len(table.names)) if any(row[place] not in {None, 0, ""} for row in shown)]
     columns = [_TITLES.get(table.names[place], table.names[place].replace("_", " ")) for place in used]
     columns = [found.currency if name == "eur" else name for name in columns]
-    rows = [[_cell(row[place], table.names[place]) for place in used] for row in shown]
+    rows = [[_cell(row[place], table.columns[place]) for place in used] for row in shown]
     title = "Jobs with most energy" if kind is Grouping.JOB else f"By {kind}"
     left = len(every) - len(shown)
     which = "earlier days" if kind is Grouping.DAY else "more with less energy"
     return title, columns, rows, f"and {left:,} {which}" if left else ""
 
 
-def _cell(value: object, name: str) -> str:
+def _cell(value: object, column: Column) -> str:
     if value is None:
         return NOTHING
     if isinstance(value, float):
-        return words.share(value) if name.endswith("_share") else words.number(round(value, 2))
+        return words.share(value) if column.unit_text == "share" else words.number(value)
+    if column.kind is TEXT:
+        return str(value) or "(none)"
     return f"{value:,}" if isinstance(value, int) else str(value)

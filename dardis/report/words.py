@@ -60,12 +60,17 @@ def money(amount: float) -> str:
 
 def energy(kwh: float) -> str:
     """MWh (from 10), else kWh."""
-    return f"{number(round(kwh / 1000, 1))} MWh" if abs(kwh) >= 10_000 else f"{number(round(kwh, 1))} kWh"
+    return f"{number(round(kwh / 1000, 1))} MWh" if abs(kwh) >= 10_000 else f"{number(_rounded(kwh))} kWh"
 
 
 def mass(kg: float) -> str:
     """Tonnes (from 10), else kg."""
-    return f"{number(round(kg / 1000, 1))} t" if abs(kg) >= 10_000 else f"{number(round(kg, 1))} kg"
+    return f"{number(round(kg / 1000, 1))} t" if abs(kg) >= 10_000 else f"{number(_rounded(kg))} kg"
+
+
+def _rounded(amount: float) -> float:
+    """Amount with one decimal, or all of a small one."""
+    return round(amount, 1) if abs(amount) >= 1 else amount
 
 
 def data_size(size: float) -> str:

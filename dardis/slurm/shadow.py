@@ -39,16 +39,17 @@ class ShadowRound:
     site: SlurmSite
     malformed: tuple[str, ...]
     seconds: float
+    nodes_text: str
 
     @property
     def running(self) -> int:
         """Number of running jobs."""
-        return sum(job.start is not None for job in self.jobs)
+        return sum(job.is_running for job in self.jobs)
 
     @property
     def waiting(self) -> int:
         """Number of waiting jobs, with waiting tasks of arrays."""
-        return sum(job.tasks for job in self.jobs if job.start is None)
+        return sum(job.tasks for job in self.jobs if job.phase is JobPhase.WAITS)
 
 
 class Shadow:
@@ -59,31 +60,40 @@ class Shadow:
         self._folder, self._programs, self._starts = folder, programs, SlurmStarts()
         self._past: Sequence[SlurmJob] | None = past
         self._record = SlurmJobRecord(past)
+        self._unwritten: list[Mapping[str, str]] = []
+        """Jobs that ended, not yet in the folder."""
         self._logged: dict[int, int] = {}
-        self.failed_rounds = 0
+        self._failed_rounds = 0
+        self._figures: dict[str, float] = {}
 
     def round(self, now: int) -> ShadowRound:
         """Read Slurm at `now`, Unix s, and write the folder.
 
-        Raises SlurmError if a call failed or its output is incomplete; nothing is changed then.
+        Raises SlurmError if a call failed or its output is incomplete, or OSError if the folder cannot be written. The
+        next round then writes what is missing.
         """
         try:
             found = self._read(now)
         except (SlurmError, InputError) as error:
-            self.failed_rounds += 1
+            self._failed_rounds += 1
+            self._folder.write_metrics(self._figures | {"failed_rounds": self._failed_rounds})
             raise SlurmError(str(error)) from None
         if self._past is not None:
             self._starts.learn(self._past, found.site, now)
             self._past = None
         changes = self._record.observe(found.jobs, now)
         jobs = self._record.jobs
-        self._folder.add_ended(changes.ended)
-        self._folder.write_current(jobs)
         self._starts.on_changes(changes, found.site)
         expected = self._starts.expect(jobs, now)
+        self._unwritten += changes.ended
+        self._folder.add_ended(self._unwritten)
+        self._unwritten.clear()
+        self._folder.write_nodes(found.nodes_text)
+        self._folder.write_current(jobs, now)
         self._folder.write_expected(jobs, expected)
         self._log(jobs, expected, now)
-        self._folder.write_metrics(self._figures(found, expected, now))
+        self._figures = self._figures_of(found, expected, now)
+        self._folder.write_metrics(self._figures)
         return found
 
     def _read(self, now: int) -> ShadowRound:
@@ -93,8 +103,7 @@ class Shadow:
         if begun and (ahead := max(begun) - now) > _MOST_AHEAD_S:
             raise SlurmError(f"this host's clock is {ahead} s behind Slurm's")
         site = parse_slurm(Path("scontrol show node"), nodes.text)
-        self._folder.write_nodes(nodes.text)
-        return ShadowRound(tuple(jobs), site, tuple(malformed), queue.seconds + nodes.seconds)
+        return ShadowRound(tuple(jobs), site, tuple(malformed), queue.seconds + nodes.seconds, nodes.text)
 
     def _log(self, jobs: Sequence[SlurmJob], expected: Mapping[int, ExpectedStart], now: int) -> None:
         """Log expectations when a job is first seen, and once an hour."""
@@ -108,7 +117,7 @@ class Shadow:
         self._logged = {number: at for number, at in self._logged.items() if number in known}
         self._logged |= {job.number: now for job in due}
 
-    def _figures(self, found: ShadowRound, expected: Mapping[int, ExpectedStart], now: int) -> dict[str, float]:
+    def _figures_of(self, found: ShadowRound, expected: Mapping[int, ExpectedStart], now: int) -> dict[str, float]:
         waits = sorted(start.expected - now for start in expected.values())
         busy = sum(node.state.is_busy for node in found.site.nodes)
         return {
@@ -119,5 +128,5 @@ class Shadow:
             "busy_nodes": busy,
             "median_expected_wait_seconds": waits[len(waits) // 2] if waits else 0.0,
             "answer_seconds": found.seconds,
-            "failed_rounds": self.failed_rounds,
+            "failed_rounds": self._failed_rounds,
         }

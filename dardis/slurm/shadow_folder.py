@@ -11,13 +11,14 @@ from os import SEEK_END
 from pathlib import Path
 from typing import Final
 
-from dardis.config.slurm.slurm_reader import parse_slurm
+from dardis.config.site_file import import_platform
 from dardis.model.csv_table import REAL, TEXT, WHOLE, WORD, Column, CsvTable
 from dardis.model.errors import InputError
 from dardis.model.files import atomic_text, read_text, write_text
 from dardis.model.moments import utc_text
 from dardis.slurm.job_record import HEADER, record_line
 from dardis.slurm.slurm_job import SlurmJob
+from dardis.workload.slurm_texts import is_task_of
 
 EXPECTED: Final = CsvTable(
     "expected.csv",
@@ -66,19 +67,21 @@ class ShadowFolder:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.current = path / "current.txt"
+        self.current, self.nodes = path / "current.txt", path / "nodes.txt"
+        self.expected = path / EXPECTED.name
+        self.platform, self.names = path / "platform.toml", path / "names"
 
     def prepare(self) -> None:
         """Create the folder, and complete a line that a crash cut short. Raises InputError."""
         try:
             self.path.mkdir(parents=True, exist_ok=True)
+            for path in self._months(0):
+                with path.open("rb+") as file:
+                    file.seek(-1, SEEK_END)
+                    if file.read(1) != b"\n":
+                        file.write(b"\n")
         except OSError as error:
             raise InputError(self.path, error.strerror or "cannot be written", "a folder to write to") from None
-        for path in self._months(0):
-            with path.open("rb+") as file:
-                file.seek(-1, SEEK_END)
-                if file.read(1) != b"\n":
-                    file.write(b"\n")
 
     def add_ended(self, jobs: Iterable[Mapping[str, str]]) -> None:
         """Append jobs that ended to the files of their months. Raises OSError."""
@@ -97,15 +100,18 @@ class ShadowFolder:
     def _months(self, since: int) -> list[Path]:
         return [path for path in sorted(self.path.glob("ended-*.txt")) if path.name >= self.ended_in(since).name]
 
-    def write_current(self, jobs: Iterable[SlurmJob]) -> None:
+    def write_current(self, jobs: Iterable[SlurmJob], now: int) -> None:
         """Replace the running and waiting jobs. Raises OSError."""
-        lines = (record_line(job.cells) for job in jobs)
+        lines = (
+            record_line({**job.cells, "ElapsedRaw": "" if job.start is None else str(max(now - job.start, 0))})
+            for job in jobs
+        )
         write_text(self.current, "\n".join([HEADER, *lines, ""]))
 
     def write_expected(self, jobs: Sequence[SlurmJob], starts: Mapping[int, ExpectedStart]) -> None:
         """Replace the expected starts of waiting jobs. Raises OSError."""
         rows = [_expected_row(job, starts.get(job.number)) for job in jobs if job.start is None]
-        EXPECTED.write(self.path / EXPECTED.name, rows)
+        EXPECTED.write(self.expected, rows)
 
     def log_expected(self, entries: Iterable[LoggedExpectation], now: int) -> None:
         """Append expectations to the file of the day. Raises OSError."""
@@ -133,20 +139,28 @@ class ShadowFolder:
         ]
 
     def expected_row(self, job: str) -> dict[str, str]:
-        """Row of a waiting job in `expected.csv`. Raises InputError."""
-        path = self.path / EXPECTED.name
-        if not path.exists():
+        """Row of a waiting job, or of the tasks with the task `ARRAY_TASK`, in `expected.csv`. Raises InputError."""
+        if not self.expected.exists():
             raise InputError(self.path, "has no expected starts yet", "the folder of a running dardis shadow")
-        for _, row in EXPECTED.read(path).rows():
+        array, _, task = job.partition("_")
+        for _, row in EXPECTED.read(self.expected).rows():
             cells = dict(zip(EXPECTED.names, row, strict=True))
-            if job in {cells["job"], cells["job"].partition("_")[0]}:
+            name, _, tasks = cells["job"].partition("_[")
+            if cells["job"] == job or (tasks and name == array and (not task or is_task_of(tasks[:-1], task))):
                 return cells
-        raise InputError(f"--start {job}", "is no waiting job", f"a job of {path}, written {_written(path)}")
+        raise InputError(f"--start {job}", "is no waiting job", f"a job of {self.expected}")
+
+    def expected_age(self, now: float) -> float:
+        """Seconds since expected starts were written."""
+        return now - self.expected.stat().st_mtime
 
     def write_nodes(self, text: str) -> None:
-        """Keep the nodes as Slurm shows them. Raises InputError for other output."""
-        parse_slurm(Path("scontrol show node"), text)
-        write_text(self.path / "nodes.txt", text)
+        """Keep the nodes as Slurm shows them, and once a platform of them with the nodes' names. Raises OSError."""
+        write_text(self.nodes, text)
+        if not self.platform.exists():
+            made = import_platform(self.nodes)
+            write_text(self.names, "".join(f"{name}\n" for name in made.names))
+            write_text(self.platform, made.text)
 
     def write_metrics(self, figures: Mapping[str, float]) -> None:
         """Write figures for Prometheus's textfile collector. Raises OSError."""
@@ -161,10 +175,6 @@ class ShadowFolder:
         """
         paths = [*([self.current] if self.current.exists() else []), *self._months(since)]
         return "".join([f"{HEADER}\n", *(read_text(path).partition("\n")[2] for path in paths)])
-
-
-def _written(path: Path) -> str:
-    return utc_text(int(path.stat().st_mtime), seconds=True)
 
 
 def _expected_row(job: SlurmJob, start: ExpectedStart | None) -> tuple[object, ...]:

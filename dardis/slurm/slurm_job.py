@@ -63,6 +63,11 @@ class SlurmJob:
         return self.amounts.get(CORES, 0)
 
     @property
+    def is_running(self) -> bool:
+        """Whether the job has started and not ended."""
+        return self.start is not None and self.phase is not JobPhase.ENDED
+
+    @property
     def is_held(self) -> bool:
         """Whether a waiting job waits for something else than nodes."""
         return self.phase is JobPhase.WAITS and (self.priority == 0 or self.reason in HELD_REASONS)
@@ -137,7 +142,7 @@ def job_of_cells(cells: Cells, state: str, reason: str = "", priority: int = 1) 
         end=_time(cells["End"]),
         slurm_start=_time(cells["Start"]) if waits else None,
         limit_s=None if (limit := slurm.raw_limit(cells.get("TimelimitRaw", ""))) < 0 else limit,
-        nodes=used.nodes or int(cells.get("NNodes") or 0),
+        nodes=max(used.nodes, int(cells.get("NNodes") or 0)) if waits else used.nodes or int(cells.get("NNodes") or 0),
         amounts={**used.amounts, CORES: used.amounts.get(CORES) or int(cells.get("NCPUS") or 0)},
         places=() if cells.get(NODE_LIST, "") in NO_NODES else tuple(names_of(cells[NODE_LIST])),
         cells=cells,

@@ -164,7 +164,9 @@ def _job_resources(cells: Mapping[str, str], sources: Sequence[str]) -> Tres:
             amounts = amounts or found.amounts
             nodes, cores = nodes or found.nodes, cores or found.amounts.get(CORES, 0)
         elif name.endswith("odes"):
-            nodes = nodes or read_cell(cells, name, slurm.count)
+            stated = read_cell(cells, name, slurm.count)
+            # Slurm's request of a job with tasks only names one node, and its estimate the nodes that it needs.
+            nodes = max(nodes, stated) if sources is _REQUESTED else nodes or stated
         else:
             cores = cores or read_cell(cells, name, slurm.count)
     # Allocated resources always have a type; only the request shows whether the job needs the type.

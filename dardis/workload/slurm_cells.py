@@ -130,7 +130,7 @@ def _json_lines(path: Path, text: str) -> Iterator[SlurmLine]:
             is_accounting = isinstance(record.content.get("time"), Mapping)
             yield SlurmLine(record.line, partial(_sacct_cells if is_accounting else squeue_cells, record.content))
             for step in record.content.get("steps") or () if is_accounting else ():
-                yield SlurmLine(record.line, partial(_step_cells, step))
+                yield SlurmLine(record.line, partial(_step_cells, record.content, step))
 
 
 def squeue_cells(job: Mapping[str, Any]) -> Cells:
@@ -149,9 +149,27 @@ def squeue_cells(job: Mapping[str, Any]) -> Cells:
         "TimelimitRaw": _minutes(job.get("time_limit")),
         "NNodes": _count(job.get("node_count")),
         "NCPUS": _count(job.get("cpus")),
-        "ReqTRES": _text(job.get("tres_req_str")),
-        "AllocTRES": _text(job.get("tres_alloc_str")),
+        "ReqTRES": _with_devices(job, _text(job.get("tres_req_str"))),
+        "AllocTRES": _with_devices(job, _text(job.get("tres_alloc_str"))),
     }
+
+
+_DEVICE = re.compile(r"(?:gres[:/])?([a-z][\w.-]*)(?::[A-Za-z][\w.-]*)?(?:[:=](\d{1,9}))?", re.ASCII)
+
+
+def _with_devices(job: Mapping[str, Any], tres: str) -> str:
+    """Resources with requested devices, if Slurm does not account for them (AccountingStorageTRES)."""
+    if not tres or "gres/" in tres:
+        return tres
+    counts = {"tres_per_node": job.get("node_count"), "tres_per_job": 1, "tres_per_task": job.get("tasks")}
+    amounts: dict[str, int] = {}
+    for key, count in counts.items():
+        times = number_of(count)
+        for part in words_of(job.get(key)):
+            found = _DEVICE.fullmatch(part)
+            if found and times and times != math.inf:
+                amounts[found[1]] = amounts.get(found[1], 0) + int(found[2] or 1) * int(times)
+    return ",".join([tres, *(f"gres/{name}={amount}" for name, amount in amounts.items())])
 
 
 def _sacct_cells(job: Mapping[str, Any]) -> Cells:
@@ -174,14 +192,17 @@ def _sacct_cells(job: Mapping[str, Any]) -> Cells:
     }
 
 
-def _step_cells(step: Mapping[str, Any]) -> Cells:
+def _step_cells(job: Mapping[str, Any], step: Mapping[str, Any]) -> Cells:
     states, called = words_of(step.get("state")), inner(step, "step", "id")
     if isinstance(called, Mapping):  # before 0.0.39
-        called = f"{called.get('job_id', '')}.{called.get('step_id', '')}"
+        called = called.get("step_id", called.get("id"))
+    name = str(called)
+    number = number_of(job.get("job_id"))
     return {
-        "JobID": str(called),
+        "JobID": name if "." in name or number is None else f"{number:.0f}.{name}",
         "State": states[0] if states else "",
         "ConsumedEnergyRaw": _count(inner(step, "statistics", "energy", "consumed")),
+        "TotalCPU": _seconds(inner(step, "time", "total")),
     }
 
 

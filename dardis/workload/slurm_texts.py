@@ -220,6 +220,16 @@ def pending_members(pending: str) -> int:
     return found
 
 
+def is_task_of(pending: str, task: str) -> bool:
+    """Whether an array's waiting tasks, as in `pending_members`, include a task."""
+    for part in re.sub(r"%\d*$", "", pending).split(","):
+        if task.isdecimal() and (match := _RANGE.fullmatch(part)):
+            first, last, step = int(match[1]), int(match[2] or match[1]), int(match[3] or 1)
+            if step and int(task) in range(first, last + 1, step):
+                return True
+    return False
+
+
 def whole_seconds(span: float) -> int:
     """Seconds rounded up, ignoring 1 µs, so no job vanishes."""
     return ceil(span - 1e-6)

@@ -25,7 +25,7 @@ class SpanFigures:
     """Figures over a span; None if unknown."""
 
     jobs: int
-    """Jobs submitted in the span that started."""
+    """Jobs submitted in the span that really started."""
     mean_wait_s: float | None
     median_wait_s: float | None
     max_wait_s: float | None
@@ -42,17 +42,25 @@ class SpanFigures:
     co2_kg: float | None
 
     @property
+    def switched_kwh(self) -> float | None:
+        """Energy with idle nodes off."""
+        return None if self.energy_kwh is None or self.avoidable_kwh is None else self.energy_kwh - self.avoidable_kwh
+
+    @property
     def as_dict(self) -> dict[str, float | None]:
         """JSON values."""
         return asdict(self)
 
 
 def span_figures(
-    schedule: Schedule, platform: Platform, span: tuple[int, int], terms: PowerTerms | None, downtime: Downtime | None
-) -> SpanFigures:
-    """Figures of a schedule over `span` `[start, end)`, s of its clock."""
+    schedule: Schedule, platform: Platform, span: tuple[int, int], terms: PowerTerms | None, downtime: Downtime | None,
+    numbers: Ints | None = None,
+) -> SpanFigures:  # fmt: skip
+    """Figures of a schedule over `span` `[start, end)`, s of its clock. `numbers`: jobs that count (None: all)."""
     start, end = span
     counted = schedule.ran & (schedule.submit >= start) & (schedule.submit < end)
+    if numbers is not None:
+        counted &= np.isin(schedule.number, numbers)
     wait = (schedule.start - schedule.submit)[counted]
     slowdown = bounded_slowdown(wait, (schedule.finish - schedule.start)[counted])
     cores = schedule.requested_total(schedule.kinds[0])[schedule.ran].astype(np.float64)

@@ -13,10 +13,12 @@ from dardis.comparison.recorded_starts import recorded_schedule
 from dardis.config.comparison_spec import contender_of
 from dardis.config.run_spec import RunSpec
 from dardis.metrics.power import PowerTerms, power_terms
+from dardis.model.arrays import Ints
 from dardis.model.errors import InputError
 from dardis.model.files import InputFiles
 from dardis.model.moments import utc_text
 from dardis.model.platform import Platform
+from dardis.model.schedule import Downtime, Schedule
 from dardis.registry import find_dispatcher
 from dardis.runs.run import simulate_in_process
 from dardis.runs.run_objects import Objects
@@ -71,30 +73,49 @@ class ShadowDay:
         return {"date_utc": utc_text(self.start)[:10], "figures": figures, "plan": promise, "notes": list(self.notes)}
 
 
+@dataclass(frozen=True)
+class _ComparedDay:
+    """What all schedules of a day have in common."""
+
+    path: Path
+    trace: Trace
+    platform: Platform
+    span: tuple[int, int]
+    terms: PowerTerms | None
+    numbers: Ints
+    """Jobs that really started."""
+
+    def figures(self, schedule: Schedule, downtime: Downtime | None = None) -> SpanFigures:
+        """Figures of a schedule."""
+        return span_figures(schedule, self.platform, self.span, self.terms, downtime, self.numbers)
+
+
 def shadow_day(
     jobs: RecordedJobs, platform: Platform, start: int, dispatchers: Sequence[str] = USUAL, plan: Path | None = None
 ) -> ShadowDay:  # fmt: skip
-    """Compare the day from `start`, Unix s. Raises InputError if no job was submitted then.
+    """Compare the day from `start`, Unix s, of jobs that really started. Raises InputError if none did.
 
     Dispatchers begin `WARM_UP_DAYS` before, on the empty machine. Jobs that have not ended run to their walltime.
     """
-    span, trace = (start, min(start + DAY_S, jobs.now)), _jobs_around(jobs, start)
+    trace = _jobs_around(jobs, start)
+    span = max(start, int(jobs.trace.submit.min())), min(start + DAY_S, jobs.now)
     terms = power_terms(platform, 0, int(trace.submit.min()), max(span[1], int(trace.submit.max())))
     notes = list(terms.warnings) if terms is not None else []
-    if span[1] < start + DAY_S:
-        notes.append(f"the day is not over: figures until {utc_text(span[1])}")
-    real, more = _real_figures(jobs, trace, platform, span, terms)
+    if span != (start, start + DAY_S):
+        notes.append(f"figures are from {utc_text(span[0])} to {utc_text(span[1])}, for which jobs are recorded")
+    began = jobs.trace.number[jobs.trace.wait >= 0]
+    day = _ComparedDay(jobs.path, trace, platform, span, terms, began)
+    real, more = _real_figures(day, jobs)
     notes += more
     if not real.jobs:
         raise InputError(jobs.path, f"no job of {utc_text(start)[:10]} started", "a day with jobs")
     figures = {REAL: real}
     for name in dispatchers:
-        figures[name], more = _simulated_figures(jobs.path, trace, platform, span, terms, name)
+        figures[name], more = _simulated_figures(day, name)
         notes += more
     promise = None
     if plan is not None:
-        promise, with_plan = _promise(jobs.path, trace, platform, span, terms, dispatchers[0], plan, figures)
-        figures |= with_plan
+        promise, figures[f"{dispatchers[0]} with the plan"] = _promise(day, dispatchers[0], plan, figures)
     return ShadowDay(start, figures, promise, tuple(dict.fromkeys(notes)))
 
 
@@ -106,54 +127,46 @@ def _jobs_around(jobs: RecordedJobs, start: int) -> Trace:
     return complete_times(trace.take(kept), jobs.now)
 
 
-def _real_figures(
-    jobs: RecordedJobs, trace: Trace, platform: Platform, span: tuple[int, int], terms: PowerTerms | None
-) -> tuple[SpanFigures, list[str]]:
-    started = jobs.trace.wait >= 0
-    known = trace.take(np.isin(trace.number, jobs.trace.number[started]))
-    workload = to_jobs(known, platform.with_partitions(known.named_partitions))
+def _real_figures(day: _ComparedDay, jobs: RecordedJobs) -> tuple[SpanFigures, list[str]]:
+    known = day.trace.take(np.isin(day.trace.number, day.numbers))
+    workload = to_jobs(known, day.platform.with_partitions(known.named_partitions))
     waits = dict(zip(known.number.tolist(), known.wait.tolist(), strict=True))
     start = np.array([job.submit + waits[job.number] for job in workload.jobs], dtype=np.int64)
     run = np.array([max(job.runtime, 1) for job in workload.jobs], dtype=np.int64)
-    schedule, without = recorded_schedule(workload.jobs, start, run, platform, jobs.places)
+    schedule, without = recorded_schedule(workload.jobs, start, run, day.platform, jobs.places)
     notes = [f"{len(without):,} jobs of the real days fit no node of the platform"] if without else []
-    return span_figures(schedule, platform, span, terms, None), notes
+    return day.figures(schedule), notes
 
 
-def _simulated_figures(
-    path: Path, trace: Trace, platform: Platform, span: tuple[int, int], terms: PowerTerms | None, name: str,
-    profile: Path | None = None,
-) -> tuple[SpanFigures, list[str]]:  # fmt: skip
+def _simulated_figures(day: _ComparedDay, name: str, profile: Path | None = None) -> tuple[SpanFigures, list[str]]:
     """Figures under a dispatcher `NAME` or `NAME:KEY=VALUE:…`."""
     chosen = contender_of(name)
     request = RunSpec(
-        trace=path, platform=Path(platform.name), dispatcher=chosen.dispatcher, settings=chosen.settings, out=Path(),
+        trace=day.path, platform=day.path, dispatcher=chosen.dispatcher, settings=chosen.settings, out=Path(),
         profile=profile,
     )  # fmt: skip
-    objects = Objects(
-        trace, platform, find_dispatcher(chosen.dispatcher, chosen.settings), {"trace": None, "platform": None}
-    )
-    notes: list[str] = []
+    dispatcher = find_dispatcher(chosen.dispatcher, chosen.settings)
+    objects = Objects(day.trace, day.platform, dispatcher, {"trace": None, "platform": None})
     results = simulate_in_process(request, InputFiles(), objects, lambda _: None, None)
+    notes = []
     if results.rejected:
         notes.append(f"{name} rejects {len(results.rejected):,} jobs: {results.rejected[0][1]}")
-    return span_figures(results.schedule, platform, span, terms, results.downtime), notes
+    return day.figures(results.schedule, results.downtime), notes
 
 
 def _promise(
-    path: Path, trace: Trace, platform: Platform, span: tuple[int, int], terms: PowerTerms | None, name: str,
-    plan: Path, figures: Mapping[str, SpanFigures],
-) -> tuple[PlanPromise, dict[str, SpanFigures]]:  # fmt: skip
-    """The plan's expected gain beside that of `name` with the plan over `name` without."""
+    day: _ComparedDay, name: str, plan: Path, figures: Mapping[str, SpanFigures]
+) -> tuple[PlanPromise, SpanFigures]:
+    """The plan's expected gain beside that of `name` with the plan over `name` without, and figures with the plan."""
     summary = read_plan(plan).summary
-    if summary["date_utc"] != utc_text(span[0])[:10]:
-        raise InputError(plan, f"is a plan of {summary['date_utc']}", f"a plan of {utc_text(span[0])[:10]}")
-    ours, _ = _simulated_figures(path, trace, platform, span, terms, name, plan / TARGET_FILE)
+    date = utc_text(day.span[0])[:10]
+    if summary["date_utc"] != date:
+        raise InputError(plan, f"is a plan of {summary['date_utc']}", f"a plan of {date}")
+    ours, _ = _simulated_figures(day, name, plan / TARGET_FILE)
     costs = [one.energy_eur for one in (figures[name], ours)]
     result = None if costs[0] is None or costs[1] is None else costs[0] - costs[1]
     gain, low, high = (_number(summary.get(key)) for key in ("gain_eur", "gain_p10_eur", "gain_p90_eur"))
-    promise = PlanPromise(gain, low, high, result, name, platform.currency)
-    return promise, {f"{name} with the plan": ours}
+    return PlanPromise(gain, low, high, result, name, day.platform.currency), ours
 
 
 def _number(value: object) -> float | None:

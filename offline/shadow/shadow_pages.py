@@ -11,13 +11,13 @@ from pydantic import ConfigDict
 
 from dardis.config.node_fields import node_names
 from dardis.config.platform_file import load_platform
-from dardis.config.site_file import import_platform
 from dardis.config.toml_file import Table, read_json
 from dardis.model.errors import InputError
-from dardis.model.files import write_json, write_text
+from dardis.model.files import write_json
 from dardis.model.moments import parse_utc, utc_text
 from dardis.model.platform import Platform
 from dardis.report.shadow_page import draw_shadow
+from dardis.report.words import duration, energy
 from dardis.slurm.shadow_folder import ShadowFolder
 from dardis.workload.recorded_nodes import places_of
 from dardis.workload.sacct import parse_sacct
@@ -27,7 +27,6 @@ from offline.shadow.shadow_day import DAY_S, REAL, WARM_UP_DAYS, RecordedJobs, S
 from offline.shadow.start_accuracy import start_accuracy
 
 WEEK_DAYS: Final = 7
-PLATFORM: Final = "platform.toml"
 
 
 class DayFile(Table):
@@ -38,6 +37,7 @@ class DayFile(Table):
     date_utc: str
     figures: dict[str, SpanFigures]
     currency: str
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ def write_day(folder: ShadowFolder, day: int, inputs: PageInputs, now: int) -> P
     write_json(folder.path / f"day-{date}.json", content)
     path = folder.path / f"day-{date}.html"
     draw_shadow(
-        path, title=f"{date} on {platform.name}", lead=f"The real day beside the same jobs. {platform.describe()}",
+        path, title=f"{date} beside other schedulers", lead=platform.describe(),
         first=[_summary(found), accuracy.line, *_promise_lines(found)], notes=found.notes,
         schedulers={name: one.as_dict for name, one in found.figures.items()}, days=(), currency=platform.currency,
     )  # fmt: skip
@@ -86,9 +86,12 @@ def write_week(folder: ShadowFolder, last: int, inputs: PageInputs) -> Path:
     path = folder.path / f"week-{dates[-1]}.html"
     missing = [date for date in dates if date not in days]
     draw_shadow(
-        path, title=f"{dates[0]} to {dates[-1]} on {platform.name}", lead=platform.describe(),
+        path, title=f"{dates[0]} to {dates[-1]} beside other schedulers", lead=platform.describe(),
         first=[_weekly_line(name, means) for name in shared if name != REAL],
-        notes=[f"no figures of {', '.join(missing)}"] if missing else [],
+        notes=[
+            *([f"no figures of {', '.join(missing)}"] if missing else []),
+            *(f"{date}: {note}" for date, day in days.items() for note in day.notes),
+        ],
         schedulers={name: one.as_dict for name, one in means.items()},
         days=[(date, {name: one.as_dict for name, one in day.figures.items()}) for date, day in days.items()],
         currency=platform.currency,
@@ -97,15 +100,13 @@ def write_week(folder: ShadowFolder, last: int, inputs: PageInputs) -> Path:
 
 
 def _machine(folder: ShadowFolder, inputs: PageInputs) -> tuple[Platform, list[str]]:
-    """Platform and names of nodes in Slurm; without a file the platform is made from the nodes, and kept."""
-    path = inputs.platform or folder.path / PLATFORM
+    """Platform and names of nodes in Slurm: as given, or those that the shadow made."""
+    path = inputs.platform or folder.platform
     if inputs.platform is None and not path.exists():
-        nodes = folder.path / "nodes.txt"
-        if not nodes.exists():
-            raise InputError(folder.path, "has no nodes of Slurm yet", "the folder of a running dardis shadow")
-        write_text(path, import_platform(nodes).text)
+        raise InputError(folder.path, "has no platform yet", "the folder of a running dardis shadow")
     platform = load_platform(path)
-    return platform, node_names(platform, inputs.names)
+    own = folder.names if inputs.platform is None or inputs.platform.resolve() == folder.platform.resolve() else None
+    return platform, node_names(platform, inputs.names or own)
 
 
 def _starts(trace: Trace) -> Mapping[int, list[int]]:
@@ -121,10 +122,10 @@ def _summary(found: ShadowDay) -> str:
     real = found.figures[REAL]
     told = [f"{real.jobs:,} jobs submitted on this day started"]
     if real.mean_wait_s is not None:
-        told.append(f"they waited {real.mean_wait_s / 3600:.2f} h on average")
+        told.append(f"they waited {duration(real.mean_wait_s)} on average")
     told.append(f"{real.idle_nodes:,.1f} nodes could have been off on average")
     if real.avoidable_kwh is not None and real.energy_kwh:
-        told.append(f"which would have saved {real.avoidable_kwh:,.0f} of {real.energy_kwh:,.0f} kWh")
+        told.append(f"which would have saved {energy(real.avoidable_kwh)} of {energy(real.energy_kwh)}")
     return "; ".join(told) + "."
 
 
@@ -140,13 +141,12 @@ def _promise_lines(found: ShadowDay) -> list[str]:
 
 def _weekly_line(name: str, means: Mapping[str, SpanFigures]) -> str:
     real, ours = means[REAL], means[name]
-    told = [name]
+    told = []
     if real.mean_wait_s is not None and ours.mean_wait_s is not None:
-        told.append(f"mean wait {ours.mean_wait_s / 3600:.2f} h instead of {real.mean_wait_s / 3600:.2f} h")
-    if real.energy_kwh is not None and ours.energy_kwh is not None and ours.avoidable_kwh is not None:
-        saved = real.energy_kwh - (ours.energy_kwh - ours.avoidable_kwh)
-        told.append(f"{saved:,.0f} kWh less with idle nodes off")
-    return ": ".join([told[0], ", ".join(told[1:])]) + "."
+        told.append(f"mean wait {duration(ours.mean_wait_s)} instead of {duration(real.mean_wait_s)}")
+    if (off := ours.switched_kwh) is not None and (before := real.switched_kwh) is not None:
+        told.append(f"{energy(off)} with idle nodes off instead of {energy(before)}")
+    return f"{name}: {'; '.join(told)}."
 
 
 def day_of(text: str, option: str) -> int:

@@ -86,7 +86,8 @@ def platform_of(path: Path, site: SlurmSite, merge_memory: float = 0.0) -> Impor
     platform = Platform(name, groups, partitions)
     check_platform(platform, f"{path}: nodes", str(path))
     text = platform_text(platform, _comments(site, platform, list(members), names))
-    return Imported(platform, text, tuple(one_line(note, len(note)) for note in (*notes, *_notes(site, platform))))
+    every_note = tuple(one_line(note, len(note)) for note in (*notes, *_notes(site, platform)))
+    return Imported(platform, text, every_note, tuple(name for group in names for name in group))
 
 
 def _omission_notes(site: SlurmSite) -> list[str]:

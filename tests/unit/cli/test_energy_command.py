@@ -28,9 +28,9 @@ def test_table_names_the_total_and_each_user(jobs: str, capsys: pytest.CaptureFi
     assert run(["energy", jobs]) == 0
     assert capsys.readouterr().out.splitlines() == [
         "2 runs of jobs, 128 core-hours, 1.50 kWh (100.0 % measured), 75.0 % of reserved cores unused",
-        "user  jobs  core h  kWh  measured kWh  unused cores",
-        "ann      1    64.0  1.0           1.0          75 %",
-        "bob      1    64.0  0.5           0.5          75 %",
+        "user  jobs  core h   kWh  measured kWh  unused cores",
+        "ann      1      64     1             1        75.0 %",
+        "bob      1      64  0.50          0.50        75.0 %",
     ]
 
 
@@ -68,7 +68,7 @@ def test_page_has_tables_and_charts(jobs: str, tmp_path: Path, capsys: pytest.Ca
         (["--names", "n"], "--names: given without --platform"),
         (["--since", "2023-05-02", "--until", "2023-05-01"], "--until: 2023-05-01 is not after 2023-05-02"),
         (["--since", "soon"], "--since: 'soon'"),
-        (["--since", "2024-01-01"], "no job ran from 2024-01-01T00:00Z"),
+        (["--since", "2024-01-01"], "no job ran after 2024-01-01T00:00Z"),
         (["--prices", "nowhere.csv"], "nowhere.csv: cannot be read"),
     ],
 )

@@ -36,7 +36,7 @@ def test_shadow_only_shows_and_answers_when_a_job_starts(
     [
         (["--start", "2"], "has no expected starts yet; expected the folder of a running dardis shadow"),
         (["--day", "soon"], "--day: 'soon'; expected a UTC date such as 2026-11-29"),
-        (["--week", "2023-05-01"], "has no nodes of Slurm yet"),
+        (["--week", "2023-05-01"], "has no platform yet"),
         (["--plan", "p"], "--plan: given without --day"),
         (["--dispatchers", "easi"], "dispatcher"),
         (["--history", "nowhere"], "nowhere: cannot be read"),

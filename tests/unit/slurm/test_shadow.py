@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,10 +11,11 @@ from kit.slurm_programs import NODES, LivedPrograms
 from kit.slurm_queue import LivedJob, squeue_text
 
 from dardis.config.slurm.slurm_reader import parse_slurm
+from dardis.model.errors import InputError
 from dardis.slurm.expected_starts import SlurmStarts
 from dardis.slurm.job_record import QueueChanges
 from dardis.slurm.shadow import Shadow
-from dardis.slurm.shadow_folder import ShadowFolder
+from dardis.slurm.shadow_folder import ExpectedStart, ShadowFolder
 from dardis.slurm.slurm_client import LONGEST_WAIT_S, SLOW_S, PollPace, SlurmError
 from dardis.slurm.slurm_job import job_of_cells, recorded_jobs, squeue_jobs
 from dardis.workload.trace_reader import read_trace
@@ -28,6 +31,11 @@ def watched(folder: Path, jobs: list[LivedJob]) -> tuple[Shadow, LivedPrograms, 
     kept, programs = ShadowFolder(folder), LivedPrograms(jobs)
     kept.prepare()
     return Shadow(kept, programs, ()), programs, kept
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    """All files but the figures, which count failures."""
+    return {path.name: path.read_bytes() for path in folder.iterdir() if path.suffix != ".prom"}
 
 
 def test_round_makes_one_call_of_each_program_and_writes_the_folder(tmp_path: Path) -> None:
@@ -57,11 +65,12 @@ def test_failed_round_changes_nothing_and_the_next_one_works(tmp_path: Path, fai
     shadow, programs, folder = watched(tmp_path, MANY[:3])
     programs.now = T + 2000
     shadow.round(T + 2000)
-    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    before = contents(tmp_path)
     programs.failure = failure
     with pytest.raises(SlurmError, match=failure[:12]):
         shadow.round(T + 2030)
-    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+    assert contents(tmp_path) == before
+    assert "dardis_shadow_failed_rounds 1\n" in (tmp_path / "shadow.prom").read_text()
     programs.failure, programs.now = "", T + 2600
     shadow.round(T + 2600)
     assert "dardis_shadow_failed_rounds 1\n" in (tmp_path / "shadow.prom").read_text()
@@ -79,7 +88,7 @@ def test_incomplete_output_and_other_clocks_are_refused(tmp_path: Path, monkeypa
     monkeypatch.setattr("kit.slurm_programs.squeue_text", lambda *_: '{"jobs": [], "errors": [{"error": "down"}]}')
     with pytest.raises(SlurmError, match="Slurm's error: down"):
         shadow.round(T + 2000)
-    assert sorted(path.name for path in tmp_path.iterdir()) == []
+    assert not contents(tmp_path)
 
 
 def test_ended_jobs_lie_in_the_files_of_their_months(tmp_path: Path) -> None:
@@ -88,6 +97,32 @@ def test_ended_jobs_lie_in_the_files_of_their_months(tmp_path: Path) -> None:
     folder.add_ended([{"JobID": cells["JobIDRaw"]} | cells for job in months if (cells := job.cells(job.end))])
     assert [path.name for path in sorted(tmp_path.iterdir())] == ["ended-2023-08.txt", "ended-2023-09.txt"]
     assert [len(folder.record_text(T + days * 86_400).splitlines()) for days in (0, 50, 90)] == [4, 2, 1]
+
+
+def test_jobs_that_ended_while_the_folder_was_full_are_written_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shadow, programs, folder = watched(tmp_path, MANY[:3])
+    write = ShadowFolder.add_ended
+
+    def refuse(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    for programs.now in range(T, T + 6000, 100):
+        monkeypatch.setattr(ShadowFolder, "add_ended", refuse if 2000 <= programs.now - T < 2500 else write)
+        with suppress(OSError):
+            shadow.round(programs.now)
+    assert read_trace(folder.ended_in(T)).number.tolist() == [1, 2, 3]
+
+
+def test_task_of_an_array_is_found_among_the_waiting_tasks(tmp_path: Path) -> None:
+    folder = watched(tmp_path, [])[2]
+    (waiting,), _ = squeue_jobs("squeue", squeue_text([LivedJob(68, T, None, T + 90)], T))
+    folder.write_expected([replace(waiting, job="68_[10-99:2%4]")], {68: ExpectedStart(T, T, T)})
+    assert folder.expected_row("68_50") == folder.expected_row("68") == folder.expected_row("68_[10-99:2%4]")
+    for job in ("68_51", "6", "68_x"):
+        with pytest.raises(InputError, match="is no waiting job"):
+            folder.expected_row(job)
 
 
 def test_expectations_are_logged_at_first_sight_and_each_hour(tmp_path: Path) -> None:

@@ -95,7 +95,7 @@ def record(folder: Path, jobs: list[LivedJob]) -> ShadowFolder:
         f"NodeName=n{node} CPUAlloc=0 CPUTot=4 RealMemory=4000 State=IDLE ThreadsPerCore=1 Partitions=batch\n"
         for node in (1, 2, 3)
     )
-    (folder / "nodes.txt").write_text(nodes)
+    kept.write_nodes(nodes)
     return kept
 
 
