@@ -113,6 +113,11 @@ class StartEstimator:
         quantiles = np.quantile(self._forest.samples(rows), levels, axis=1)
         return StartEstimates(*np.maximum(np.exp(quantiles) - FLOOR, 0))
 
+    def simulated_waits(self, state: QueueState) -> tuple[Floats, Floats]:
+        """Waits (s) under EASY by walltimes, and by the users' last two runtimes."""
+        by_walltime, by_recent = self._history.features(state)[:, :2].T.astype(np.float64)
+        return by_walltime, by_recent
+
     def _keep(self, state: QueueState) -> None:
         waiting = len(state.waiting.number)
         chosen = np.sort(self._draws.permutation(waiting)[:SNAPSHOT_ROWS])
