@@ -16,7 +16,7 @@ from dardis.model.arrays import Floats
 from dardis.model.randomness import stream
 from dardis.predict.quantile_forest import QuantileForest, censored_quantiles, impute_censored
 from dardis.predict.queue_state import QueuedJob, QueueState
-from dardis.predict.start_features import QueueHistory
+from dardis.predict.start_features import QueueHistory, log_waits
 
 MINUTE, HOUR, DAY = 60, 3_600, 86_400
 SNAPSHOT_ROWS = 40
@@ -31,8 +31,8 @@ MOST, FEWEST = 8_000, 100
 """Rows of a training: most, and fewest with a known start."""
 FLOOR = 300.0
 """Seconds added to remaining waits before their logarithm."""
-WANTED = np.array([0.08, 0.92])
-"""Share of earlier starts below a range's ends: a little more than 80 % within, as later errors are larger."""
+WANTED = np.array([0.1, 0.9])
+"""Share of starts below a range's ends."""
 TRUSTED = 200
 """Rows after which the ranges follow earlier errors by half."""
 GRID = np.arange(1, 40) / 40
@@ -40,7 +40,7 @@ GRID = np.arange(1, 40) / 40
 
 
 class StartEstimates(NamedTuple):
-    """Seconds until each waiting job starts: about the 10 %, 50 % and 90 % quantiles."""
+    """Seconds until each waiting job starts: 10 %, 50 % and 90 % quantile."""
 
     low: Floats
     median: Floats
@@ -110,7 +110,7 @@ class StartEstimator:
             simulated = rows[:, 1].astype(np.float64)
             return StartEstimates(simulated / 10, simulated, simulated * 3 + 6 * HOUR)
         levels = np.array([min(self._levels[0], 0.5), 0.5, max(self._levels[1], 0.5)])
-        quantiles = np.quantile(self._forest.samples(rows), levels, axis=1)
+        quantiles = np.quantile(_samples(self._forest, rows), levels, axis=1)
         return StartEstimates(*np.maximum(np.exp(quantiles) - FLOOR, 0))
 
     def simulated_waits(self, state: QueueState) -> tuple[Floats, Floats]:
@@ -122,7 +122,7 @@ class StartEstimator:
         waiting = len(state.waiting.number)
         chosen = np.sort(self._draws.permutation(waiting)[:SNAPSHOT_ROWS])
         rows = self._history.features(state)[chosen]
-        predicted = None if self._forest is None else np.quantile(self._forest.samples(rows), GRID, axis=1).T
+        predicted = None if self._forest is None else np.quantile(_samples(self._forest, rows), GRID, axis=1).T
         snapshot = _Snapshot(state.now, rows, np.full(len(rows), np.nan), waiting / len(rows), predicted)
         self._snapshots.append(snapshot)
         while self._snapshots[0].now < state.now - WINDOW:
@@ -145,11 +145,11 @@ class StartEstimator:
         if self._forest is None:
             self._forest = self._grow(rows[~censored], values[~censored])
         if censored.any():
-            values[censored] = impute_censored(self._forest.samples(rows[censored]), values[censored], self._draws)
+            values[censored] = impute_censored(_samples(self._forest, rows[censored]), values[censored], self._draws)
         self._forest = self._grow(rows, values)
 
     def _grow(self, rows: Floats, values: Floats) -> QuantileForest:
-        return QuantileForest(rows, values, np.ones(len(values)), self._seed)
+        return QuantileForest(rows, values, log_waits(rows), self._seed)
 
     def _calibrate(self, known: list[_Snapshot], now: int) -> None:
         """Choose the levels at which earlier predictions would have held `WANTED` shares."""
@@ -166,6 +166,10 @@ class StartEstimator:
         observed = censored_quantiles(reached, censored, weight, WANTED)
         trust = len(values) / (len(values) + TRUSTED)
         self._levels = WANTED + trust * (observed - WANTED)
+
+
+def _samples(forest: QuantileForest, rows: Floats) -> Floats:
+    return forest.samples(rows, log_waits(rows))
 
 
 def _outcomes(known: list[_Snapshot], now: int) -> tuple[Floats, Floats, Floats]:
