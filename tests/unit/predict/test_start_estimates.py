@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dardis.predict import start_estimator
+from dardis.predict import quantile_forest, start_estimator
 from dardis.predict.quantile_forest import censored_quantiles, impute_censored
 from dardis.predict.queue_state import QueuedJob, QueueState, RunningJobs, WaitingJobs
 from dardis.predict.start_estimator import StartEstimator
+from scripts.lab.expected_starts import trace_states
 from scripts.lab.expected_starts.trace_states import RecordedJobs, Replay, draw_instants
 
 CORES = 16
@@ -32,10 +33,13 @@ def fcfs_trace(days, seed=3):
 
 
 @pytest.fixture(scope="module", autouse=True)
-def short_trainings():
+def short_history():
     patch = pytest.MonkeyPatch()
-    patch.setattr(start_estimator, "TRAINING_GAPS", (12 * HOUR, 4 * DAY))
+    patch.setattr(start_estimator, "TRAINING_GAPS", (DAY, 4 * DAY))
+    patch.setattr(start_estimator, "SNAPSHOT_GAPS", (HOUR, 2 * HOUR))
     patch.setattr(start_estimator, "MOST", 800)
+    patch.setattr(quantile_forest, "TREES", 4)
+    patch.setattr(trace_states, "TICK", HOUR)
     yield
     patch.undo()
 
@@ -45,7 +49,7 @@ def answers(jobs, instants, seed=1):
 
 
 def test_same_history_and_seed_give_the_same_estimates_and_the_future_changes_none():
-    jobs, instants = fcfs_trace(8), [2 * DAY + 5, 5 * DAY, 6 * DAY + HOUR]
+    jobs, instants = fcfs_trace(6), [2 * DAY + 5, 3 * DAY, 4 * DAY + HOUR]
     late = jobs.submit > instants[-1]
     wait = jobs.start > instants[-1]
     other = jobs._replace(
@@ -56,6 +60,7 @@ def test_same_history_and_seed_give_the_same_estimates_and_the_future_changes_no
     one, again, changed = answers(jobs, instants), answers(jobs, instants), answers(other, instants)
     assert any(len(answer.truth) for answer in one)
     assert wait[jobs.submit <= instants[-1]].any()
+    assert not np.array_equal(one[-1].estimates.median, one[-1].by_recent)  # a forest answers
     for first, second, third in zip(one, again, changed, strict=True):
         assert np.array_equal(first.estimates, second.estimates)
         assert np.array_equal(first.estimates, third.estimates)
