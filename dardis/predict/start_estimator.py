@@ -33,8 +33,8 @@ FLOOR = 300.0
 """Seconds added to remaining waits before their logarithm."""
 WANTED = np.array([0.1, 0.9])
 """Share of starts below a range's ends."""
-TRUSTED = 200
-"""Rows after which the ranges follow earlier errors by half."""
+FIRST_LEVELS, TRUSTED = np.array([0.05, 0.95]), 30
+"""Quantiles of the ranges without earlier errors; snapshots after which errors count by half."""
 GRID = np.arange(1, 40) / 40
 """Levels of the quantiles that are kept of a prediction."""
 
@@ -72,7 +72,7 @@ class StartEstimator:
         self._begin: int | None = None
         self._next_snapshot = self._next_training = 0
         self._forest: QuantileForest | None = None
-        self._levels = WANTED
+        self._levels = FIRST_LEVELS
 
     def on_start(self, job: QueuedJob, now: int) -> None:
         """Record a start."""
@@ -108,7 +108,7 @@ class StartEstimator:
         rows = self._history.features(state)
         if self._forest is None:
             simulated = rows[:, 1].astype(np.float64)
-            return StartEstimates(simulated / 10, simulated, simulated * 3 + 6 * HOUR)
+            return StartEstimates(simulated / 10, simulated, simulated * 3 + DAY)
         levels = np.array([min(self._levels[0], 0.5), 0.5, max(self._levels[1], 0.5)])
         quantiles = np.quantile(_samples(self._forest, rows), levels, axis=1)
         return StartEstimates(*np.maximum(np.exp(quantiles) - FLOOR, 0))
@@ -164,8 +164,8 @@ class StartEstimator:
         values = np.log(np.where(censored, age, remaining) + FLOOR)
         reached = ((predicted <= values[:, None]).sum(axis=1) + 0.5) / (len(GRID) + 1)
         observed = censored_quantiles(reached, censored, weight, WANTED)
-        trust = len(values) / (len(values) + TRUSTED)
-        self._levels = WANTED + trust * (observed - WANTED)
+        trust = len(known) / (len(known) + TRUSTED)
+        self._levels = FIRST_LEVELS + trust * (observed - FIRST_LEVELS)
 
 
 def _samples(forest: QuantileForest, rows: Floats) -> Floats:
