@@ -32,7 +32,7 @@ MOST, FEWEST = 8_000, 100
 FLOOR = 300.0
 """Seconds added to remaining waits before their logarithm."""
 WANTED = np.array([0.1, 0.93])
-"""Share of earlier starts below a range's ends; more than 0.9, as later waits without precedent exceed the upper end."""
+"""Share of earlier starts below a range's ends; above 0.9, as later waits without precedent exceed the upper end."""
 FIRST_LEVELS, TRUSTED = np.array([0.05, 0.96]), 30
 """Quantiles of the ranges without earlier errors; snapshots after which errors count by half."""
 GRID = np.arange(1, 40) / 40
