@@ -113,13 +113,16 @@ def _watch(folder: ShadowFolder, every: float, history: Path | None, inputs: Pag
     from dardis.model.out_folder import lock_folder
     from dardis.slurm.shadow import LEARNED_S, PROGRAMS, Shadow
     from dardis.slurm.slurm_client import InstalledPrograms, PollPace, SlurmError
-    from dardis.slurm.slurm_job import recorded_jobs
+    from dardis.slurm.slurm_job import merged_records, recorded_jobs
 
     programs = InstalledPrograms(PROGRAMS)
-    past = [] if history is None else recorded_jobs(history, read_text(history))
+    texts = [] if history is None else [(history, read_text(history))]
     folder.prepare()
     with lock_folder(folder.path, folder.path):
-        past += recorded_jobs(folder.path, folder.record_text(int(unix_now()) - LEARNED_S))
+        texts.append((folder.path, folder.record_text(int(unix_now()) - LEARNED_S)))
+        past = merged_records(recorded_jobs(path, text) for path, text in texts)
+        told = f"learning from {len(past.jobs):,} recorded jobs"
+        typer.echo(f"dardis: note: {told}{f', {past.ignored:,} lines ignored' if past.ignored else ''}", err=True)
         watched, pace, pause = Shadow(folder, programs, past), PollPace(every), Event()
         is_first = True
         while True:
@@ -129,8 +132,8 @@ def _watch(folder: ShadowFolder, every: float, history: Path | None, inputs: Pag
             except (SlurmError, OSError) as error:
                 if once:
                     raise
-                typer.echo(f"dardis: warning: {failure_line(error)}; next round in {pace.wait_s:.0f} s", err=True)
                 pace.on_round(None)
+                typer.echo(f"dardis: warning: {failure_line(error)}; next round in {pace.wait_s:.0f} s", err=True)
             else:
                 if is_first:
                     text = f"watching {len(found.site.nodes):,} nodes every {every:g} s; files are in {folder.path}"
@@ -157,6 +160,7 @@ def _write_due_pages(folder: ShadowFolder, inputs: PageInputs, now: int) -> None
     """Write the page of yesterday, and on Mondays of the week, in a process of low priority."""
     import subprocess
     import sys
+    from shutil import which
 
     from dardis.model.moments import utc_text
 
@@ -173,4 +177,4 @@ def _write_due_pages(folder: ShadowFolder, inputs: PageInputs, now: int) -> None
     words += [] if inputs.platform is None else ["--platform", str(inputs.platform)]
     words += [] if inputs.names is None else ["--names", str(inputs.names)]
     with marker.open("wb") as log:
-        subprocess.Popen(["/usr/bin/nice", *words], stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+        subprocess.Popen([which("nice") or "nice", *words], stdin=subprocess.DEVNULL, stdout=log, stderr=log)

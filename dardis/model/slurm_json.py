@@ -39,12 +39,15 @@ _PROFILES = re.compile(r'"profiles"\s*:')
 _SLURM_KEY = re.compile(r'"(?:meta|errors|job_id)"\s*:')
 
 
-def slurm_records(path: Path, text: str) -> Iterator[SlurmRecord]:
+def slurm_records(path: Path, text: str, needed: str = "") -> Iterator[SlurmRecord]:
     """Records of all documents of a file; `path` is for messages.
 
-    Raises InputError if a document is incomplete or states an error.
+    Raises InputError if a document is incomplete or states an error, or if no document has the list `needed`.
     """
-    return _Documents(path, text).records()
+    documents = _Documents(path, text)
+    yield from documents.records()
+    if needed and needed not in documents.lists:
+        raise InputError(path, f"has no {needed}", _EXPECTED)
 
 
 class _Documents:
@@ -58,6 +61,8 @@ class _Documents:
         self._decode = json.JSONDecoder(parse_constant=_reject_constant).raw_decode
         self._at = 0
         self._line, self._counted = 1, 0
+        self.lists: set[str] = set()
+        """Lists found so far."""
 
     def records(self) -> Iterator[SlurmRecord]:
         self._skip_blanks()
@@ -71,6 +76,7 @@ class _Documents:
             key = self._value()
             self._take(":")
             if key in LISTS and self._accept("["):
+                self.lists.add(str(key))
                 yield from self._records(str(key))
             else:
                 self._check(key, self._value())

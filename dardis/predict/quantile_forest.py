@@ -11,8 +11,8 @@ from dardis.model.arrays import Bools, Floats, Ints
 if TYPE_CHECKING:
     from sklearn.ensemble import ExtraTreesRegressor
 
-TREES, LEAF, SHARE = 30, 20, 0.5
-"""Trees, rows per leaf, and share of the features tried at a split."""
+TREES, LEAF, SHARE = 15, 20, 0.5
+"""Trees of each half, rows per leaf, and share of the features tried at a split."""
 KEPT = 8
 """Quantiles kept per leaf."""
 BEYOND = 0.5
@@ -20,32 +20,40 @@ BEYOND = 0.5
 
 
 class QuantileForest:
-    """Extremely randomised trees whose leaves keep quantiles of the values."""
+    """Extremely randomised trees whose leaves keep quantiles of the values.
 
-    def __init__(self, rows: Floats, values: Floats, weights: Floats, seed: int) -> None:
+    Half of the trees learn the values, half what they exceed `offsets` by: these follow an offset beyond its earlier
+    range.
+    """
+
+    def __init__(self, rows: Floats, values: Floats, offsets: Floats, seed: int) -> None:
         from sklearn.ensemble import ExtraTreesRegressor  # imported here, so loading is no part of an estimate
 
-        self._forest: ExtraTreesRegressor = ExtraTreesRegressor(
-            TREES, min_samples_leaf=LEAF, max_features=SHARE, random_state=seed % (1 << 32), n_jobs=1
-        ).fit(rows, values, sample_weight=weights)
-        leaves = self._forest.apply(rows)
-        self._leaves = [_leaf_quantiles(leaves[:, tree], values, weights) for tree in range(TREES)]
+        self._halves: list[tuple[ExtraTreesRegressor, list[Floats]]] = []
+        for half, learned in enumerate((values, values - offsets)):
+            forest = ExtraTreesRegressor(
+                TREES, min_samples_leaf=LEAF, max_features=SHARE, random_state=(seed + half) % (1 << 32), n_jobs=1
+            ).fit(rows, learned)
+            leaves = forest.apply(rows)
+            self._halves.append((forest, [_leaf_quantiles(leaves[:, tree], learned) for tree in range(TREES)]))
 
-    def samples(self, rows: Floats) -> Floats:
-        """Sorted samples of each row's distribution, shape (rows, trees × quantiles)."""
-        leaves = self._forest.apply(rows)
-        pooled = np.concatenate([kept[leaves[:, tree]] for tree, kept in enumerate(self._leaves)], axis=1)
-        pooled.sort(axis=1)
-        return pooled
+    def samples(self, rows: Floats, offsets: Floats) -> Floats:
+        """Sorted samples of each row's distribution, shape (rows, samples)."""
+        pooled = []
+        for (forest, kept), added in zip(self._halves, (np.zeros_like(offsets), offsets), strict=True):
+            leaves = forest.apply(rows)
+            pooled += [quantiles[leaves[:, tree]] + added[:, None] for tree, quantiles in enumerate(kept)]
+        samples = np.concatenate(pooled, axis=1)
+        samples.sort(axis=1)
+        return samples
 
 
-def _leaf_quantiles(leaf: Ints, values: Floats, weights: Floats) -> Floats:
+def _leaf_quantiles(leaf: Ints, values: Floats) -> Floats:
     order = np.lexsort((values, leaf))
-    total = np.bincount(leaf, weights)
-    begin = np.concatenate([[0.0], np.cumsum(total)[:-1]])
-    reached = np.cumsum(weights[order])
-    wanted = begin[:, None] + total[:, None] * (np.arange(KEPT) + 0.5) / KEPT
-    quantiles: Floats = values[order][np.minimum(np.searchsorted(reached, wanted), len(values) - 1)]
+    count = np.bincount(leaf)
+    begin = np.cumsum(count) - count
+    wanted = begin[:, None] + (count[:, None] * (np.arange(KEPT) + 0.5) / KEPT).astype(np.int64)
+    quantiles: Floats = values[order][np.minimum(wanted, len(values) - 1)]
     return quantiles
 
 

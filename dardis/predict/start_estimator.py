@@ -16,7 +16,7 @@ from dardis.model.arrays import Floats
 from dardis.model.randomness import stream
 from dardis.predict.quantile_forest import QuantileForest, censored_quantiles, impute_censored
 from dardis.predict.queue_state import QueuedJob, QueueState
-from dardis.predict.start_features import QueueHistory
+from dardis.predict.start_features import QueueHistory, log_waits
 
 MINUTE, HOUR, DAY = 60, 3_600, 86_400
 SNAPSHOT_ROWS = 40
@@ -31,16 +31,16 @@ MOST, FEWEST = 8_000, 100
 """Rows of a training: most, and fewest with a known start."""
 FLOOR = 300.0
 """Seconds added to remaining waits before their logarithm."""
-WANTED = np.array([0.08, 0.92])
-"""Share of earlier starts below a range's ends: a little more than 80 % within, as later errors are larger."""
-TRUSTED = 200
-"""Rows after which the ranges follow earlier errors by half."""
+WANTED = np.array([0.1, 0.93])
+"""Share of earlier starts below a range's ends; above 0.9, as later waits without precedent exceed the upper end."""
+FIRST_LEVELS, TRUSTED = np.array([0.05, 0.96]), 30
+"""Quantiles of the ranges without earlier errors; snapshots after which errors count by half."""
 GRID = np.arange(1, 40) / 40
 """Levels of the quantiles that are kept of a prediction."""
 
 
 class StartEstimates(NamedTuple):
-    """Seconds until each waiting job starts: about the 10 %, 50 % and 90 % quantiles."""
+    """Seconds until each waiting job starts: 10 %, 50 % and 90 % quantile."""
 
     low: Floats
     median: Floats
@@ -72,7 +72,7 @@ class StartEstimator:
         self._begin: int | None = None
         self._next_snapshot = self._next_training = 0
         self._forest: QuantileForest | None = None
-        self._levels = WANTED
+        self._levels = FIRST_LEVELS
 
     def on_start(self, job: QueuedJob, now: int) -> None:
         """Record a start."""
@@ -96,22 +96,30 @@ class StartEstimator:
         elapsed = state.now - self._begin
         if state.now >= self._next_snapshot and len(state.waiting.number):
             self._next_snapshot = state.now + int(np.clip(elapsed // SNAPSHOTS, *SNAPSHOT_GAPS))
+            for number in self._open.keys() - set(state.waiting.number.tolist()):
+                self.on_removal(number)
             self._keep(state)
         if state.now >= self._next_training:
             self._next_training = state.now + int(np.clip(elapsed // TRAININGS, *TRAINING_GAPS))
             self._train(state.now)
 
     def estimate(self, state: QueueState) -> StartEstimates:
-        """Estimate the starts of all waiting jobs; before the first training, by simulation."""
-        if not len(state.waiting.number):
+        """Estimate the starts of waiting jobs with a number; before the first training, by simulation."""
+        numbered = state.waiting.number >= 0
+        if not numbered.any():
             return StartEstimates(*np.zeros((3, 0)))
-        rows = self._history.features(state)
+        rows = self._history.features(state)[numbered]
         if self._forest is None:
             simulated = rows[:, 1].astype(np.float64)
-            return StartEstimates(simulated / 10, simulated, simulated * 3 + 6 * HOUR)
+            return StartEstimates(simulated / 10, simulated, simulated * 3 + DAY)
         levels = np.array([min(self._levels[0], 0.5), 0.5, max(self._levels[1], 0.5)])
-        quantiles = np.quantile(self._forest.samples(rows), levels, axis=1)
+        quantiles = np.quantile(_samples(self._forest, rows), levels, axis=1)
         return StartEstimates(*np.maximum(np.exp(quantiles) - FLOOR, 0))
+
+    def simulated_waits(self, state: QueueState) -> tuple[Floats, Floats]:
+        """Waits (s) under EASY by walltimes, and by the users' last two runtimes."""
+        by_walltime, by_recent = self._history.features(state)[:, :2].T.astype(np.float64)
+        return by_walltime, by_recent
 
     def _keep(self, state: QueueState) -> None:
         numbered = np.flatnonzero(state.waiting.number >= 0)
@@ -119,11 +127,14 @@ class StartEstimator:
             return
         chosen = np.sort(self._draws.permutation(numbered)[:SNAPSHOT_ROWS])
         rows = self._history.features(state)[chosen]
-        predicted = None if self._forest is None else np.quantile(self._forest.samples(rows), GRID, axis=1).T
+        predicted = None if self._forest is None else np.quantile(_samples(self._forest, rows), GRID, axis=1).T
         snapshot = _Snapshot(state.now, rows, np.full(len(rows), np.nan), len(numbered) / len(rows), predicted)
         self._snapshots.append(snapshot)
         while self._snapshots[0].now < state.now - WINDOW:
             self._snapshots.popleft()
+            first = self._snapshots[0].now
+            for number, kept in self._open.items():
+                self._open[number] = [one for one in kept if one[0].now >= first]
         for row, number in enumerate(state.waiting.number[chosen].tolist()):
             self._open[number].append((snapshot, row))
 
@@ -142,11 +153,11 @@ class StartEstimator:
         if self._forest is None:
             self._forest = self._grow(rows[~censored], values[~censored])
         if censored.any():
-            values[censored] = impute_censored(self._forest.samples(rows[censored]), values[censored], self._draws)
+            values[censored] = impute_censored(_samples(self._forest, rows[censored]), values[censored], self._draws)
         self._forest = self._grow(rows, values)
 
     def _grow(self, rows: Floats, values: Floats) -> QuantileForest:
-        return QuantileForest(rows, values, np.ones(len(values)), self._seed)
+        return QuantileForest(rows, values, log_waits(rows), self._seed)
 
     def _calibrate(self, known: list[_Snapshot], now: int) -> None:
         """Choose the levels at which earlier predictions would have held `WANTED` shares."""
@@ -161,8 +172,12 @@ class StartEstimator:
         values = np.log(np.where(censored, age, remaining) + FLOOR)
         reached = ((predicted <= values[:, None]).sum(axis=1) + 0.5) / (len(GRID) + 1)
         observed = censored_quantiles(reached, censored, weight, WANTED)
-        trust = len(values) / (len(values) + TRUSTED)
-        self._levels = WANTED + trust * (observed - WANTED)
+        trust = len(known) / (len(known) + TRUSTED)
+        self._levels = FIRST_LEVELS + trust * (observed - FIRST_LEVELS)
+
+
+def _samples(forest: QuantileForest, rows: Floats) -> Floats:
+    return forest.samples(rows, log_waits(rows))
 
 
 def _outcomes(known: list[_Snapshot], now: int) -> tuple[Floats, Floats, Floats]:

@@ -14,13 +14,13 @@ from dardis.model.arrays import Floats, Ints
 from dardis.predict.queue_state import QueuedJob, QueueState
 
 Number = TypeVar("Number", bound=np.generic)
-DAY, WEEK = 86_400.0, 7 * 86_400.0
+HOUR, DAY, WEEK = 3_600.0, 86_400.0, 7 * 86_400.0
 SHORT = 60.0
 """Seconds added to waits before their logarithm."""
 WAIT_SHARE = {"user": 0.2, "queue": 0.05}
 """Weight of a new wait in the mean of earlier waits."""
-FEWEST_STARTS = 1e-3
-"""Starts a day where none is known."""
+UNKNOWN_STARTS = 1.0
+"""Starts a day added to a user's own, as a user without a start starts at some time."""
 STARTED = 50_000
 """Most started jobs of which the submit is kept."""
 
@@ -44,7 +44,7 @@ class StartRates:
         """Starts a day, and mean logarithmic wait (-1: none), by job."""
         self._rates = _grown(self._rates, int(codes.max(initial=-1)) + 1)
         count, since, wait = self._rates[codes].T
-        return np.maximum(count, 0) * np.exp((since - now) / WEEK) * (DAY / WEEK) + FEWEST_STARTS, wait
+        return np.maximum(count, 0) * np.exp((since - now) / WEEK) * (DAY / WEEK), wait
 
 
 class QueueHistory:
@@ -85,7 +85,10 @@ class QueueHistory:
         return np.clip(expected.astype(np.int64), np.maximum(np.minimum(elapsed + 1, walltime), 1), walltime)
 
     def features(self, state: QueueState) -> Floats:
-        """One row a waiting job; the first column is the EASY wait by walltimes, the second by recent runtimes."""
+        """One row a waiting job.
+
+        First the EASY wait by walltimes and by recent runtimes, and the wait by the user's rate of starts.
+        """
         now, running, waiting = state.now, state.running, state.waiting
         limit = np.where(running.walltime > 0, running.walltime, self._longest)
         walltime = np.where(waiting.walltime > 0, waiting.walltime, self._longest)
@@ -99,7 +102,9 @@ class QueueHistory:
             for ends, spans in ((running.start + limit, walltime), (now + left, runtime))
         ]
         work = cores * runtime / capacity
-        columns = [*simulated, now - waiting.submit, cores / capacity, walltime]
+        daily = self._rates["user"].columns(waiting.user, now)[0]
+        turn = (_ahead(waiting.user, np.ones(len(cores))) + 1) / (daily + UNKNOWN_STARTS) * DAY
+        columns = [*simulated, turn, now - waiting.submit, cores / capacity, walltime]
         same = [float(len(cores)), work.sum(), now % DAY // 3600, now // DAY % 7]
         columns += [*(np.full(len(cores), number) for number in same), waiting.queue]
         columns += self._of_groups(state, work)
@@ -112,15 +117,18 @@ class QueueHistory:
         return np.column_stack(columns).astype(np.float32)
 
     def _of_groups(self, state: QueueState, work: Floats) -> Iterator[Floats]:
-        """Jobs and work ahead, and what is known of the starts of the user and queue."""
+        """Jobs and work ahead, and earlier waits of the user and queue."""
         waiting = state.waiting
         jobs, site = np.ones(len(work)), np.zeros_like(waiting.user)
-        yield from (_ahead(site, jobs), _ahead(site, work))
+        yield from (_ahead(site, jobs), _ahead(site, work), _ahead(waiting.user, work))
         for group, codes in (("user", waiting.user), ("queue", waiting.queue)):
-            daily, wait = self._rates[group].columns(codes, state.now)
-            yield from (_ahead(codes, jobs), wait)
-            if group == "user":
-                yield from (_ahead(codes, work), (_ahead(codes, jobs) + 1) / daily)
+            yield from (_ahead(codes, jobs), self._rates[group].columns(codes, state.now)[1])
+
+
+def log_waits(rows: Floats) -> Floats:
+    """Logarithm of the wait by simulation or by the user's starts, whichever is longer."""
+    longer: Floats = np.log(np.maximum(rows[:, 1], rows[:, 2]).astype(np.float64) + HOUR)
+    return longer
 
 
 def _grown(table: NDArray[Number], rows: int) -> NDArray[Number]:

@@ -23,8 +23,8 @@ from dardis.workload.slurm_texts import JobPhase
 
 SEED: Final = 1
 HOUR_S: Final = 3600
-MOST_TASKS: Final = 100
-"""Most waiting tasks of an array that count as jobs ahead."""
+MOST_TASKS: Final = 2000
+"""Most further waiting tasks of arrays that count as jobs ahead."""
 _NO_NUMBER: Final = -1
 
 
@@ -40,25 +40,29 @@ class _Pool:
     users: dict[str, int] = field(default_factory=dict)
     queues: dict[str, int] = field(default_factory=dict)
 
-    def cores_of(self, job: SlurmJob) -> int:
+    def cores_of(self, amounts: Mapping[str, int]) -> int:
         """Size of a job in cores."""
         cores = self.capacity.get(CORES, 0)
-        shares = [amount / self.capacity[kind] for kind, amount in job.amounts.items() if self.capacity.get(kind)]
+        shares = [amount / self.capacity[kind] for kind, amount in amounts.items() if self.capacity.get(kind)]
         return max(1, round(cores * max(shares, default=0.0)))
 
     def request(self, job: SlurmJob) -> QueuedJob:
-        """The job for the estimator."""
+        """The job for the estimator, as requested."""
         return QueuedJob(
-            number=_learned_number(job),
-            submit=max(job.submit, job.eligible or job.submit),
-            cores=self.cores_of(job),
+            number=learned_number(job),
+            submit=_eligible(job),
+            cores=self.cores_of(job.asked),
             walltime=job.limit_s or 0,
             user=self.users.setdefault(job.user, len(self.users)),
             queue=self.queues.setdefault(f"{job.partition} {job.qos}", len(self.queues)),
         )
 
 
-def _learned_number(job: SlurmJob) -> int:
+def _eligible(job: SlurmJob) -> int:
+    return max(job.submit, job.eligible or job.submit)
+
+
+def learned_number(job: SlurmJob) -> int:
     """Number under which Slurm shows the job while it waits: of its array, if any."""
     return int(job.job.partition("_")[0].partition("+")[0])
 
@@ -82,14 +86,18 @@ class SlurmStarts:
         """Learn from starts and ends. Jobs of unknown partitions are ignored."""
         self._lay_out(site)
         for job in changes.started:
-            if (pool := self._pool(job.partition)) is not None and job.start is not None:
-                pool.estimator.on_start(pool.request(job), job.start)
+            own = self._pool(job.partition)
+            if own is not None and job.start is not None:
+                own.estimator.on_start(own.request(job), job.start)
+            for other in self._pools.values():
+                if other is not own:  # the job waited for several partitions
+                    other.estimator.on_removal(learned_number(job))
         for job, ran in changes.ended_jobs:
-            if (pool := self._pool(job.partition)) is not None:
-                pool.estimator.on_end(pool.request(job), ran)
+            if (of_job := self._pool(job.partition)) is not None:
+                of_job.estimator.on_end(of_job.request(job), ran)
         for job in changes.left:
-            if (pool := self._pool(job.partition)) is not None:
-                pool.estimator.on_removal(_learned_number(job))
+            for pool in self._pools.values():
+                pool.estimator.on_removal(learned_number(job))
 
     def expect(self, jobs: Sequence[SlurmJob], now: int) -> Mapping[int, ExpectedStart]:
         """Expected starts of waiting jobs by number; none for held jobs and jobs of unknown partitions."""
@@ -97,10 +105,9 @@ class SlurmStarts:
         for pool, state in self._states(jobs, now):
             pool.estimator.observe(state)
             low, median, high = pool.estimator.estimate(state)
-            for row, number in enumerate(state.waiting.number.tolist()):
-                if number != _NO_NUMBER:
-                    found[number] = ExpectedStart(now + median[row], now + low[row], now + high[row])
-        waiting = {job.number: _learned_number(job) for job in jobs if _waits(job)}
+            for row, number in enumerate(state.waiting.number[state.waiting.number != _NO_NUMBER].tolist()):
+                found.setdefault(number, ExpectedStart(now + median[row], now + low[row], now + high[row]))
+        waiting = {job.number: learned_number(job) for job in jobs if _waits(job)}
         return {number: found[learned] for number, learned in waiting.items() if learned in found}
 
     def _states(self, jobs: Sequence[SlurmJob], now: int) -> Iterator[tuple[_Pool, QueueState]]:
@@ -115,19 +122,19 @@ class SlurmStarts:
         return next((self._pool_of[name] for name in partition.split(",") if name in self._pool_of), None)
 
     def _lay_out(self, site: SlurmSite) -> None:
-        """Group partitions by shared nodes, keeping what was learned."""
-        self._pool_of = {}
+        """Group partitions by shared nodes. A changed group keeps what was learned for most of its partitions."""
+        before, self._pools, self._pool_of = self._pools, {}, {}
         for names, nodes in _shared_partitions(site.nodes).items():
-            pool = self._pools.get(names)
-            if pool is None:
-                pool = self._pools[names] = _Pool({}, 0, StartEstimator(self._seed))
+            like = max(before, key=lambda known: len(known & names), default=frozenset())
+            pool = before.pop(like) if like & names else _Pool({}, 0, StartEstimator(self._seed))
             pool.capacity = _capacity(nodes)
             pool.open_cores = sum(node.cores for node in nodes if node.state.is_busy or not node.state.closing)
+            self._pools[names] = pool
             self._pool_of |= dict.fromkeys(names, pool)
 
 
 def _waits(job: SlurmJob) -> bool:
-    return job.start is None and not job.is_held
+    return job.phase is JobPhase.WAITS and not job.is_held
 
 
 def _shared_partitions(nodes: Iterable[NodeRecord]) -> dict[frozenset[str], list[NodeRecord]]:
@@ -153,15 +160,17 @@ def _capacity(nodes: Sequence[NodeRecord]) -> dict[str, int]:
 
 def _state(pool: _Pool, jobs: Sequence[SlurmJob], now: int) -> QueueState:
     """The queue in Slurm's order; later waiting tasks of an array have no number."""
-    running = [(pool.request(job), job.start) for job in jobs if job.start is not None]
+    running = [(pool.request(job), pool.cores_of(job.amounts), job.start) for job in jobs if job.is_running]
     ordered = sorted((job for job in jobs if _waits(job)), key=lambda job: (-job.priority, job.submit, job.number))
-    waiting = []
+    waiting, more = [], MOST_TASKS
     for job in ordered:
         request = pool.request(job)
-        waiting += [request, *[request._replace(number=_NO_NUMBER)] * (min(job.tasks, MOST_TASKS) - 1)]
+        later = min(job.tasks - 1, more)
+        waiting += [request, *[request._replace(number=_NO_NUMBER)] * later]
+        more -= later
     columns = np.array([tuple(job) for job in waiting], dtype=np.int64).reshape(-1, len(QueuedJob._fields)).T
     number, submit, cores, walltime, user, queue = columns
-    rows = [(job.cores, start, job.walltime, job.user) for job, start in running]
+    rows = [(held, start, job.walltime, job.user) for job, held, start in running]
     of_running = np.array(rows, dtype=np.int64).reshape(-1, 4).T
     capacity = max(pool.open_cores, 1)
     submit = np.minimum(submit, now)
@@ -171,21 +180,27 @@ def _state(pool: _Pool, jobs: Sequence[SlurmJob], now: int) -> QueueState:
 
 
 def _past_hours(past: Sequence[SlurmJob], now: int) -> Iterator[tuple[int, QueueChanges, list[SlurmJob]]]:
-    """Each full hour with starts and ends since the hour before, and the jobs that run or wait then."""
-    started = sorted((job for job in past if job.start is not None and job.start <= now), key=lambda job: job.submit)
-    if not started:
-        return
+    """Each full hour with starts and ends since the hour before, and the jobs that run or wait then.
+
+    Jobs that still wait count until `now`, so that long waits are not missed.
+    """
+    known = sorted(past, key=_eligible)
     present: list[SlurmJob] = []
-    coming = iter(started)
-    following = next(coming, None)
-    for until in range(started[0].submit + HOUR_S, now, HOUR_S):
-        while following is not None and following.submit <= until:
-            present.append(following)
-            following = next(coming, None)
+    first = 0
+    for until in range(_eligible(known[0]) + HOUR_S, now, HOUR_S) if known else ():
+        while first < len(known) and _eligible(known[first]) <= until:
+            present.append(known[first])
+            first += 1
         since = until - HOUR_S
         begun = [job for job in present if job.start is not None and since < job.start <= until]
-        ended = [(job, job.end - job.start) for job in present if job.end and job.start and job.end <= until]
-        present = [job for job in present if not (job.end and job.end <= until)]
-        jobs = [job if job.start is not None and job.start <= until else replace(job, start=None) for job in present]
-        jobs = [job if job.start is not None else replace(job, phase=JobPhase.WAITS) for job in jobs]
-        yield until, QueueChanges((), tuple(begun), (), tuple(ended), ()), jobs
+        over = [job for job in present if job.end is not None and job.end <= until]
+        present = [job for job in present if job.end is None or job.end > until]
+        ended = tuple((job, job.end - job.start) for job in over if job.end is not None and job.start is not None)
+        yield until, QueueChanges(tuple(begun), (), ended, ()), [_as_seen(job, until) for job in present]
+
+
+def _as_seen(job: SlurmJob, moment: int) -> SlurmJob:
+    """The job as it was at a moment."""
+    if job.start is None or job.start > moment:
+        return job if job.start is None else replace(job, start=None, end=None, phase=JobPhase.WAITS)
+    return job if job.phase is JobPhase.RUNS else replace(job, end=None, phase=JobPhase.RUNS)

@@ -23,16 +23,15 @@ def record_line(cells: Mapping[str, str]) -> str:
 
 @dataclass(frozen=True)
 class QueueChanges:
-    """Changes between two views. An array's waiting tasks count as submitted once."""
+    """Changes between two views."""
 
-    submitted: tuple[SlurmJob, ...]
     started: tuple[SlurmJob, ...]
     ended: tuple[Mapping[str, str], ...]
     """Cells of jobs that ran."""
     ended_jobs: tuple[tuple[SlurmJob, int], ...]
     """The same jobs with their runtimes, s."""
     left: tuple[SlurmJob, ...]
-    """Waiting jobs that were cancelled."""
+    """Waiting jobs, or arrays, of which no task waits any more."""
 
 
 class SlurmJobRecord:
@@ -48,12 +47,12 @@ class SlurmJobRecord:
         """Running and waiting jobs of the last view."""
         return [*self._jobs.values()]
 
-    def observe(self, view: Sequence[SlurmJob], now: int) -> QueueChanges:
+    def observe(self, view: Sequence[SlurmJob], now: int, *, is_complete: bool = True) -> QueueChanges:
         """Take a view of `now`, Unix s.
 
-        A running job that is no longer shown ended at `now`, or at its time limit if that was earlier.
+        A running job that is no longer shown ended at `now`, or at its time limit if that was earlier; in an incomplete
+        view it still runs.
         """
-        submitted: list[SlurmJob] = []
         started: list[SlurmJob] = []
         left: list[SlurmJob] = []
         ended: list[tuple[SlurmJob, int]] = []
@@ -64,28 +63,35 @@ class SlurmJobRecord:
             if job.phase is JobPhase.ENDED:
                 shown.add(key)
                 if key not in self._ended:
-                    if job.start is not None:
+                    if job.has_run:
                         ended.append((job, _end_of(job, now)))
                     if was is None or was.start is None:
-                        (left if job.start is None else started).append(job)
+                        (started if job.has_run else left).append(job)
                 continue
             self._jobs[job.number] = job
-            if was is None or (was.start is not None and job.start is None):
-                submitted.append(job)
-            if was is not None and was.start not in {None, job.start}:  # requeued
+            if was is not None and was.start is not None and _is_another_run(was, job):
                 ended.append((was, _end_of(was, now)))
-            if job.start is not None and (was is None or was.start != job.start):
+            if job.start is not None and (was is None or was.start is None or _is_another_run(was, job)):
                 started.append(job)
         names = {job.number for job in view}
         for number, was in before.items():
-            if number not in names and was.start is not None:
-                ended.append((was, _end_of(was, now)))
-            elif number not in names and was.tasks == 1:
+            if number in names:
+                continue
+            if not is_complete:
+                self._jobs[number] = was
+            elif was.start is None:
                 left.append(was)
+            else:
+                ended.append((was, _end_of(was, now)))
         self._ended = shown
         ran = tuple((job, end - (job.start or end)) for job, end in ended)
         cells = tuple(_ended_cells(job, end) for job, end in ended)
-        return QueueChanges(tuple(submitted), tuple(started), cells, ran, tuple(left))
+        return QueueChanges(tuple(started), cells, ran, tuple(left))
+
+
+def _is_another_run(was: SlurmJob, job: SlurmJob) -> bool:
+    """Whether a job that ran was queued again. While a node boots, Slurm moves the start of a run."""
+    return job.start is None or (job.restarts > was.restarts and job.start != was.start)
 
 
 def _end_of(job: SlurmJob, now: int) -> int:

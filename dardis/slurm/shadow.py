@@ -13,18 +13,20 @@ from typing import Final
 from dardis.config.slurm.slurm_fields import SlurmSite
 from dardis.config.slurm.slurm_reader import parse_slurm
 from dardis.model.errors import InputError
-from dardis.slurm.expected_starts import SlurmStarts
+from dardis.slurm.expected_starts import SlurmStarts, learned_number
 from dardis.slurm.job_record import SlurmJobRecord
 from dardis.slurm.shadow_folder import ExpectedStart, LoggedExpectation, ShadowFolder
 from dardis.slurm.slurm_client import SlurmError, SlurmPrograms
-from dardis.slurm.slurm_job import SlurmJob, squeue_jobs
+from dardis.slurm.slurm_job import RecordedJobs, SlurmJob, squeue_jobs
 from dardis.workload.slurm_texts import JobPhase
 
 PROGRAMS: Final = ("squeue", "scontrol")
-QUEUE: Final = ("squeue", "--json", "--states=all")
+QUEUE: Final = ("squeue", "--all", "--json", "--states=all")
 NODES: Final = ("scontrol", "show", "node", "-o")
 LEARNED_S: Final = 120 * 86_400
 """Age of the oldest jobs to learn from at the start."""
+NODES_S: Final = 600
+"""Time between writes of the nodes, which change with every load average."""
 LOG_S: Final = 3600
 """Time between logged expectations of a job."""
 _MOST_AHEAD_S: Final = 60
@@ -55,15 +57,15 @@ class ShadowRound:
 class Shadow:
     """The shadow's state."""
 
-    def __init__(self, folder: ShadowFolder, programs: SlurmPrograms, past: Sequence[SlurmJob]) -> None:
+    def __init__(self, folder: ShadowFolder, programs: SlurmPrograms, past: RecordedJobs) -> None:
         """Learn from recorded jobs first."""
         self._folder, self._programs, self._starts = folder, programs, SlurmStarts()
-        self._past: Sequence[SlurmJob] | None = past
-        self._record = SlurmJobRecord(past)
+        self._past: Sequence[SlurmJob] | None = past.jobs
+        self._record = SlurmJobRecord(job for job in past.jobs if job.phase is JobPhase.ENDED)
         self._unwritten: list[Mapping[str, str]] = []
         """Jobs that ended, not yet in the folder."""
         self._logged: dict[int, int] = {}
-        self._failed_rounds = 0
+        self._nodes_due = self._failed_rounds = 0
         self._figures: dict[str, float] = {}
 
     def round(self, now: int) -> ShadowRound:
@@ -81,14 +83,16 @@ class Shadow:
         if self._past is not None:
             self._starts.learn(self._past, found.site, now)
             self._past = None
-        changes = self._record.observe(found.jobs, now)
+        changes = self._record.observe(found.jobs, now, is_complete=not found.malformed)
         jobs = self._record.jobs
         self._starts.on_changes(changes, found.site)
         expected = self._starts.expect(jobs, now)
         self._unwritten += changes.ended
         self._folder.add_ended(self._unwritten)
         self._unwritten.clear()
-        self._folder.write_nodes(found.nodes_text)
+        if now >= self._nodes_due:
+            self._folder.write_nodes(found.nodes_text)
+            self._nodes_due = now + NODES_S
         self._folder.write_current(jobs, now)
         self._folder.write_expected(jobs, expected)
         self._log(jobs, expected, now)
@@ -106,16 +110,14 @@ class Shadow:
         return ShadowRound(tuple(jobs), site, tuple(malformed), queue.seconds + nodes.seconds, nodes.text)
 
     def _log(self, jobs: Sequence[SlurmJob], expected: Mapping[int, ExpectedStart], now: int) -> None:
-        """Log expectations when a job is first seen, and once an hour."""
-        due = [
-            job for job in jobs if job.number in expected and now - self._logged.get(job.number, now - LOG_S) >= LOG_S
-        ]
+        """Log expectations when a job is first seen, and once an hour. Arrays have one, of the next task."""
+        waiting = {learned_number(job): job for job in reversed(jobs) if job.number in expected}
+        due = {number: job for number, job in waiting.items() if now - self._logged.get(number, now - LOG_S) >= LOG_S}
         self._folder.log_expected(
-            (LoggedExpectation(job.number, now, expected[job.number], job.slurm_start) for job in due), now
+            (LoggedExpectation(number, now, expected[job.number], job.slurm_start) for number, job in due.items()), now
         )
-        known = {job.number for job in jobs}
-        self._logged = {number: at for number, at in self._logged.items() if number in known}
-        self._logged |= {job.number: now for job in due}
+        known = {learned_number(job) for job in jobs}
+        self._logged = {number: at for number, at in self._logged.items() if number in known} | dict.fromkeys(due, now)
 
     def _figures_of(self, found: ShadowRound, expected: Mapping[int, ExpectedStart], now: int) -> dict[str, float]:
         waits = sorted(start.expected - now for start in expected.values())

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from os import SEEK_END
 from pathlib import Path
@@ -18,7 +19,7 @@ from dardis.model.files import atomic_text, read_text, write_text
 from dardis.model.moments import utc_text
 from dardis.slurm.job_record import HEADER, record_line
 from dardis.slurm.slurm_job import SlurmJob
-from dardis.workload.slurm_texts import is_task_of
+from dardis.workload.slurm_texts import JobPhase, is_task_of
 
 EXPECTED: Final = CsvTable(
     "expected.csv",
@@ -34,7 +35,7 @@ EXPECTED: Final = CsvTable(
 )
 LOGGED: Final = CsvTable(
     "expectations-DATE.csv",
-    Column("job_number", WHOLE, "Slurm's number of the job"),
+    Column("job_number", WHOLE, "Slurm's number of the job, or of the array for its next task"),
     Column("at_s", WHOLE, "time of the expectation, Unix s"),
     Column("expected_s", REAL, "expected start, Unix s", form=".0f"),
     Column("from_s", REAL, "start of the 80 % range, Unix s", form=".0f"),
@@ -110,7 +111,7 @@ class ShadowFolder:
 
     def write_expected(self, jobs: Sequence[SlurmJob], starts: Mapping[int, ExpectedStart]) -> None:
         """Replace the expected starts of waiting jobs. Raises OSError."""
-        rows = [_expected_row(job, starts.get(job.number)) for job in jobs if job.start is None]
+        rows = [_expected_row(job, starts.get(job.number)) for job in jobs if job.phase is JobPhase.WAITS]
         EXPECTED.write(self.expected, rows)
 
     def log_expected(self, entries: Iterable[LoggedExpectation], now: int) -> None:
@@ -126,17 +127,17 @@ class ShadowFolder:
         return self.path / f"expectations-{utc_text(moment)[:10]}.csv"
 
     def logged(self, day: int) -> list[LoggedExpectation]:
-        """Expectations of the UTC day that begins at `day`; empty without any. Raises InputError."""
+        """Expectations of the UTC day that begins at `day`; empty without any. Raises InputError if unreadable."""
         path = self.log_of(day)
         if not path.exists():
             return []
-        cells = LOGGED.read(path)
-        numbers, at = cells.integers("job_number").tolist(), cells.integers("at_s").tolist()
-        columns = [cells.reals(name, may_be_empty=True).tolist() for name in LOGGED.names[2:]]
-        return [
-            LoggedExpectation(number, moment, ExpectedStart(*row[:3]), None if row[3] != row[3] else row[3])
-            for number, moment, *row in zip(numbers, at, *columns, strict=True)
-        ]
+        found = []
+        for line in read_text(path).splitlines()[1:]:
+            with suppress(ValueError):  # a line that a crash cut short
+                number, at, expected, low, high, slurm = line.split(",")
+                start = ExpectedStart(float(expected), float(low), float(high))
+                found.append(LoggedExpectation(int(number), int(at), start, float(slurm) if slurm else None))
+        return found
 
     def expected_row(self, job: str) -> dict[str, str]:
         """Row of a waiting job, or of the tasks with the task `ARRAY_TASK`, in `expected.csv`. Raises InputError."""
@@ -146,7 +147,9 @@ class ShadowFolder:
         for _, row in EXPECTED.read(self.expected).rows():
             cells = dict(zip(EXPECTED.names, row, strict=True))
             name, _, tasks = cells["job"].partition("_[")
-            if cells["job"] == job or (tasks and name == array and (not task or is_task_of(tasks[:-1], task))):
+            if job in {cells["job"], cells["job"].partition("+")[0]} or (
+                tasks and name == array and (not task or is_task_of(tasks[:-1], task))
+            ):
                 return cells
         raise InputError(f"--start {job}", "is no waiting job", f"a job of {self.expected}")
 

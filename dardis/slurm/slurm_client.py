@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from collections.abc import Sequence
 from shutil import which
@@ -48,8 +49,9 @@ class InstalledPrograms:
         begun = monotonic_s()
         try:
             done = subprocess.run(
-                words, capture_output=True, stdin=subprocess.DEVNULL, timeout=self._time_limit_s, check=False
-            )
+                words, capture_output=True, stdin=subprocess.DEVNULL, timeout=self._time_limit_s, check=False,
+                env=_environment(),
+            )  # fmt: skip
         except subprocess.TimeoutExpired:
             raise SlurmError(f"{words[0]} gave no answer within {self._time_limit_s:g} s") from None
         except OSError as error:
@@ -59,6 +61,12 @@ class InstalledPrograms:
             said = done.stderr.decode(errors="replace").strip() or text.strip() or f"status {done.returncode}"
             raise SlurmError(one_line(f"{words[0]}: {said.splitlines()[-1]}", 200))
         return SlurmReply(text, monotonic_s() - begun)
+
+
+def _environment() -> dict[str, str]:
+    """Variables without options of users, with complete lists of tasks."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("SQUEUE_", "SLURM_CLUSTERS"))}
+    return kept | {"SLURM_BITSTR_LEN": "0"}
 
 
 SLOW_S: Final = 5.0

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from dardis.model.errors import InputError
-from dardis.model.hostlist import names_of
 from dardis.model.resources import CORES
-from dardis.model.slurm_json import number_of, slurm_records, words_of
+from dardis.model.slurm_json import number_of, slurm_records
 from dardis.workload import slurm_texts as slurm
 from dardis.workload.recorded_nodes import NO_NODES, NODE_LIST
 from dardis.workload.slurm_cells import REQUIRED, TEXTS, Cells, first_cell, slurm_lines, squeue_cells
@@ -53,14 +53,14 @@ class SlurmJob:
     nodes: int
     amounts: Mapping[str, int]
     """Resources of the whole job, by kind; of waiting jobs as requested."""
-    places: tuple[str, ...]
+    asked: Mapping[str, int]
+    """Resources as requested."""
+    restarts: int
+    """How often the job was queued again."""
+    has_run: bool
+    """Whether the job got nodes: Slurm states a start of jobs that were cancelled in the queue, too."""
     cells: Mapping[str, str]
     """By the columns of sacct."""
-
-    @property
-    def cores(self) -> int:
-        """Cores of the whole job."""
-        return self.amounts.get(CORES, 0)
 
     @property
     def is_running(self) -> bool:
@@ -76,7 +76,7 @@ class SlurmJob:
 def squeue_jobs(place: str, text: str) -> tuple[list[SlurmJob], list[str]]:
     """Jobs, and a reason for each malformed one; `place` is for messages. Raises InputError for other output."""
     found, malformed = [], []
-    for record in slurm_records(Path(place), text):
+    for record in slurm_records(Path(place), text, "jobs"):
         if record.kind == "jobs":
             try:
                 found.append(_slurm_job(record.content))
@@ -85,48 +85,90 @@ def squeue_jobs(place: str, text: str) -> tuple[list[SlurmJob], list[str]]:
     return found, malformed
 
 
-def recorded_jobs(path: Path, text: str) -> list[SlurmJob]:
-    """Started jobs of sacct's text or JSON; `path` is for messages. Malformed lines are ignored. Raises InputError."""
-    found, clock = [], SlurmClock()
+class RecordedJobs(NamedTuple):
+    """Jobs of a record, and the number of lines that are not understood."""
+
+    jobs: list[SlurmJob]
+    ignored: int
+
+
+def recorded_jobs(path: Path, text: str) -> RecordedJobs:
+    """Jobs of sacct's text or JSON; `path` is for messages. Of equal runs, one that ended counts. Raises InputError."""
+    found: dict[tuple[int, int | None], SlurmJob] = {}
+    clock, ignored = SlurmClock(), 0
     for line, cells_of in slurm_lines(path, text).lines:
         try:
             cells = cells_of()
-            if slurm.job_name(first_cell(cells, REQUIRED[0])).is_step:
+            name = slurm.job_name(first_cell(cells, REQUIRED[0]))
+            if name.is_step:
                 continue
-            times = {name: clock.seconds(cells[name]) for name in _TIMES if name in cells}
-            unix = {name: "" if moment is None else str(moment) for name, moment in times.items()}
-            job = job_of_cells({"JobID": cells.get("JobIDRaw", ""), **cells, **unix}, slurm.state(cells["State"]))
-        except (ValueError, KeyError):
+            job = job_of_cells(_unix_cells(cells, clock), slurm.state(cells["State"]))
+        except ValueError:
+            ignored += 1
             continue
         except OtherClockError as error:
             raise InputError(f"{path}:{line}", str(error), "one clock in one file (SLURM_TIME_FORMAT=%s)") from None
-        found += [job] if job.start is not None else []
-    return found
+        if job.phase is not JobPhase.ENDED or job.has_run:
+            key = job.number, job.start
+            if key not in found or found[key].phase is not JobPhase.ENDED:
+                found[key] = job
+    return RecordedJobs([*found.values()], ignored)
 
 
-_TIMES = ("Submit", "Eligible", "Start", "End")
+def merged_records(records: Iterable[RecordedJobs]) -> RecordedJobs:
+    """Jobs of several records; of equal runs, one that ended counts, and later records replace earlier ones."""
+    found: dict[tuple[int, int | None], SlurmJob] = {}
+    ignored = 0
+    for record in records:
+        ignored += record.ignored
+        for job in record.jobs:
+            key = job.number, job.start
+            if key not in found or job.phase is JobPhase.ENDED or found[key].phase is not JobPhase.ENDED:
+                found[key] = job
+    started = {number for number, start in found if start is not None}
+    jobs = [job for (number, start), job in found.items() if start is not None or number not in started]
+    return RecordedJobs(jobs, ignored)
+
+
+def _unix_cells(cells: Cells, clock: SlurmClock) -> Cells:
+    """Cells with Unix times, both names, and an end of ended jobs."""
+    unix = {name: clock.seconds(cells[name]) for name in ("Submit", "Eligible", "Start", "End") if name in cells}
+    start, elapsed = unix.get("Start"), cells.get("ElapsedRaw", "")
+    if unix.get("End") is None and start is not None and elapsed.isdecimal():
+        unix["End"] = start + int(elapsed)
+    raw = cells.get("JobIDRaw") or cells["JobID"].partition("_")[0]
+    times = {name: "" if moment is None else str(moment) for name, moment in unix.items()}
+    return {**cells, "JobIDRaw": raw, "JobID": cells.get("JobID") or raw, **times}
 
 
 def _slurm_job(job: Mapping[str, Any]) -> SlurmJob:
-    states, priority = words_of(job.get("job_state")), number_of(job.get("priority"))
-    state = slurm.state(states[0] if states else "")
-    level = 0 if priority is None or priority == math.inf else int(priority)
-    return job_of_cells(squeue_cells(job), state, str(job.get("state_reason") or ""), level)
+    priority, restarts = number_of(job.get("priority")), number_of(job.get("restart_cnt"))
+    cells = squeue_cells(job)
+    level = 0 if priority is None else _HIGHEST if priority == math.inf else int(priority)
+    return job_of_cells(
+        cells, slurm.state(cells["State"]), str(job.get("state_reason") or ""), level, int(restarts or 0)
+    )
 
 
-def job_of_cells(cells: Cells, state: str, reason: str = "", priority: int = 1) -> SlurmJob:
+_HIGHEST = 0xFFFFFFFF
+
+
+def job_of_cells(cells: Cells, state: str, reason: str = "", priority: int = 1, restarts: int = 0) -> SlurmJob:
     """Job of cells by the columns of sacct. Raises ValueError."""
     phase = slurm.PHASE_OF[state]
-    name = slurm.job_name(cells["JobID"])
+    name, submit = slurm.job_name(cells["JobID"]), _time(cells["Submit"])
     waits = phase is JobPhase.WAITS
-    used = slurm.tres(cells["ReqTRES"] if waits or not cells.get("AllocTRES") else cells["AllocTRES"])
-    submit = _time(cells["Submit"])
+    asked, used = slurm.tres(cells.get("ReqTRES", "")), slurm.tres(cells.get("AllocTRES", ""))
+    if waits or not used.amounts:
+        used = asked
     if submit is None:
         raise ValueError("no submit_time")
+    cores, nodes = int(cells.get("NCPUS") or 0), int(cells.get("NNodes") or 0)
+    start, end = None if waits else _time(cells["Start"]), _time(cells["End"]) if phase is JobPhase.ENDED else None
     return SlurmJob(
         number=int(cells["JobIDRaw"]),
         job=cells["JobID"],
-        tasks=1 if name.pending is None or not waits else slurm.pending_members(name.pending),
+        tasks=_waiting_tasks(name.pending) if waits else 1,
         user=first_cell(cells, TEXTS["user"]),
         account=cells.get("Account", ""),
         partition=cells.get("Partition", ""),
@@ -138,15 +180,24 @@ def job_of_cells(cells: Cells, state: str, reason: str = "", priority: int = 1) 
         priority=priority,
         submit=submit,
         eligible=_time(cells.get("Eligible", "")),
-        start=None if waits else _time(cells["Start"]),
-        end=_time(cells["End"]),
+        start=start,
+        end=end,
         slurm_start=_time(cells["Start"]) if waits else None,
         limit_s=None if (limit := slurm.raw_limit(cells.get("TimelimitRaw", ""))) < 0 else limit,
-        nodes=max(used.nodes, int(cells.get("NNodes") or 0)) if waits else used.nodes or int(cells.get("NNodes") or 0),
-        amounts={**used.amounts, CORES: used.amounts.get(CORES) or int(cells.get("NCPUS") or 0)},
-        places=() if cells.get(NODE_LIST, "") in NO_NODES else tuple(names_of(cells[NODE_LIST])),
+        nodes=max(used.nodes, nodes) if waits else used.nodes or nodes,
+        amounts={**used.amounts, CORES: used.amounts.get(CORES) or cores},
+        asked={**asked.amounts, CORES: asked.amounts.get(CORES) or cores},
+        restarts=restarts,
+        has_run=start is not None and ((end or start + 1) > start or cells.get(NODE_LIST, "") not in NO_NODES),
         cells=cells,
     )
+
+
+def _waiting_tasks(pending: str | None) -> int:
+    """Number of waiting tasks; of a list that Slurm cut (`1,3,...`), at least those listed."""
+    if pending is None:
+        return 1
+    return slurm.pending_members(re.sub(r"[,-]?[^,]*\.\.\.$", "", pending) or "0")
 
 
 def _time(text: str) -> int | None:

@@ -135,8 +135,7 @@ def _json_lines(path: Path, text: str) -> Iterator[SlurmLine]:
 
 def squeue_cells(job: Mapping[str, Any]) -> Cells:
     """Cells of a job of squeue or `scontrol show jobs`, whose end is expected unless the job ended."""
-    states = words_of(job.get("job_state"))
-    state = states[0] if states else ""
+    state = _base_state(job.get("job_state"))
     has_ended = PHASE_OF.get(state) is JobPhase.ENDED
     return {
         **_names(job, job.get("array_job_id"), job.get("array_task_id"), job.get("array_task_string")),
@@ -173,11 +172,10 @@ def _with_devices(job: Mapping[str, Any], tres: str) -> str:
 
 
 def _sacct_cells(job: Mapping[str, Any]) -> Cells:
-    states = words_of(inner(job, "state", "current"))
     return {
         **_names(job, *(inner(job, "array", key) for key in ("job_id", "task_id", "task"))),
         **_job_texts(job, "user", "group"),
-        "State": states[0] if states else "",
+        "State": _base_state(inner(job, "state", "current")),
         "Submit": _time(inner(job, "time", "submission")),
         "Eligible": _time(inner(job, "time", "eligible")),
         "Start": _time(inner(job, "time", "start")),
@@ -193,14 +191,14 @@ def _sacct_cells(job: Mapping[str, Any]) -> Cells:
 
 
 def _step_cells(job: Mapping[str, Any], step: Mapping[str, Any]) -> Cells:
-    states, called = words_of(step.get("state")), inner(step, "step", "id")
+    called = inner(step, "step", "id")
     if isinstance(called, Mapping):  # before 0.0.39
         called = called.get("step_id", called.get("id"))
     name = str(called)
     number = number_of(job.get("job_id"))
     return {
         "JobID": name if "." in name or number is None else f"{number:.0f}.{name}",
-        "State": states[0] if states else "",
+        "State": _base_state(step.get("state")),
         "ConsumedEnergyRaw": _count(inner(step, "statistics", "energy", "consumed")),
         "TotalCPU": _seconds(inner(step, "time", "total")),
     }
@@ -228,6 +226,12 @@ def _job_texts(job: Mapping[str, Any], user: str, group: str) -> Cells:
         "NodeList": "nodes",
     }  # fmt: skip
     return {column: _text(job.get(key)) for column, key in keys.items()}
+
+
+def _base_state(value: object) -> str:
+    """State without flags such as COMPLETING, which may come first."""
+    words = words_of(value)
+    return next((word for word in words if word != "COMPLETING"), "".join(words[:1]))
 
 
 def _text(value: object) -> str:

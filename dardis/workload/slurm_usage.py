@@ -154,9 +154,9 @@ def _run_of(line: int, cells: Cells, clock: SlurmClock) -> UsedSpan | None:
     state = read_cell(cells, "State", slurm.state)
     phase = slurm.PHASE_OF[state]
     start = read_cell(cells, "Start", clock.seconds)
-    if start is None or phase is JobPhase.WAITS:
+    end = None if start is None else _end(cells, start, clock)
+    if start is None or (phase is JobPhase.WAITS and (end is None or end == start or state == "PENDING")):
         return None
-    end = _end(cells, start, clock)
     if end is None:
         raise ValueError(f"neither ElapsedRaw nor End, but the job is {state}")
     if end <= start:
@@ -177,7 +177,7 @@ def _run_of(line: int, cells: Cells, clock: SlurmClock) -> UsedSpan | None:
         places=_places(cells),
         joules=_joules(cells),
         cpu_s=cpu_s,
-        is_running=phase is not JobPhase.ENDED,
+        is_running=phase in {JobPhase.RUNS, JobPhase.SUSPENDED} and cells.get("End", "") in UNSTATED,
     )
 
 

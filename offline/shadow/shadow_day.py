@@ -35,7 +35,7 @@ USUAL: Final = ("easy", "dardis-late")
 
 
 @dataclass(frozen=True)
-class RecordedJobs:
+class ClusterRecord:
     """A cluster's jobs at `now`, with Unix times, and their nodes by job number."""
 
     path: Path
@@ -91,7 +91,7 @@ class _ComparedDay:
 
 
 def shadow_day(
-    jobs: RecordedJobs, platform: Platform, start: int, dispatchers: Sequence[str] = USUAL, plan: Path | None = None
+    jobs: ClusterRecord, platform: Platform, start: int, dispatchers: Sequence[str] = USUAL, plan: Path | None = None
 ) -> ShadowDay:  # fmt: skip
     """Compare the day from `start`, Unix s, of jobs that really started. Raises InputError if none did.
 
@@ -119,15 +119,17 @@ def shadow_day(
     return ShadowDay(start, figures, promise, tuple(dict.fromkeys(notes)))
 
 
-def _jobs_around(jobs: RecordedJobs, start: int) -> Trace:
-    trace = jobs.trace
-    kept = (trace.submit >= start - WARM_UP_DAYS * DAY_S) & (trace.submit < jobs.now)
+def _jobs_around(jobs: ClusterRecord, start: int) -> Trace:
+    """Jobs until a day after the day, without those that ended before the warm-up."""
+    trace = complete_times(jobs.trace, jobs.now)
+    ends = trace.submit + np.maximum(trace.wait, 0) + trace.runtime
+    kept = (ends > start - WARM_UP_DAYS * DAY_S) & (trace.submit < min(jobs.now, start + 2 * DAY_S))
     if not kept.any():
         raise InputError(jobs.path, f"no job was submitted around {utc_text(start)[:10]}", "a day with jobs")
-    return complete_times(trace.take(kept), jobs.now)
+    return trace.take(kept)
 
 
-def _real_figures(day: _ComparedDay, jobs: RecordedJobs) -> tuple[SpanFigures, list[str]]:
+def _real_figures(day: _ComparedDay, jobs: ClusterRecord) -> tuple[SpanFigures, list[str]]:
     known = day.trace.take(np.isin(day.trace.number, day.numbers))
     workload = to_jobs(known, day.platform.with_partitions(known.named_partitions))
     waits = dict(zip(known.number.tolist(), known.wait.tolist(), strict=True))

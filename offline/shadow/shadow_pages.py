@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -18,12 +18,13 @@ from dardis.model.moments import parse_utc, utc_text
 from dardis.model.platform import Platform
 from dardis.report.shadow_page import draw_shadow
 from dardis.report.words import duration, energy
+from dardis.slurm.expected_starts import learned_number
 from dardis.slurm.shadow_folder import ShadowFolder
+from dardis.slurm.slurm_job import SlurmJob, recorded_jobs
 from dardis.workload.recorded_nodes import places_of
 from dardis.workload.sacct import parse_sacct
-from dardis.workload.trace import Trace
 from offline.shadow.day_figures import SpanFigures, mean_figures
-from offline.shadow.shadow_day import DAY_S, REAL, WARM_UP_DAYS, RecordedJobs, ShadowDay, shadow_day
+from offline.shadow.shadow_day import DAY_S, REAL, WARM_UP_DAYS, ClusterRecord, ShadowDay, shadow_day
 from offline.shadow.start_accuracy import start_accuracy
 
 WEEK_DAYS: Final = 7
@@ -59,8 +60,8 @@ def write_day(folder: ShadowFolder, day: int, inputs: PageInputs, now: int) -> P
     places = {
         job: [numbers[name] for name in named if name in numbers] for job, named in places_of(folder.path, text).items()
     }
-    found = shadow_day(RecordedJobs(folder.path, trace, places, now), platform, day, inputs.dispatchers, inputs.plan)
-    accuracy = start_accuracy(folder.logged(day), _starts(trace))
+    found = shadow_day(ClusterRecord(folder.path, trace, places, now), platform, day, inputs.dispatchers, inputs.plan)
+    accuracy = start_accuracy(folder.logged(day), _starts(recorded_jobs(folder.path, text).jobs))
     date = utc_text(day)[:10]
     content = found.as_dict | {"currency": platform.currency, "starts": vars(accuracy)}
     write_json(folder.path / f"day-{date}.json", content)
@@ -109,13 +110,13 @@ def _machine(folder: ShadowFolder, inputs: PageInputs) -> tuple[Platform, list[s
     return platform, node_names(platform, inputs.names or own)
 
 
-def _starts(trace: Trace) -> Mapping[int, list[int]]:
+def _starts(jobs: Iterable[SlurmJob]) -> Mapping[int, list[int]]:
+    """Starts of each job or array, ascending."""
     starts: dict[int, list[int]] = {}
-    began = trace.wait >= 0
-    times = (trace.submit + trace.wait)[began]
-    for number, start in sorted(zip(trace.number[began].tolist(), times.tolist(), strict=True)):
-        starts.setdefault(number, []).append(start)
-    return starts
+    for job in jobs:
+        if job.start is not None:
+            starts.setdefault(learned_number(job), []).append(job.start)
+    return {number: sorted(times) for number, times in starts.items()}
 
 
 def _summary(found: ShadowDay) -> str:

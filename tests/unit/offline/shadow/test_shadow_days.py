@@ -21,7 +21,7 @@ from dardis.slurm.shadow_folder import ExpectedStart, LoggedExpectation, ShadowF
 from dardis.workload.recorded_nodes import places_of
 from dardis.workload.sacct import parse_sacct
 from offline.shadow.day_figures import SHORTEST_OFF_S, SpanFigures, mean_figures, span_figures
-from offline.shadow.shadow_day import DAY_S, REAL, RecordedJobs, shadow_day
+from offline.shadow.shadow_day import DAY_S, REAL, ClusterRecord, shadow_day
 from offline.shadow.shadow_pages import PageInputs, day_of, write_day, write_week
 from offline.shadow.start_accuracy import start_accuracy
 
@@ -116,7 +116,7 @@ def test_real_day_of_a_dispatcher_has_its_figures(tmp_path: Path) -> None:
     text = folder.record_text(MAY)
     trace = parse_sacct(folder.path, text, strict=True)
     found = shadow_day(
-        RecordedJobs(folder.path, trace, {}, MAY + 2 * DAY_S), PLAIN_OF_SLURM, MAY, ("easy", "conservative")
+        ClusterRecord(folder.path, trace, {}, MAY + 2 * DAY_S), PLAIN_OF_SLURM, MAY, ("easy", "conservative")
     )
     assert found.figures[REAL] == found.figures["easy"]
     assert set(found.figures) == {REAL, "easy", "conservative"}

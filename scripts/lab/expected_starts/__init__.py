@@ -1,0 +1,1 @@
+"""How well expected starts agree with recorded ones."""
