@@ -121,8 +121,9 @@ def _watch(folder: ShadowFolder, every: float, history: Path | None, inputs: Pag
     with lock_folder(folder.path, folder.path):
         texts.append((folder.path, folder.record_text(int(unix_now()) - LEARNED_S)))
         past = merged_records(recorded_jobs(path, text) for path, text in texts)
-        told = f"learning from {len(past.jobs):,} recorded jobs"
-        typer.echo(f"dardis: note: {told}{f', {past.ignored:,} lines ignored' if past.ignored else ''}", err=True)
+        if past.jobs or past.ignored:
+            ignored = f", {past.ignored:,} lines ignored" if past.ignored else ""
+            typer.echo(f"dardis: note: learning from {len(past.jobs):,} recorded jobs{ignored}", err=True)
         watched, pace, pause = Shadow(folder, programs, past), PollPace(every), Event()
         is_first = True
         while True:

@@ -22,7 +22,7 @@ class QueuedJob(NamedTuple):
     queue: int
 
 
-class RunningJobs(NamedTuple):
+class RunningRequests(NamedTuple):
     """Requests and starts (s) of running jobs, one array entry a job."""
 
     cores: Ints
@@ -31,7 +31,7 @@ class RunningJobs(NamedTuple):
     user: Ints
 
 
-class WaitingJobs(NamedTuple):
+class WaitingRequests(NamedTuple):
     """Fields of `QueuedJob`, one array entry a job, in the site's queue order (else by submit)."""
 
     number: Ints
@@ -47,5 +47,5 @@ class QueueState(NamedTuple):
 
     now: int
     capacity: int
-    running: RunningJobs
-    waiting: WaitingJobs
+    running: RunningRequests
+    waiting: WaitingRequests

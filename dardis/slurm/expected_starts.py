@@ -14,7 +14,7 @@ import numpy as np
 
 from dardis.config.slurm.slurm_fields import NodeRecord, SlurmSite
 from dardis.model.resources import CORES, MEMORY
-from dardis.predict.queue_state import QueuedJob, QueueState, RunningJobs, WaitingJobs
+from dardis.predict.queue_state import QueuedJob, QueueState, RunningRequests, WaitingRequests
 from dardis.predict.start_estimator import StartEstimator
 from dardis.slurm.job_record import QueueChanges
 from dardis.slurm.shadow_folder import ExpectedStart
@@ -175,7 +175,7 @@ def _state(pool: _Pool, jobs: Sequence[SlurmJob], now: int) -> QueueState:
     capacity = max(pool.open_cores, 1)
     submit = np.minimum(submit, now)
     return QueueState(
-        now, capacity, RunningJobs(*of_running), WaitingJobs(number, submit, cores, walltime, user, queue)
+        now, capacity, RunningRequests(*of_running), WaitingRequests(number, submit, cores, walltime, user, queue)
     )
 
 

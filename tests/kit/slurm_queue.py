@@ -12,7 +12,7 @@ SHOWN_S = 300
 
 @dataclass(frozen=True)
 class LivedJob:
-    """A job that is submitted, starts (None: is cancelled at `end`) and ends."""
+    """A job that is submitted, starts (None: is cancelled at `end`, which Slurm shows as its start) and ends."""
 
     number: int
     submit: int
@@ -23,6 +23,7 @@ class LivedJob:
     user: str = "ann"
     priority: int = 1000
     reason: str = "Resources"
+    restarts: int = 0
 
     def cells(self, now: int) -> dict[str, str] | None:
         """Its cells at a moment; None: not shown."""
@@ -32,11 +33,12 @@ class LivedJob:
         state = "COMPLETED" if started else "CANCELLED"
         if now < self.end:
             state = "RUNNING" if started else "PENDING"
+        start = self.start if started else self.end if now >= self.end else 0
         tres = f"cpu={self.cores},mem=1G,node=1,billing={self.cores}"
         return {
             "JobIDRaw": str(self.number), "User": self.user, "Account": "phys", "Partition": "batch", "QOS": "normal",
             "JobName": "a|job", "Submit": str(self.submit), "Eligible": str(self.submit),
-            "Start": str(self.start) if started else "0", "End": str(self.end) if state[0] == "C" else "0",
+            "Start": str(start), "End": str(self.end) if state[0] == "C" else "0",
             "TimelimitRaw": str(self.limit_min), "NNodes": "1", "NCPUS": str(self.cores), "ReqTRES": tres,
             "AllocTRES": tres if started else "", "State": state, "NodeList": "n1" if started else "",
         }  # fmt: skip
@@ -48,6 +50,7 @@ def squeue_text(jobs: list[LivedJob], now: int, version: int = 43) -> str:
     for job in jobs:
         if (cells := job.cells(now)) is not None:
             record = queue_job(cells, version)
+            record["restart_cnt"] = job.restarts
             record |= {"priority": {"set": True, "infinite": False, "number": job.priority}, "state_reason": job.reason}
             shown.append(record)
     return document("jobs", shown, version)

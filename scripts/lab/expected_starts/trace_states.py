@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dardis.model.arrays import Floats, Ints
-from dardis.predict.queue_state import QueuedJob, QueueState, RunningJobs, WaitingJobs
+from dardis.predict.queue_state import QueuedJob, QueueState, RunningRequests, WaitingRequests
 from dardis.predict.start_estimator import StartEstimates, StartEstimator
 from dardis.workload.trace import Texts, Trace
 
@@ -104,8 +104,8 @@ class Replay:
                 self._running.discard(job)
                 self._estimator.on_end(request, time - int(jobs.start[job]))
         wait, run = (np.array(sorted(some), dtype=np.int64) for some in (self._waiting, self._running))
-        running = RunningJobs(jobs.cores[run], jobs.start[run], jobs.walltime[run], jobs.user[run])
-        waiting = WaitingJobs(
+        running = RunningRequests(jobs.cores[run], jobs.start[run], jobs.walltime[run], jobs.user[run])
+        waiting = WaitingRequests(
             wait, jobs.submit[wait], jobs.cores[wait], jobs.walltime[wait], jobs.user[wait], jobs.queue[wait]
         )
         return QueueState(now, self._capacity, running, waiting)

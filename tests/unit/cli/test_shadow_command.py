@@ -26,7 +26,10 @@ def test_shadow_only_shows_and_answers_when_a_job_starts(
 ) -> None:
     folder = str(tmp_path / "shadow")
     assert run(["shadow", folder, "--once"]) == 0
-    assert (programs / "calls").read_text().splitlines() == ["squeue --json --states=all", "scontrol show node -o"]
+    assert (programs / "calls").read_text().splitlines() == [
+        "squeue --all --json --states=all",
+        "scontrol show node -o",
+    ]
     assert run(["shadow", folder, "--start", "2"]) == 0
     assert capsys.readouterr().out.startswith("job 2: expected start 20")
 

@@ -7,7 +7,7 @@ import pytest
 
 from dardis.predict import quantile_forest, start_estimator
 from dardis.predict.quantile_forest import censored_quantiles, impute_censored
-from dardis.predict.queue_state import QueuedJob, QueueState, RunningJobs, WaitingJobs
+from dardis.predict.queue_state import QueuedJob, QueueState, RunningRequests, WaitingRequests
 from dardis.predict.start_estimator import StartEstimator
 from scripts.lab.expected_starts import trace_states
 from scripts.lab.expected_starts.trace_states import RecordedJobs, Replay, draw_instants
@@ -85,11 +85,11 @@ def no_jobs(columns):
 
 def test_empty_queue_and_first_state_have_estimates():
     estimator = StartEstimator(1)
-    empty = QueueState(100, 4, RunningJobs(*no_jobs(4)), WaitingJobs(*no_jobs(6)))
+    empty = QueueState(100, 4, RunningRequests(*no_jobs(4)), WaitingRequests(*no_jobs(6)))
     estimator.observe(empty)
     assert len(estimator.estimate(empty).median) == 0
-    running = RunningJobs(*(np.array([number]) for number in (4, 0, 700, 0)))
-    waiting = WaitingJobs(*(np.array([number]) for number in (1, 90, 2, 60, 5, 0)))
+    running = RunningRequests(*(np.array([number]) for number in (4, 0, 700, 0)))
+    waiting = WaitingRequests(*(np.array([number]) for number in (1, 90, 2, 60, 5, 0)))
     found = estimator.estimate(QueueState(100, 4, running, waiting))
     assert found.median.tolist() == [600]
     assert found.low[0] < 600 < found.high[0]
@@ -100,8 +100,8 @@ def test_removed_jobs_teach_no_start():
     numbers = np.arange(30)
     fields = (numbers, numbers, np.ones(30, dtype=np.int64), np.full(30, 60), numbers % 3, numbers * 0)
     for hour in range(12):
-        waiting = WaitingJobs(*(field + hour * 30 * (place == 0) for place, field in enumerate(fields)))
-        estimator.observe(QueueState(1000 + hour * HOUR, 4, RunningJobs(*no_jobs(4)), waiting))
+        waiting = WaitingRequests(*(field + hour * 30 * (place == 0) for place, field in enumerate(fields)))
+        estimator.observe(QueueState(1000 + hour * HOUR, 4, RunningRequests(*no_jobs(4)), waiting))
         for number in waiting.number.tolist():
             estimator.on_removal(number)
     estimator.on_start(QueuedJob(0, 0, 1, 60, 0, 0), 13 * HOUR)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from kit.effort import examples
+from kit.slurm_json import document, queue_job
 from kit.slurm_queue import LivedJob, squeue_text
 
+from dardis.model.errors import InputError
 from dardis.slurm.job_record import HEADER, QueueChanges, SlurmJobRecord, record_line
 from dardis.slurm.slurm_job import SlurmJob, squeue_jobs
 from dardis.workload.slurm_cells import is_sacct
@@ -58,13 +61,51 @@ def test_job_that_vanished_ended_at_the_view_or_its_limit() -> None:
 
 def test_requeued_job_has_two_runs() -> None:
     record = SlurmJobRecord()
-    first, second = LivedJob(1, T, T + 10, T + 9000), LivedJob(1, T, T + 500, T + 600)
+    first, second = LivedJob(1, T, T + 10, T + 9000), LivedJob(1, T, T + 500, T + 600, restarts=1)
     record.observe(view([first], T + 20), T + 20)
-    waits = record.observe(view([LivedJob(1, T, None, T + 9000)], T + 200), T + 200)
-    assert ([cells["Start"] for cells in waits.ended], len(waits.submitted)) == ([str(T + 10)], 1)
+    waits = record.observe(view([LivedJob(1, T, None, T + 9000, restarts=1)], T + 200), T + 200)
+    assert [cells["Start"] for cells in waits.ended] == [str(T + 10)]
     again = record.observe(view([second], T + 550), T + 550)
     assert [job.start for job in again.started] == [T + 500]
     assert [cells["End"] for cells in record.observe(view([second], T + 650), T + 650).ended] == [str(T + 600)]
+
+
+def test_requeue_between_two_views_is_two_runs() -> None:
+    record = SlurmJobRecord()
+    record.observe(view([LivedJob(1, T, T + 10, T + 900)], T + 20), T + 20)
+    changes = record.observe(view([LivedJob(1, T, T + 500, T + 900, restarts=1)], T + 550), T + 550)
+    assert ([cells["Start"] for cells in changes.ended], len(changes.started)) == ([str(T + 10)], 1)
+
+
+def test_boot_of_a_node_moves_the_start_of_one_run() -> None:
+    record = SlurmJobRecord()
+    record.observe(view([LivedJob(1, T, T + 10, T + 900)], T + 20), T + 20)
+    changes = record.observe(view([LivedJob(1, T, T + 90, T + 900)], T + 100), T + 100)
+    assert changes == QueueChanges((), (), (), ())
+    assert [
+        cells["Start"] for cells in record.observe(view([LivedJob(1, T, T + 90, T + 900)], T + 950), T + 950).ended
+    ] == [str(T + 90)]
+
+
+def test_incomplete_view_ends_no_job() -> None:
+    record = SlurmJobRecord()
+    jobs = [LivedJob(1, T, T + 10, T + 900), LivedJob(2, T, None, T + 900)]
+    record.observe(view(jobs, T + 20), T + 20)
+    assert record.observe([], T + 50, is_complete=False) == QueueChanges((), (), (), ())
+    assert [job.number for job in record.jobs] == [1, 2]
+    assert record.observe(view(jobs, T + 80), T + 80) == QueueChanges((), (), (), ())
+
+
+@pytest.mark.parametrize("text", ["", "{}", '{"meta": {}, "errors": []}', '{"nodes": []}'])
+def test_output_without_a_list_of_jobs_is_refused(text: str) -> None:
+    with pytest.raises(InputError, match="has no jobs"):
+        squeue_jobs("squeue", text)
+
+
+def test_array_whose_list_is_cut_keeps_its_known_tasks() -> None:
+    record = queue_job(LivedJob(7, T, None, T + 90).cells(T) or {}, 43, array=(7, None, "1,3,5-9,43..."))
+    (job,), malformed = squeue_jobs("squeue", document("jobs", [record], 43))
+    assert (job.tasks, malformed) == (7, [])
 
 
 def test_lines_of_the_record_are_sacct() -> None:
@@ -84,4 +125,4 @@ def test_held_jobs_are_known_by_priority_or_reason() -> None:
 
 
 def test_empty_view_changes_nothing() -> None:
-    assert SlurmJobRecord().observe([], T) == QueueChanges((), (), (), (), ())
+    assert SlurmJobRecord().observe([], T) == QueueChanges((), (), (), ())

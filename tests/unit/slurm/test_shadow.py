@@ -17,7 +17,7 @@ from dardis.slurm.job_record import QueueChanges
 from dardis.slurm.shadow import Shadow
 from dardis.slurm.shadow_folder import ExpectedStart, ShadowFolder
 from dardis.slurm.slurm_client import LONGEST_WAIT_S, SLOW_S, PollPace, SlurmError
-from dardis.slurm.slurm_job import job_of_cells, recorded_jobs, squeue_jobs
+from dardis.slurm.slurm_job import RecordedJobs, job_of_cells, merged_records, recorded_jobs, squeue_jobs
 from dardis.workload.trace_reader import read_trace
 
 T = 1_690_000_000
@@ -30,7 +30,7 @@ MANY = [
 def watched(folder: Path, jobs: list[LivedJob]) -> tuple[Shadow, LivedPrograms, ShadowFolder]:
     kept, programs = ShadowFolder(folder), LivedPrograms(jobs)
     kept.prepare()
-    return Shadow(kept, programs, ()), programs, kept
+    return Shadow(kept, programs, RecordedJobs([], 0)), programs, kept
 
 
 def contents(folder: Path) -> dict[str, bytes]:
@@ -43,7 +43,7 @@ def test_round_makes_one_call_of_each_program_and_writes_the_folder(tmp_path: Pa
     shadow, programs, folder = watched(tmp_path, jobs)
     programs.now = T + 100
     found = shadow.round(T + 100)
-    assert programs.calls == [("squeue", "--json", "--states=all"), ("scontrol", "show", "node", "-o")]
+    assert programs.calls == [("squeue", "--all", "--json", "--states=all"), ("scontrol", "show", "node", "-o")]
     assert (found.running, found.waiting) == (1, 2)
     assert folder.expected_row("2")["expected_utc"]
     assert not folder.expected_row("3")["expected_utc"]
@@ -57,7 +57,7 @@ def test_record_of_many_rounds_is_a_trace(tmp_path: Path) -> None:
     trace = read_trace(folder.ended_in(T))
     assert trace.number.tolist() == [job.number for job in MANY[:30]]
     assert (set(trace.wait.tolist()), set(trace.runtime.tolist())) == ({900}, {600})
-    assert len(recorded_jobs(folder.path, folder.record_text(T))) == 30
+    assert len(recorded_jobs(folder.path, folder.record_text(T)).jobs) == 30
 
 
 @pytest.mark.parametrize("failure", ["squeue: Unable to contact slurm controller", "squeue gave no answer within 60 s"])
@@ -174,7 +174,36 @@ def _ended_by(now: int) -> list[dict[str, str]]:
 
 
 def _no_changes() -> QueueChanges:
-    return QueueChanges((), (), (), (), ())
+    return QueueChanges((), (), (), ())
+
+
+def test_jobs_ahead_delay_the_first_expectations() -> None:
+    """Before anything is learned, expectations are those of a simulation: arrays, priorities and closed nodes count."""
+    one = LivedJob(1, T, None, T + 9000, cores=4, limit_min=60)
+    last = LivedJob(3, T + 1, None, T + 9000, cores=8, limit_min=60)
+
+    def wait_of(number: int, jobs: list[LivedJob], *, tasks: int = 1, nodes: str = NODES) -> float:
+        starts = SlurmStarts()
+        starts.on_changes(_no_changes(), parse_slurm(Path("nodes"), nodes))
+        view, _ = squeue_jobs("squeue", squeue_text(jobs, T + 2))
+        view = [replace(job, tasks=tasks if job.number == 1 else 1) for job in view]
+        return starts.expect(view, T + 2)[number].expected - T - 2
+
+    assert wait_of(3, [last]) == 0
+    assert wait_of(3, [one, last]) == 3600
+    assert wait_of(3, [one, last], tasks=5) == 3 * 3600
+    assert wait_of(3, [one, replace(last, priority=2000)]) == 0
+    closed = NODES.replace("State=IDLE", "State=DOWN", 1)
+    assert wait_of(1, [one, replace(one, number=2, submit=T - 1)], nodes=closed) == 3600
+
+
+def test_of_equal_runs_of_two_records_the_ended_one_counts() -> None:
+    ran = LivedJob(1, T, T + 10, T + 100)
+    running, ended = (squeue_jobs("squeue", squeue_text([ran], T + after))[0] for after in (50, 150))
+    (waiting,), _ = squeue_jobs("squeue", squeue_text([ran], T + 5))
+    for order in ([running, ended], [ended, running], [[waiting], ended, running]):
+        merged = merged_records(RecordedJobs(jobs, 0) for jobs in order)
+        assert [(job.start, job.end) for job in merged.jobs] == [(T + 10, T + 100)]
 
 
 def test_slow_and_failed_rounds_double_the_pause() -> None:

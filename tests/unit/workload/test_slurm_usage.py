@@ -72,6 +72,17 @@ def test_each_run_of_a_requeued_job_counts(read: Read) -> None:
     assert [run.end - run.start for run in read(sacct(USED, again, USED)).spans] == [100, 50]
 
 
+def test_requeued_run_counts_and_a_waiting_one_does_not(read: Read) -> None:
+    requeued = USED | {"State": "REQUEUED", "Start": "500", "End": "700", "ElapsedRaw": "200"}
+    planned = USED | {"JobIDRaw": "9", "State": "PENDING", "Start": "5000", "End": "Unknown", "ElapsedRaw": "0"}
+    resized = USED | {"JobIDRaw": "10", "State": "RESIZING"}
+    found = read(sacct(requeued, USED, planned, resized))
+    assert [(run.start, run.end, run.is_running) for run in found.spans] == [
+        (500, 700, False), (1010, 1110, False), (1010, 1110, False),
+    ]  # fmt: skip
+    assert found.notes == ("1 jobs never ran",)
+
+
 def test_notes_count_running_and_unstarted_jobs(read: Read) -> None:
     runs = USED | {"JobIDRaw": "8", "State": "RUNNING", "End": "Unknown"}
     waits = USED | UNBEGUN | {"JobIDRaw": "9", "State": "PENDING"}
