@@ -22,7 +22,7 @@ _INFINITE = frozenset({0xFFFFFFFF, (1 << 64) - 1})
 
 
 class SlurmRecord(NamedTuple):
-    """A record of a list, with the line where it begins."""
+    """List's record, with its first line."""
 
     line: int
     kind: str
@@ -31,7 +31,7 @@ class SlurmRecord(NamedTuple):
 
 
 def is_slurm_json(text: str) -> bool:
-    """Whether a text is Slurm's JSON, even if incomplete. Batsim's workloads have profiles."""
+    """Whether a text is Slurm's JSON, even if incomplete. Batsim's has profiles."""
     return is_json(text) and not _PROFILES.search(text) and _SLURM_KEY.search(text) is not None
 
 
@@ -40,7 +40,7 @@ _SLURM_KEY = re.compile(r'"(?:meta|errors|job_id)"\s*:')
 
 
 def slurm_records(path: Path, text: str) -> Iterator[SlurmRecord]:
-    """Records of all documents of a file; `path` is for messages.
+    """Records of all documents of a file; `path`: for messages.
 
     Raises InputError if a document is incomplete or states an error.
     """
