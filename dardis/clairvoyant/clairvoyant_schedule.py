@@ -68,7 +68,7 @@ class ImprovingSchedule:
         return Placements(offsets, *(np.concatenate(column) for column in zip(*where, strict=True)))
 
     def improve(self, tries: int, seed: int, progress: Progress | None = None) -> None:
-        """Start each job as early as possible, then try `tries` changes of order."""
+        """Start each job as early as possible, then try `tries` orders."""
         for job in np.lexsort((self._earliest, self.start)).tolist():
             self._take_out(job)
             self._put_in(job)
@@ -165,14 +165,14 @@ class SharedDemand:
     earliest: Floats
     span: Floats
     need: Floats
-    """Shape (jobs, resources)."""
+    """(jobs, resources)."""
     time: list[Ints]
     """By resource: times from which `free` applies, from before `begin` on."""
     free: list[Ints]
 
     @classmethod
     def of_jobs(cls, jobs: Sequence[ActualJob], platform: Platform) -> SharedDemand:
-        """Create from jobs that all fit the machine."""
+        """From jobs that all fit the machine."""
         begin = min(job.earliest for job in jobs)
         rows = NodeProfiles(platform, 0, platform.node_count, None).profiles
         spans = [slice(head, head + size) for head, size in zip(rows.head.tolist(), rows.size.tolist(), strict=True)]
@@ -198,7 +198,7 @@ class SharedDemand:
         )
 
     def capacity_by_step(self, step: int, steps: int) -> Floats:
-        """Capacity by step in unit times s, (steps, resources)."""
+        """Capacity by step, unit times s, (steps, resources)."""
         edges = self.begin + step * np.arange(steps + 1, dtype=np.int64)
         columns = []
         for time, free in zip(self.time, self.free, strict=True):
@@ -219,7 +219,7 @@ def least_wait(
 ) -> float:
     """Lower bound of the sum of `weight · (start - earliest)`, in s.
 
-    A schedule's sum `reached` and end `until`, in s from begin, guide the search; the bound holds for any.
+    `reached` (a schedule's sum) and `until` (its end, s from begin) only guide the search.
     """
     if not demand.need.shape[1]:
         return 0.0

@@ -88,7 +88,7 @@ def clairvoyant_result(
     comparison: ComparisonRequest, workload: TraceSpec, results: Sequence[RunResult], out: Path, files: InputFiles,
     progress: Progress | None,
 ) -> ClairvoyantResult:  # fmt: skip
-    """Return bound and best schedule of a trace after its runs; reuse results in `out`.
+    """Bound and best schedule of a trace after its runs; reuse results in `out`.
 
     Writes `out/clairvoyant/TRACE/jobs.csv`.
     """

@@ -43,10 +43,7 @@ class ComparisonState:
     """State of a comparison's runs, in STATE_FILE (written atomically)."""
 
     def __init__(self, out: Path, files: InputFiles) -> None:
-        """Read the state in `out`. Raises InputError if the file is damaged.
-
-        Runs with an invalid entry are ignored.
-        """
+        """Read the state in `out`, without invalid entries. Raises InputError for a damaged file."""
         self._out = out
         self._path = out / STATE_FILE
         self._runs: dict[str, dict[str, str]] = {}
@@ -67,10 +64,9 @@ class ComparisonState:
         return not self._runs
 
     def is_done(self, run: PlannedRun, *, force: bool) -> bool:
-        """Return whether the folder holds this run, complete and readable.
+        """Whether the folder holds this run, complete and readable.
 
-        False for local dispatchers: two versions of a class look equal. Raises InputError for a run of another request,
-        unless `force`.
+        False for local dispatchers. Raises InputError for a run of another request, unless `force`.
         """
         found = _read_stored_run(run.out)
         if found is None:
@@ -84,7 +80,7 @@ class ComparisonState:
         return not changed and not is_local(run.contender.dispatcher)
 
     def count_other_runs(self, runs: Sequence[PlannedRun]) -> int:
-        """Return the number of other finished runs."""
+        """Number of other finished runs."""
         asked = {run.key for run in runs}
         return sum(entry["status"] == DONE and key not in asked for key, entry in self._runs.items())
 
@@ -111,7 +107,7 @@ class ComparisonState:
         return f"ran with another {', '.join(changed)} than requested" if changed else ""
 
     def result(self, run: PlannedRun) -> RunResult:
-        """Return the result of a finished run."""
+        """Result of a finished run."""
         known, contender, asked = self._runs[run.key], run.contender, run.request()
         found = None if known["status"] == FAILED else _read_stored_run(run.out)
         metrics, deadlines, error = None, "", known["error"] or UNREADABLE
@@ -140,7 +136,6 @@ class _StoredRun:
     record: dict[str, Any]
 
     def changed(self, asked: dict[str, Any]) -> list[str]:
-        """Return the names of differing fields."""
         if not self.record:
             return ["version of dardis"]
         names = [name for name in asked | self.record if asked.get(name) != self.record.get(name)]

@@ -1,4 +1,4 @@
-"""A complete comparison with tables and report."""
+"""Complete comparison with tables and report."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class ComparisonCallbacks:
 
 @dataclass(frozen=True)
 class ComparisonOutcome:
-    """Outcome: all runs, new runs (`new_runs`), and `other_runs` in the folder."""
+    """All runs, new runs (`new_runs`), and `other_runs` in the folder."""
 
     compared: ComparisonData
     runs: int
@@ -60,7 +60,7 @@ def compare(
     comparison: ComparisonRequest, out: Path, pair: tuple[str, str], draw: Draw, shown: ComparisonCallbacks, *,
     processes: int | None = None, clairvoyant: bool = False, force: bool = False,
 ) -> ComparisonOutcome:  # fmt: skip
-    """Do the missing runs, at most `processes` at once (None: one per core). Draw tables and report.
+    """Do the missing runs, at most `processes` at once (None: one per core), tables and report.
 
     `pair`: labels of the dispatchers drawn over time. Raises InputError.
     """

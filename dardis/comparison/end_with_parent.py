@@ -16,10 +16,7 @@ _PR_SET_PDEATHSIG: Final = 1
 
 
 def end_with_parent() -> None:
-    """End with the process in `VARIABLE`, if set. Call before slow work.
-
-    The kernel sends the signal (Linux prctl).
-    """
+    """End with the process in `VARIABLE`, if set (Linux prctl). Call before slow work."""
     asked = os.environ.pop(VARIABLE, None)  # child processes have another parent
     if asked is None:
         return

@@ -1,4 +1,4 @@
-"""A comparison from options or a file, and its runs."""
+"""Comparison from options or a file, and its runs."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from dardis.runs.inputs import check_failures, check_reach, check_shapes, load_i
 
 
 class Draws(NamedTuple):
-    """Draws of a trace; `weeks`: complete weeks in each, or 0."""
+    """Trace's draws; `weeks`: complete weeks in each, or 0."""
 
     workloads: Sequence[TraceSpec]
     weeks: int
@@ -42,7 +42,7 @@ RUNS: Final = "runs"
 
 @dataclass(frozen=True)
 class PlannedRun:
-    """A workload under a contender with a seed, and its folder."""
+    """Workload under a contender with a seed, and its folder."""
 
     workload: TraceSpec
     contender: Contender
@@ -75,9 +75,9 @@ class PlannedRun:
             return None
 
     def request(self) -> RunSpec:
-        """Return the run's request, replacing any earlier run.
+        """Run's request, replacing any earlier run.
 
-        The workload's node-reach options apply only to dispatchers that support them and set none.
+        The workload's node-reach options apply if the dispatcher supports them and sets none.
         """
         own, common = self.contender, {name: getattr(self.workload, name) for name in ReplaySpec.model_fields}
         if not self.asks_nodes:
@@ -97,7 +97,7 @@ class PlannedRun:
 
 
 def plan(comparison: ComparisonRequest, out: Path, draws: Mapping[str, Draws] = NO_DRAWS) -> list[PlannedRun]:
-    """Return all runs, by trace, dispatcher, draw and seed.
+    """All runs, by trace, dispatcher, draw and seed.
 
     `draws` replace traces by name. Runs independent of the seed occur once.
     """
@@ -117,12 +117,12 @@ def plan(comparison: ComparisonRequest, out: Path, draws: Mapping[str, Draws] = 
 
 
 def run_name(seed: int, draw: int) -> str:
-    """Return a run's folder name."""
+    """Run's folder name."""
     return f"{seed}-draw-{draw}" if draw else str(seed)
 
 
 def check(comparison: ComparisonRequest, runs: list[PlannedRun], files: InputFiles) -> list[str]:
-    """Read the inputs of `runs` and return warnings. Raises a run's InputError."""
+    """Read the inputs of `runs`; return warnings. Raises InputError."""
     warnings = []
     for contender in comparison.contenders:
         asked = PlannedRun(comparison.workloads[0], contender, comparison.options.seeds[0], Path()).request()
@@ -157,7 +157,7 @@ _ALLOWED_WITH_FILE: Final = frozenset({"out", "gantt", "clairvoyant", "processes
 
 
 def comparison_of(what: Sequence[Path], options: Mapping[str, Any]) -> tuple[ComparisonRequest, CompareSpec]:
-    """Return the comparison of a file or traces (`TRACE@PLATFORM`: with its own platform), and its options.
+    """Comparison of a file or traces (`TRACE@PLATFORM`: with its own platform), and its options.
 
     `options`: values of fields of `ReplaySpec` and `CompareSpec`. Raises InputError.
     """
@@ -216,7 +216,7 @@ def _names(option: str, text: str) -> list[str]:
 
 
 def pair_of(comparison: ComparisonRequest, text: str | None) -> tuple[str, str]:
-    """Return labels of the dispatchers drawn over time: `--gantt`, or first and last."""
+    """Labels of dispatchers drawn over time: `--gantt`, or first and last."""
     labels = [contender.label for contender in comparison.contenders]
     if text is None:
         return labels[0], labels[-1]

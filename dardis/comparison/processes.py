@@ -28,7 +28,7 @@ TICK_S: Final = 0.1
 
 @dataclass(frozen=True)
 class RunInProgress:
-    """A run in progress."""
+    """Run in progress."""
 
     run: PlannedRun
     task: Task
@@ -47,8 +47,8 @@ ProgressWatcher = Callable[[Sequence[RunInProgress], PlannedRun | None, str], No
 def run_all(runs: Sequence[PlannedRun], state: ComparisonState, processes: int, watch: ProgressWatcher) -> None:
     """Do the runs, at most `processes` at once, and settle each in `state`.
 
-    Runs of local dispatchers come first, in this process. A run of an external dispatcher has its own process, because
-    the dispatcher may leave state behind. An interrupt (or SIGTERM, SIGHUP) ends all processes and is raised.
+    Runs of local dispatchers come first, in this process. Each run of an external dispatcher has its own process. An
+    interrupt (or SIGTERM, SIGHUP) ends all processes and is raised.
     """
     waiting = deque(run for run in runs if not is_local(run.contender.dispatcher))
     under_way: list[RunInProgress] = []
@@ -107,9 +107,9 @@ def _next_run(waiting: Sequence[PlannedRun], last: PlannedRun) -> PlannedRun:
 
 @contextmanager
 def _raise_on_signals() -> Iterator[None]:
-    """Turn SIGTERM and SIGHUP into interrupts, so that child processes end too.
+    """Turn SIGTERM and SIGHUP into interrupts, to end child processes, too.
 
-    Not for ignored signals, C handlers, or other threads than the main one.
+    Not for ignored signals, C handlers, or threads but the main one.
     """
     kept = (signal.SIG_IGN, None)
     in_main = threading.current_thread() is threading.main_thread()

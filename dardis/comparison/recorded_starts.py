@@ -1,7 +1,6 @@
-"""A trace's recorded starts as a row of the comparison.
+"""Trace's recorded starts as a row of the comparison.
 
-A trace records no nodes. If jobs exceed the machine's cores, the trace is from another machine. Otherwise jobs are
-placed by best fit in start order. For a job without capacity, another placement may exist.
+Jobs are placed by best fit in start order. If jobs exceed the machine's cores, the trace is from another machine.
 """
 
 from __future__ import annotations
@@ -46,7 +45,7 @@ NO_PLACES: Final[Mapping[int, Sequence[int]]] = MappingProxyType({})
 
 @dataclass(frozen=True)
 class RecordedResult:
-    """A result row and a note on its validity."""
+    """Result row and a note on its validity."""
 
     result: RunResult
     note: str
@@ -55,7 +54,7 @@ class RecordedResult:
 def recorded_result(
     comparison: ComparisonRequest, workload: TraceSpec, out: Path, files: InputFiles
 ) -> RecordedResult | None:
-    """Return the recorded starts; None if too many fitting jobs lack a wait.
+    """Recorded starts; None if too many fitting jobs lack a wait.
 
     Writes `out/recorded/TRACE/jobs.csv`.
     """
@@ -87,7 +86,7 @@ def recorded_result(
 
 
 def _fits(job: ActualJob, machine: Platform) -> bool:
-    """Return whether the empty machine holds a job; False for unequal units."""
+    """Whether the empty machine holds a job; False for unequal units."""
     if job.job.requests:
         return False
     return could_hold(job.job, machine.sets, distinct=False) >= job.units
@@ -99,9 +98,9 @@ Places = Mapping[int, Sequence[int]]
 def recorded_schedule(
     jobs: Sequence[ActualJob], start: Ints, run: Ints, machine: Platform, places: Places = NO_PLACES
 ) -> tuple[Schedule, list[int]]:
-    """Schedule of jobs with recorded starts and runtimes, s, and the indices of jobs without a place.
+    """Schedule of jobs with recorded starts and runtimes, s, and indices of jobs without a place.
 
-    `places`: nodes by job number, if recorded, one unit on each; other jobs are placed by best fit.
+    `places`: nodes by job number, one unit on each; other jobs are placed by best fit.
     """
     placed, without = _place_jobs(jobs, start, start + run, machine, places)
     return _schedule(jobs, start, run, placed, machine), without

@@ -1,6 +1,6 @@
 """Worker processes, forked from a fork server with preloaded modules.
 
-Death of a worker affects only its task. The kernel kills all workers when this process ends (`end_with_parent`).
+Death of a worker affects only its task. Workers end with this process (`end_with_parent`).
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _CONTEXT: Final = multiprocessing.get_context("forkserver")
 
 @dataclass(eq=False)
 class Task:
-    """A function call in a worker. `failure`: None until the end, then an error line (empty: success)."""
+    """Function call in a worker. `failure`: None until the end, then an error line (empty: success)."""
 
     failure: str | None = None
     result: Any = None
@@ -154,10 +154,7 @@ class Workers:
 
 
 def _end(workers: list[_Worker]) -> None:
-    """Interrupt busy processes, and wait for all to end.
-
-    Interrupts are repeated: during a C callback, as in kernel loading, one is lost.
-    """
+    """Interrupt busy processes, repeatedly (a C callback loses an interrupt), and wait for all."""
     asked, left = [worker.process for worker in workers if worker.task is not None], workers
     for worker in workers:
         worker.pipe.close()  # ends an idle worker
@@ -185,10 +182,7 @@ def _interrupt(asked: list[ForkServerProcess], left: list[_Worker]) -> list[_Wor
 
 @cache
 def _starter(_pid: int) -> ThreadPoolExecutor:
-    """Return the thread that starts all processes, because the kernel ends the fork server with it.
-
-    Cached by process id: a fork needs its own thread.
-    """
+    """Thread that starts all processes (the fork server ends with it), cached by process id."""
     return ThreadPoolExecutor(1, "dardis-starter")
 
 
@@ -247,10 +241,7 @@ def _module_environment() -> dict[str, str]:
 
 @contextmanager
 def _hide_main_program() -> Iterator[None]:
-    """Keep child processes from importing the main program, possibly without a `__main__` guard.
-
-    A fork server started here ends with this process.
-    """
+    """Keep child processes from importing the main program, possibly without a `__main__` guard."""
     _CONTEXT.set_forkserver_preload([_PRELOAD])
     variables = _module_environment() | {end_with_parent.VARIABLE: str(os.getpid())}
     program, before = sys.modules["__main__"], {name: os.environ.get(name) for name in variables}

@@ -1,4 +1,4 @@
-"""Definition of a comparison, from TOML or options."""
+"""Comparison's definition, from TOML or options."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ class DispatcherSpec(Table):
     )
 
     def contenders(self, place: str) -> Iterator[Contender]:
-        """Yield the contenders of the grid."""
+        """Yield contenders of the grid."""
         one = Contender(self.label or self.name, self.name, self.settings, self.arity, self.sample)
         yield from expand_grid(place, one, self.grid)
 
@@ -100,7 +100,7 @@ def _seeds(place: str, text: str) -> tuple[int, ...]:
 
 
 class ComparisonOptions(Table):
-    """Options of a comparison."""
+    """Comparison's options."""
 
     seeds: Annotated[
         tuple[int, ...], Reader(_seeds, list_of=(int,)), Option("Each run once with each seed.", "1,2,3")
@@ -144,7 +144,7 @@ class CompareSpec(ComparisonOptions):
 
 @dataclass(frozen=True)
 class Contender:
-    """A labelled dispatcher with settings (`key=value`). `arity` and `sample` None: the trace's."""
+    """Labelled dispatcher with settings (`key=value`). `arity` and `sample` None: the trace's."""
 
     label: str
     dispatcher: str
@@ -227,7 +227,7 @@ def with_grids(contenders: Sequence[Contender], texts: Sequence[str]) -> tuple[C
 
 
 def expand_grid(place: str, one: Contender, grid: Mapping[str, Sequence[str]]) -> Iterator[Contender]:
-    """Yield the combinations of grid values."""
+    """Yield combinations of grid values."""
     if not grid:
         yield one
         return
@@ -289,7 +289,7 @@ def contender_of(text: str) -> Contender:
 
 
 class ComparisonFile(ComparisonOptions):
-    """A comparison file."""
+    """Comparison file."""
 
     traces: Annotated[list[TraceSpec], Field(min_length=1)]
     dispatchers: Annotated[list[DispatcherSpec], Field(min_length=1)]

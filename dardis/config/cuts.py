@@ -1,4 +1,4 @@
-"""Parts of a trace: by seconds, UTC dates, or times after the first submission."""
+"""Trace's parts: by seconds, UTC dates, or times after the first submission."""
 
 from __future__ import annotations
 
@@ -80,7 +80,6 @@ def _trimmed(option: str, text: str) -> Cut:
 
 
 def _moment(option: str, text: str, expected: str) -> str:
-    """Valid moment text. Raises InputError."""
     span = _SPAN.fullmatch(text)
     if span is not None and span[1] and _length(span) <= LONGEST_TRIM:
         return text

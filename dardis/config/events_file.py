@@ -51,7 +51,7 @@ class EventTable(Table):
 
 
 class EventsFile(Table):
-    """An events file."""
+    """Events file."""
 
     events: Annotated[list[EventTable], Field(min_length=1)]
 
@@ -68,7 +68,7 @@ def load_events(
 ) -> LoadedEvents:  # fmt: skip
     """Read an events file. Raises InputError.
 
-    `jobs` contains all job numbers; `first` is the first submission. Moved jobs have no groups yet.
+    `jobs`: all job numbers; `first`: first submission. Moved jobs have no groups yet.
     """
     tables = [*enumerate(read_toml(path, EventsFile, read).events)]
     made = {index: table.reservation for index, table in tables if table.reservation is not None}

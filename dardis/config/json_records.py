@@ -60,7 +60,7 @@ class ChangedRecord(Record):
 
 
 class Rejection(Record):
-    """A rejected job with the reason."""
+    """Rejected job with the reason."""
 
     job: int
     reason: str
@@ -74,7 +74,7 @@ class RoundedRecord(Record):
 
 
 class RunRecord(JobsSpec, Record):
-    """The run.json of a run, sufficient to repeat the run. Absent keys have defaults."""
+    """Content of run.json, sufficient to repeat the run. Absent keys have defaults."""
 
     model_config = ConfigDict(extra="ignore")
 
@@ -154,7 +154,7 @@ class RunRecord(JobsSpec, Record):
 
 
 class Figures(Table):
-    """A flat object of figures."""
+    """Flat object of figures."""
 
     model_config = ConfigDict(extra="allow")
     __pydantic_extra__: dict[str, Figure]
@@ -202,7 +202,7 @@ class PlanHead(MachineRecord):
 
 
 def read_metrics(path: Path) -> dict[str, Any]:
-    """Figures of a run. Raises InputError."""
+    """Run's figures. Raises InputError."""
     return read_json(path, Metrics).model_dump()
 
 
@@ -217,7 +217,7 @@ def _inside(value: str) -> str:
 
 
 class ResultRecord(Record):
-    """Result of a run."""
+    """Run's result."""
 
     trace: str
     label: str

@@ -71,7 +71,7 @@ def prefixes_of(names: Sequence[Sequence[str]]) -> list[str]:
 
 
 def clash_of(prefixes: Sequence[str]) -> tuple[int, str] | None:
-    """Index of the first prefix equal to another (plus digits), and the other; None: no clash."""
+    """Index of the first prefix equal to another (plus digits), and that one; None: no clash."""
     count = Counter(prefixes)
     for place, prefix in enumerate(prefixes):
         if count[prefix] > 1:

@@ -21,7 +21,7 @@ COLUMNS = ("cpu_milli", "memory_mib", "gpu", "model")
 
 
 class _Node(NamedTuple):
-    """Node resources; fractions of cores are dropped."""
+    """Fractions of cores are dropped."""
 
     model: str
     cores: int
@@ -30,7 +30,7 @@ class _Node(NamedTuple):
 
 
 def read_node_list(path: Path, asked: Iterable[str]) -> Platform:
-    """Read a node list. `asked` are the `gpu_spec` of pods, "" for any node. Raises InputError."""
+    """Read a node list. `asked`: `gpu_spec` of pods ("": any node). Raises InputError."""
     header, table = csv_table(path, read_text(path), COLUMNS)
     found: Counter[_Node] = Counter()
     for line, fields in table:
@@ -52,7 +52,6 @@ def read_node_list(path: Path, asked: Iterable[str]) -> Platform:
 
 
 def _node(fields: dict[str, str]) -> _Node:
-    """Parse a line. Raises ValueError."""
     cores = whole_number(fields["cpu_milli"], 1000, 1000 * LARGEST_CORES) // 1000
     memory, gpus = (whole_number(fields[name], 0, LARGEST_AMOUNT) for name in ("memory_mib", "gpu"))
     if fields["model"].split() not in ([], [fields["model"]]):

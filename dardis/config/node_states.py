@@ -25,7 +25,7 @@ WORDS: Final = ("on", "busy", "closed", "off", "shutting_down", "booting")
 
 @dataclass(frozen=True)
 class NodeStates:
-    """Node states, shape (nodes,). Without any, a node is on and idle."""
+    """Node states, (nodes,). Without any, a node is on and idle."""
 
     busy: Bools
     closed: Bools
@@ -40,8 +40,6 @@ class NodeStates:
 
 
 class _StateLine(NamedTuple):
-    """Data of a line."""
-
     line: int
     name: str
     words: frozenset[str]
@@ -52,10 +50,10 @@ class _StateLine(NamedTuple):
 
 
 def read_node_states(path: Path, platform: Platform, names: Sequence[str]) -> NodeStates:
-    """Read node states; `names` are the node names.
+    """Read node states; `names`: node names.
 
-    Omitted with a note: unknown nodes outside partitions. Closed with a note: nodes with another CPU count or an
-    unknown Slurm state. Raises InputError for other unknown or repeated nodes, words and formats.
+    Notes: unknown nodes outside partitions are omitted; nodes with another CPU count or an unknown Slurm state are
+    closed. Raises InputError for other unknown or repeated nodes, words and formats.
     """
     left_out: list[str] = []
     resized: list[str] = []

@@ -53,9 +53,9 @@ class Option:
 
 @dataclass(frozen=True)
 class Reader:
-    """Reads a field from a text, and validates file values equally.
+    """Reads a field from a text, and validates file values.
 
-    `read(place, text)` raises InputError. `words` are special values, such as (0, "flat").
+    `read(place, text)` raises InputError. `words`: special values, such as (0, "flat").
     """
 
     read: Callable[[str, str], object]
@@ -124,7 +124,7 @@ class FileReader(Reader):
         super().__init__(read)
 
     def text_of(self, value: object) -> Any:  # noqa: ANN401 (`read` names the kind of a value that is no path)
-        """The unchanged value."""
+        """Unchanged value."""
         return value
 
     def validated(self, value: object, folder: Path | None) -> object:
@@ -172,7 +172,7 @@ SpecT = TypeVar("SpecT", bound=BaseModel)
 
 @dataclass(frozen=True)
 class OptionField:
-    """A model field with `Option`."""
+    """Model field with `Option`."""
 
     name: str
     info: FieldInfo

@@ -149,7 +149,7 @@ class MaintenanceTable(Table):
 
 
 class PlatformFile(FacilityKeys):
-    """A platform file."""
+    """Platform file."""
 
     name: Text = Field(description="Name of the machine.")
     nodes: Annotated[list[NodesTable], Field(min_length=1, max_length=MAX_GROUPS)] = Field(

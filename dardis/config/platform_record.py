@@ -20,18 +20,18 @@ from dardis.model.resources import LARGEST_AMOUNT, LATEST, MAX_GROUPS, MOST_NODE
 
 
 class Record(Table):
-    """A JSON object; unknown keys are ignored."""
+    """JSON object; unknown keys are ignored."""
 
     model_config = ConfigDict(extra="ignore")
 
 
 class MachineRecord(Record):
-    """A record with a machine."""
+    """Record with a machine."""
 
     platform: Platform
 
     def machine(self, path: Path) -> Platform:
-        """Checked machine; `path` is for messages. Raises InputError."""
+        """Checked machine; `path`: for messages. Raises InputError."""
         for part, mistake in _mistakes(self.platform):
             raise InputError(f"{path}: platform{part}", mistake)
         check_platform(self.platform, f"{path}: platform.groups", f"{path}: platform.maintenance")
@@ -93,7 +93,7 @@ def _mistakes_of_queues(platform: Platform) -> Iterator[tuple[str, str]]:
 
 
 def platform_from_dict(data: dict[str, Any]) -> Platform:
-    """Reverse `platform_to_dict`. Raises ValueError."""
+    """Reverse of `platform_to_dict`. Raises ValueError."""
     return MachineRecord.model_validate({"platform": data}, strict=False).platform
 
 
@@ -113,7 +113,7 @@ _Groups = list[Annotated[int, Field(ge=0, lt=MAX_GROUPS)]]
 
 
 class PartRecord(Record):
-    """A part of a request."""
+    """Part of a request."""
 
     units: _Units
     nodes: Annotated[int, Field(ge=0, lt=MOST_NODES)] = 0
@@ -130,7 +130,7 @@ class RequestRecord(Record):
 
 
 class JobRecord(Record):
-    """Request of a job; `groups` are group numbers."""
+    """Job's request; `groups` are group numbers."""
 
     number: Annotated[int, Field(ge=LEAST_INT64, le=LARGEST_INT64)]
     submit: _Moment
@@ -146,7 +146,7 @@ class JobRecord(Record):
 
 
 class RunningRecord(Record):
-    """A running job or part."""
+    """Running job or part."""
 
     job: JobRecord
     end: _Moment
@@ -158,7 +158,7 @@ class RunningRecord(Record):
 
 
 class WaitingRecord(Record):
-    """A waiting job with a duration to reserve."""
+    """Waiting job with a duration to reserve."""
 
     job: JobRecord
     duration: _Duration
@@ -175,7 +175,7 @@ class BlockedRecord(Record):
 
 
 class InstanceRecord(MachineRecord):
-    """A scheduling decision to solve."""
+    """Scheduling decision to solve."""
 
     format: Literal["dardis-instance"]
     version: Literal[1]

@@ -50,14 +50,14 @@ def _lines(comments: Sequence[str]) -> str:
 
 
 def toml_text(text: str) -> str:
-    """A TOML string."""
+    """TOML string."""
     from tomlkit import string
 
     return string(text).as_string()
 
 
 def toml_table(content: Mapping[str, object]) -> str:
-    """A TOML file."""
+    """TOML file."""
     from tomlkit import dumps
 
     return dumps(content)
@@ -67,7 +67,7 @@ POWER_TO_FILL_IN: Final = "idle_w = ?, core_w = ?, off_w = ?, boot_s = ?, boot_w
 
 
 class Imported(NamedTuple):
-    """An imported site."""
+    """Imported site."""
 
     platform: Platform
     text: str

@@ -30,7 +30,7 @@ _NODES, _POWER = "nodes", "power"
 def write_figures(path: Path, out: Path, changes: Mapping[int, Figures]) -> None:
     """Write new power figures (W) by group index to `out`.
 
-    Raises InputError if the format prevents the edit, or relative files would differ.
+    Raises InputError if the format prevents it, or relative files would differ.
     """
     before = load_platform(path)
     text = path.read_bytes().decode("utf-8")

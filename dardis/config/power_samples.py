@@ -58,7 +58,7 @@ class JobWatts:
 
 
 def read_power_samples(path: Path, names: Sequence[str]) -> NodeWatts | JobWatts:
-    """Read a file; `names` are node names by number. Raises InputError."""
+    """Read a file; `names`: node names by number. Raises InputError."""
     rows = _rows(path)
     line, header = next(rows, (1, []))
     columns = [re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_") for name in header]
@@ -96,8 +96,6 @@ def _first(columns: Sequence[str], known: Sequence[str]) -> int | None:
 
 
 class _Values:
-    """Values read so far."""
-
     def __init__(self, path: Path, names: Sequence[str]) -> None:
         self._path = path
         self._number = {name: number for number, name in enumerate(names)}

@@ -81,7 +81,7 @@ class CutSpec(Table):
 
 
 class ReplaySpec(CalendarSpec, CutSpec, JobsSpec):
-    """A trace, a machine, and replay options."""
+    """Trace, a machine, and replay options."""
 
     trace: Annotated[
         Path,
@@ -116,7 +116,7 @@ class ReplaySpec(CalendarSpec, CutSpec, JobsSpec):
 
 
 class RunSpec(ReplaySpec):
-    """A run: a trace, a machine and a dispatcher."""
+    """Run: a trace, a machine and a dispatcher."""
 
     dispatcher: Annotated[str, Option("Dispatcher, see `dardis dispatchers`.", "NAME", completes="dispatcher")]
     out: Annotated[Path, FILE, Option(option_texts.RESULTS, "DIR")]

@@ -27,7 +27,7 @@ LINES = ":{}"
 
 @dataclass(frozen=True)
 class SeriesFormat:
-    """A file format, with regular expressions for lower-case column names."""
+    """File format, with regular expressions for lower-case column names."""
 
     description: str
     time: str

@@ -50,7 +50,7 @@ def _keys(kind: type[DataclassInstance]) -> dict[str, Field[Any]]:
 
 
 def known_settings(kind: type[DataclassInstance]) -> dict[str, str]:
-    """Keys of `--set` with permitted values, for people."""
+    """Keys of `--set` with permitted values."""
     hints = _hints(kind)
     known = {}
     for name, f in _keys(kind).items():
@@ -119,14 +119,14 @@ def _parsed(text: str, value: str, kind: type, of: Field[Any], known: str) -> ob
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnySetUp:
-    """Settings of a dispatcher. Field names are keys of `--set`."""
+    """Dispatcher's settings. Field names are keys of `--set`."""
 
     asks_nodes: ClassVar[bool] = False
     """Whether task managers query node managers."""
     samples: ClassVar[bool] = False
     """Whether jobs may first query some nodes."""
     rounds: ClassVar[bool] = False
-    """Whether each job has its own round, so rounds may overlap, and `dardis scale` measures them."""
+    """Whether each job has its own round: rounds may overlap, and `dardis scale` measures them."""
     switches: ClassVar[bool] = False
     """Whether nodes may be shut down and booted."""
     obeys_shapes: ClassVar[bool] = False
@@ -176,7 +176,7 @@ class AnySetUp:
         return False
 
     def checked(self) -> Self:
-        """The settings, if consistent. Raises InputError."""
+        """Settings, if consistent. Raises InputError."""
         return self
 
     def check_platform(self, platform: Platform) -> None:

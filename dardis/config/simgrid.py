@@ -35,7 +35,7 @@ _LARGEST: Final = 1 << 30
 
 
 class SimgridHost(NamedTuple):
-    """A host; "" without stated speed."""
+    """Host; "" without stated speed."""
 
     name: str
     speed: str
@@ -48,7 +48,7 @@ def is_simgrid(text: str) -> bool:
 
 
 def simgrid_platform(path: Path, text: str) -> Imported:
-    """Convert the hosts of a text; `path` is for messages. Raises InputError."""
+    """Convert the hosts of a text; `path`: for messages. Raises InputError."""
     root = parse_xml(path, text, "platform", _EXPECTED)
     hosts, without_jobs = _hosts(path, root)
     if not hosts:

@@ -49,7 +49,7 @@ class SwitchingTable(Table):
 
 
 class TargetFile(Table):
-    """A target file."""
+    """Target file."""
 
     format: Literal["dardis-target"]
     version: Literal[1]
@@ -118,7 +118,7 @@ def switching_of(path: Path, table: SwitchingTable, platform: Platform) -> Switc
 
 
 def target_content(target: Target, platform: Platform) -> dict[str, Any]:
-    """Content of target.json. Raises ValueError if not representable: profiles are limited to cores of the machine."""
+    """Content of target.json. Raises ValueError if not representable: profiles limit cores of the machine."""
     profile = None
     if target.desired is not None:
         wished = target.desired.machine.get(platform.kinds.index(CORES))
@@ -164,7 +164,7 @@ WHOLE_MACHINE = "*"
 def parse_profile(
     path: Path, text: str, platform: Platform, split: Split, *, is_utc: bool = False
 ) -> DesiredProfile:  # fmt: skip
-    """Parse rows `time_s,node,kind,value`; `path` is for messages. Raises InputError.
+    """Parse rows `time_s,node,kind,value`; `path`: for messages. Raises InputError.
 
     Times are s on the trace's clock, or (`is_utc`) UTC moments that become Unix s.
 

@@ -22,7 +22,7 @@ from dardis.model.resources import Time
 
 
 class Table(BaseModel):
-    """A TOML table or JSON object, without unknown keys."""
+    """TOML table or JSON object, without unknown keys."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
 
@@ -87,7 +87,7 @@ def read_json(path: Path, model: type[TableT]) -> TableT:
 
 
 def checked_json(path: Path, text: str, model: type[TableT]) -> TableT:
-    """Validate JSON text; `path` is for messages. Raises InputError."""
+    """Validate JSON text; `path`: for messages. Raises InputError."""
     try:
         return model.model_validate_json(text)
     except ValidationError as error:

@@ -23,13 +23,13 @@ class Decider(Protocol):
         ...
 
     def changed(self, change: Change, now: int) -> None:
-        """Handle another change; see `dardis.model.events`."""
+        """Handle another change, see `dardis.model.events`."""
         ...
 
     def decide(self, now: int) -> Sequence[Placed | Rejected | Solved]:
-        """Return starts, final rejections, and records of decisions."""
+        """Starts, final rejections, and records of decisions."""
         ...
 
     def wake(self) -> int:
-        """The next decision without an event (FOREVER: never)."""
+        """Next decision without an event (FOREVER: never)."""
         ...

@@ -1,6 +1,6 @@
-"""The central dispatcher: rules, EASY and conservative backfilling over nodes.
+"""Central dispatcher: rules, EASY and conservative backfilling over nodes.
 
-A job starts only if its units fit beside all reservations for its expected duration. `kernels.passes` decides.
+A job starts if its units fit beside all reservations for its expected duration (`kernels.passes`).
 """
 
 from __future__ import annotations
@@ -79,13 +79,13 @@ class CentralDispatcher:
         """When limits for running jobs may change."""
         self._table = JobTable(platform.sets, [*platform.hours.values()])
         self._probe = JobTable(platform.sets)
-        """A single job to test."""
+        """Single job to test."""
         self._placer = Placer(self._nodes, rules, kinds, self._table.slots)
         self._pass.prepare(platform, self._placer)
         self._alone = (
             Placer(NodeProfiles(platform, 0, platform.node_count, desired), rules, kinds) if rules.binding else None
         )
-        """The empty machine."""
+        """Empty machine."""
         self._shapes = ShapeChecker(platform, distinct=self._distinct)
         self._most: dict[tuple[tuple[int, ...], int], int] = {}
         self._running: dict[JobId, int] = {}
@@ -116,7 +116,7 @@ class CentralDispatcher:
         self._changes = sorted({*self._changes, end})
 
     def submit(self, job: Job, now: int) -> Rejected | None:
-        """Take a new job; return a rejection if the job can never run."""
+        """See `Decider.submit`."""
         self._numbering.on_submit(job)
         if job.requests:
             return self._submit_shaped(job, now)
@@ -181,7 +181,7 @@ class CentralDispatcher:
         return found
 
     def ended(self, number: JobId, now: int) -> None:  # noqa: ARG002 (the pass knows the time)
-        """Handle the end of a job."""
+        """See `Decider.ended`."""
         self._ended.append(self._running.pop(number))
 
     def changed(self, change: Change, now: int) -> None:
@@ -230,7 +230,7 @@ class CentralDispatcher:
         return 0, (self._table.nodes_of(slot),)
 
     def decide(self, now: int) -> list[Placed | Rejected | Solved]:
-        """Return starts and rejections."""
+        """See `Decider.decide`."""
         if self._first == NO_TIME:
             self._first = now
         step = self._setup.step_s
@@ -314,7 +314,7 @@ class CentralDispatcher:
     def _update_spans(self, now: int) -> None:
         """Set spans of waiting jobs to expected durations.
 
-        If the walltime might reach a limit, the span is the walltime: no limit kills a job earlier.
+        If the walltime might reach a limit, it is the span: no limit kills a job earlier.
         """
         jobs, state = self._queue, self._placer.room.state
         slots = np.concatenate(
@@ -358,10 +358,7 @@ class CentralDispatcher:
         return self._platform.starts_of(self._table.jobs[slot].queue).opens(now)
 
     def _handle_expired_starts(self, now: int) -> list[Rejected]:
-        """Handle jobs without future start: a soft profile stops binding, a hard profile rejects.
-
-        Otherwise these jobs would block others forever.
-        """
+        """Handle jobs without future start: a soft profile stops binding, a hard profile rejects."""
         jobs, lost = self._queue, []
         waiting = jobs.lists[job_queue.RULE, : jobs.size[job_queue.RULE]]
         for slot in sorted(self._passing.intersection([*waiting.tolist(), *self._arrived])):
@@ -414,5 +411,5 @@ class CentralDispatcher:
         return soonest
 
     def wake(self) -> int:
-        """The next decision without an event."""
+        """See `Decider.wake`."""
         return self._wake

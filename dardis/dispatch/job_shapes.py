@@ -23,7 +23,7 @@ MOST_ORDERS: Final = 24
 
 
 class ShapeChecker:
-    """The empty machine, built on first use."""
+    """Empty machine, built on first use."""
 
     def __init__(self, platform: Platform, *, distinct: bool, failed: Sequence[int] = ()) -> None:
         """`distinct`: units are on different nodes. `failed` nodes are unusable."""
@@ -38,7 +38,7 @@ class ShapeChecker:
     def feasible_orders(self, job: Job) -> dict[int, list[int]]:
         """Feasible requests of a job, by place, with the order of parts.
 
-        Placement later uses the same search, so no job waits forever.
+        Placement later uses the same search.
         """
         orders = {}
         for place, request in enumerate(job.requests):

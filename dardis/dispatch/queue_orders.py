@@ -34,7 +34,7 @@ class WaitingJobs(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class TimedOrder:
-    """A time-dependent order."""
+    """Time-dependent order."""
 
     sort_keys: Callable[[WaitingJobs], Floats]
     ages: bool = True
@@ -169,19 +169,19 @@ ORDERS = {name: about for name, (about, _) in [*RULES.items(), *TIMED_ORDERS.ite
 
 
 def order_name(text: str) -> str:
-    """Return a valid name; otherwise raise ValueError."""
+    """Valid name; otherwise raise ValueError."""
     if text in RULES or text in TIMED_ORDERS or (text.startswith(MOST) and text != MOST):
         return text
     raise ValueError(text)
 
 
 def order_of(name: str, platform: Platform, weights: MultifactorWeights) -> Rule | TimedOrder:
-    """Return an order. Raises InputError for an unknown resource kind."""
+    """Order. Raises InputError for an unknown resource kind."""
     return TIMED_ORDERS[name][1](weights, platform) if name in TIMED_ORDERS else rule_of(name, platform)
 
 
 def rule_of(name: str, platform: Platform) -> Rule:
-    """Return a rule. Raises InputError for an unknown resource kind."""
+    """Rule. Raises InputError for an unknown resource kind."""
     if not name.startswith(MOST):
         return RULES[name][1]
     kind = name.removeprefix(MOST)

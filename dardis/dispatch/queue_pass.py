@@ -23,7 +23,7 @@ from dardis.wire.effects import Solved
 
 
 class QueuePass(Protocol):
-    """A method for queue passes."""
+    """Method for queue passes."""
 
     @property
     def keys(self) -> tuple[Rule | TimedOrder, Rule | TimedOrder]:
@@ -51,10 +51,10 @@ class QueuePass(Protocol):
 
     @property
     def weighs_levels(self) -> bool:
-        """Whether the order weighs queue priorities, instead of following the priorities first."""
+        """Whether the order weighs queue priorities instead of following them first."""
 
     def prepare(self, platform: Platform, placer: Placer) -> None:
-        """Read the empty machine, at first and after a layout change."""
+        """Read the empty machine, first and after layout changes."""
 
     def run_pass(self, placer: Placer, jobs: JobTable, now: int) -> Sequence[Solved]:
         """Process queue events and start jobs; slots are in the placer's room."""

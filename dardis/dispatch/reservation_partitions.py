@@ -21,7 +21,7 @@ class _PartitionDispatcher:
 
 
 class PartitionedDispatcher:
-    """A dispatcher for each part of a machine."""
+    """Dispatcher for each part of a machine."""
 
     def __init__(self, make: Callable[[Platform], Decider], machine: Platform) -> None:
         self._parts = {
@@ -31,7 +31,7 @@ class PartitionedDispatcher:
         """Part of each job."""
 
     def submit(self, job: Job, now: int) -> Rejected | None:
-        """Take a new job."""
+        """See `Decider.submit`."""
         home = self._parts.get(job.queue, self._parts[""])
         rejected = home.decider.submit(_job_in_partition(job, home.partition.first_group), now)
         if rejected is None:
@@ -39,7 +39,7 @@ class PartitionedDispatcher:
         return rejected
 
     def ended(self, number: JobId, now: int) -> None:
-        """Handle the end of a job."""
+        """See `Decider.ended`."""
         self._homes.pop(number).decider.ended(number, now)
 
     def changed(self, change: Change, now: int) -> None:
@@ -56,7 +56,7 @@ class PartitionedDispatcher:
             del self._homes[job]
 
     def decide(self, now: int) -> list[Placed | Rejected | Solved]:
-        """Return decisions of all parts."""
+        """Decisions of all parts."""
         return [
             self._to_whole_machine(effect, home) for home in self._parts.values() for effect in home.decider.decide(now)
         ]
@@ -74,7 +74,7 @@ class PartitionedDispatcher:
         return effect
 
     def wake(self) -> int:
-        """The next decision without an event."""
+        """See `Decider.wake`."""
         return min(home.decider.wake() for home in self._parts.values())
 
 

@@ -1,7 +1,7 @@
 """Central dispatchers by name, with settings.
 
-Jobs behind the first blocked job wait (strict), may start (relaxed), or may start beside reservations for the first
-`backfill_depth` blocked jobs (1 for EASY, all for conservative).
+Jobs behind the first blocked job wait (strict), may start (relaxed), or may start beside reservations of the first
+`backfill_depth` blocked jobs (EASY: 1, conservative: all).
 """
 
 from __future__ import annotations
@@ -92,12 +92,12 @@ class QueueSetUp(AnySetUp):
 
     @abstractmethod
     def new_pass(self, platform: Platform, seed: int) -> QueuePass:
-        """Return the pass method."""
+        """Pass method."""
 
 
 @dataclass(frozen=True, slots=True)
 class CentralSetUp(QueueSetUp):
-    """An ordered queue, optionally with reservations. Field names are keys of `--set`."""
+    """Ordered queue, optionally with reservations. Field names are keys of `--set`."""
 
     obeys_shapes: ClassVar[bool] = True
     switches: ClassVar[bool] = True

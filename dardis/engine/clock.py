@@ -1,4 +1,4 @@
-"""The only module that reads a clock."""
+"""Only module that reads a clock."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ cpu_ns = time.thread_time_ns
 
 
 def cpu_timed(work: Callable[[], T]) -> tuple[T, float]:
-    """Return the result of `work` and its CPU time in s, for records only."""
+    """Result of `work` and its CPU time in s, for records only."""
     begun = cpu_ns()
     answer = work()
     return answer, (cpu_ns() - begun) / 1e9

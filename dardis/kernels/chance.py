@@ -27,7 +27,7 @@ def mix(key: int, more: int) -> int:
 
 @bare
 def draw_key(seed: int, job: int, attempt: int, node: int, purpose: int) -> int:
-    """Key of a decision's draws."""
+    """Key for draws of a decision."""
     key = mix(np.uint64(0), np.uint64(seed))
     key = mix(mix(key, np.uint64(job)), np.uint64(attempt))
     return mix(mix(key, np.uint64(node)), np.uint64(purpose))
@@ -35,13 +35,13 @@ def draw_key(seed: int, job: int, attempt: int, node: int, purpose: int) -> int:
 
 @bare
 def draw_below(key: int, counter: int, bound: int) -> int:
-    """Return draw `counter` in [0, bound), bound below 2^62 (bias below bound / 2^64)."""
+    """Draw `counter` in [0, bound), bound below 2^62 (bias below bound / 2^64)."""
     return np.int64(mix(np.uint64(key), np.uint64(counter)) % np.uint64(bound))
 
 
 @bare
 def draw_unit(key: int, counter: int) -> float:
-    """Return draw `counter` in [0, 1)."""
+    """Draw `counter` in [0, 1)."""
     return np.float64(mix(np.uint64(key), np.uint64(counter)) >> np.uint64(11)) * 2.0**-53
 
 
@@ -49,7 +49,7 @@ DRAWS = 2
 """Draws per place of the sample."""
 # With 1,024, mean waits on 5,040 nodes were up to half as long again.
 NEIGHBOURHOOD, PLACES = 8192, 16
-"""Window of a sample in nodes: at least the first number, and the second per place; wraps around."""
+"""Window of a sample in nodes: at least the first number, and the second per place; cyclic."""
 
 
 @inlined
@@ -69,7 +69,7 @@ def nth_node(place: int, first: Ints, ends: Ints) -> int:
 def draw_sample(seed: int, job: int, draw: int, first: Ints, ends: Ints, hints: Ints, nodes: Ints) -> None:
     """Fill `nodes` with distinct nodes of the spans, in draw order.
 
-    Each place takes the draw with the lowest hint (at least 0). The spans must hold more nodes.
+    Places take the draw with the lowest hint (at least 0). The spans must hold more nodes.
     """
     key = draw_key(seed, job, draw, np.int64(0), PURPOSE_SAMPLE)
     several = ends[-1]

@@ -38,7 +38,7 @@ NONE = -1
 
 
 class NodeSelection(NamedTuple):
-    """Selection rule, distinct nodes, grid in s, seed."""
+    """Rule, distinct nodes, grid in s, seed."""
 
     nodes: int
     distinct: bool
@@ -89,7 +89,7 @@ def in_order(values: Ints) -> Ints:
 
 @kernel
 def common_starts(offers: Ints, units: int, distinct: bool, spans: Ints) -> int:
-    """Write the spans (from, to, sum of indices) of common instants, ascending."""
+    """Write spans (from, to, sum of indices) of common instants, ascending."""
     n = len(offers)
     opening = in_order(offers[:, FROM])
     closing = in_order(offers[:, TO])
@@ -142,7 +142,7 @@ def extend_spans(
 
 @bare
 def enough_at_best(offers: Ints, units: int, distinct: bool) -> bool:
-    """Quick test whether the nodes' best offers suffice."""
+    """Quick test: whether the nodes' best offers suffice."""
     left = units
     row = np.int64(0)
     while row < len(offers) and left > 0:
@@ -184,7 +184,7 @@ def draw_start(seed: int, job: int, attempt: int, counter: int, bound: int) -> i
 def take_in_order(keys: Ints, node: Ints, whole: Ints, heap: Ints, units: int, taken: Ints) -> None:
     """Give `units` to candidates by key.
 
-    `heap` holds their places; only needed ones are sorted.
+    `heap`: their places; only needed ones are sorted.
     """
     size = len(whole)
     for place in range(size // 2 - 1, -1, -1):
@@ -201,7 +201,7 @@ def take_in_order(keys: Ints, node: Ints, whole: Ints, heap: Ints, units: int, t
 
 @bare
 def take_contiguous(node: Ints, whole: Ints, units: int, taken: Ints) -> None:
-    """Give `units` to runs of adjacent nodes: the shortest sufficient run, else the largest; ties by node."""
+    """Give `units` to runs of adjacent nodes: the shortest sufficient, else the largest; ties by node."""
     n = len(node)
     left = units
     while left > 0:
@@ -237,7 +237,7 @@ def take_contiguous(node: Ints, whole: Ints, units: int, taken: Ints) -> None:
 
 @inlined
 def key_of(choice: NodeSelection, start: CandidateStart, node: int, index: int, free_from: int, free_to: int) -> int:
-    """Key of a node; the lowest goes first."""
+    """Node's key; the lowest goes first."""
     if choice.nodes == BEST_FIT:
         begin = start.first + start.instant * choice.grain
         after = OPEN_GAP if free_to == FOREVER else free_to - begin - start.walltime

@@ -24,7 +24,7 @@ class Grid(NamedTuple):
 
 
 class DayProfit(NamedTuple):
-    """Two grids with additive costs; by slot, added W and income per second.
+    """Two grids with additive costs; added W and income per second by slot.
 
     `hours` spans the day. `late[0]`: cost of a late start.
     """

@@ -17,7 +17,7 @@ Values = NDArray[Any]
 
 
 class Profile(NamedTuple):
-    """Free capacity of a node: `value[i]` from `time[i]` on, for i in `[head, stop)`."""
+    """Free capacity of a node: `value[i]` from `time[i]` on, i in `[head, stop)`."""
 
     time: Ints
     value: Values
@@ -197,7 +197,7 @@ def constant_piece(profile: Profile, wanted: StartWindow, now: int, pieces: Ints
 
 @inlined
 def may_use(member: Ints, node: int, code: int) -> bool:
-    """Whether the node is in the set `code` of `dardis.model.node_sets`; False for unknown codes."""
+    """Whether the node is in the set `code` of `dardis.model.node_sets`; False: unknown code."""
     if member.shape[1] == 1:
         return (member[node, 0] & code) != 0
     word = code >> WORD_BITS

@@ -1,4 +1,4 @@
-"""Free-capacity index: by node, until when a unit fits from now on.
+"""Free-capacity index: until when a unit fits from now on, by node.
 
 Entries change after reservations and on expiry. Best-fit order: fewest units, earliest end, node number.
 """
@@ -31,8 +31,9 @@ ANY_UNITS: Final = np.int64(1) << 40
 HEAP: Final = 1024
 
 CHUNKS, NODES, BASE, READ, EPOCH, WHOLE = range(6)
-"""`FreeCapacityIndex.about`: chunks in use, startable nodes, base of times, changes read, their list, most units of a
-node."""
+"""`FreeCapacityIndex.about`: chunks in use, startable nodes, base of times, changes read and their list, most units of
+a node.
+"""
 SOONEST, LONGEST = range(2)
 """`refused`: earliest start (s from the base) of units held longer than the second field (s)."""
 WRITTEN, ISSUE = range(2)
@@ -55,13 +56,13 @@ class FreeCapacityIndex(NamedTuple):
     """By block: first expiry, from the base."""
     least_of_blocks: Ints
     chunk: Ints
-    """Shape (chunks, CHUNK): keys from 0 on, ascending in each chunk."""
+    """(chunks, CHUNK): keys from 0 on, ascending in each chunk."""
     size: Ints
     order: Ints
     refused: Small
-    """Shape (nodes, 2): last search for a later start; 0: the node changed since."""
+    """(nodes, 2): last search for a later start; 0: the node changed since."""
     heap: Ints
-    """Shape (3, HEAP): keys, nodes, places in the heap."""
+    """(3, HEAP): keys, nodes, places in the heap."""
     about: Ints
 
 
@@ -134,7 +135,7 @@ def units_in_segment(rows: Rows, place: int, request: Ints) -> int:
 
 @inlined
 def entry_of(rows: Rows, node: int, request: Ints, base: int, now: int) -> int:
-    """Entry of a node."""
+    """Node's entry."""
     forget_before(rows, node, now)
     place, stop = rows.head[node], rows.head[node] + rows.size[node]
     level = units_in_segment(rows, place, request)

@@ -1,6 +1,6 @@
 """Compilation of kernels, cached in a folder named by the sources.
 
-Numba checks only a kernel's own file for changes. One process of a machine compiles; others wait.
+Numba checks only a kernel's own file. One process of a machine compiles; others wait.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ def compiles() -> bool:
 
 @contextmanager
 def lock_compilation(what: str) -> Iterator[bool]:
-    """Let one process of a machine compile `what`; yield True if already on disk."""
+    """Let one process of a machine compile `what`; yield True if on disk."""
     if not compiles():
         yield False
         return
@@ -138,7 +138,7 @@ def _compiled(function: Function, **options: object) -> Function:
 
 
 class _Loading:
-    """Numba's kernel cache without the preparation for compiling."""
+    """Numba's kernel cache, without preparing to compile."""
 
     # Numba would prepare SciPy's linear algebra: a third of the CPU time of a run of ten jobs. If Numba's internals
     # differ, Numba loads as usual.
@@ -172,7 +172,7 @@ def kernel(function: Function) -> Function:
 
 
 def bare(function: Function) -> Function:
-    """Compile a function that makes no array, without counting references."""
+    """Compile a function that makes no array, without reference counting."""
     # Counting took two thirds of an ask (456 against 138 µs for 5,832 nodes of three breakpoints).
     return _called_from_python(function, _nrt=False)
 
@@ -184,6 +184,6 @@ def inlined(function: Function) -> Function:
 
 
 def folded(function: Function) -> Function:
-    """Insert a function into its callers before compilation, although it makes arrays."""
+    """Insert a function into its callers before compilation, though it makes arrays."""
     # Passing arrays counts references: a third of a central dispatcher's pass (0.84 against 0.52 s for 63,000).
     return _compiled(function, inline="always")

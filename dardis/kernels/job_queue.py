@@ -16,12 +16,12 @@ from dardis.model.offer_rows import OFFER_COLUMNS
 ) = range(19)  # fmt: skip
 """Columns of the table.
 
-`SPAN`: reserved time. `HOURS`: the queue's hours. `IGNORES`: the desired profile does not bind. `FRESH`: not tried yet.
-`START`: reserved start. `HOLD`, `HELD`: place and number of nodes. `GONE`: started. `REQUEST` on: request of a unit.
+`SPAN`: reserved time. `HOURS`: the queue's hours. `IGNORES`: no desired profile. `FRESH`: untried. `START`: reserved
+start. `HOLD`, `HELD`: place and number of nodes. `GONE`: started. `REQUEST` on: a unit's request.
 
-A job with a shape has its nodes in rows of parts. Links are slots plus 1 (0: none). In the job's row, `PART` is the
-first part taken, `OTHER` the first request. In a part, `PART` is the next part; in a first part, `OTHER` is the next
-request. `NODES`: nodes of a part (0: any).
+A job with a shape has its nodes in rows of parts. Links are slots plus 1 (0: none). In the job's row, `PART`: first
+part taken, `OTHER` the first request. In a part, `PART`: next part; in a first part, `OTHER`: next request. `NODES`:
+nodes of a part (0: any).
 """
 RULE, BACK, ARRIVED, ENDED, OUTRUN = range(5)
 """Lists of slots: waiting jobs by rule, by backfilling order; new arrived, ended and overdue jobs."""
@@ -53,7 +53,7 @@ class Rules(NamedTuple):
 class QueueArrays(NamedTuple):
     """Waiting and running jobs: table, keys (slots, 2), lists (5, slots), their sizes, nodes held.
 
-    `edges`: times when hours close and open in turn; hours h begin at `edges_at[h]`. Hours 0 are always open.
+    `edges`: closings and openings in turn, of hours h from `edges_at[h]` on. Hours 0 are always open.
     """
 
     table: Ints

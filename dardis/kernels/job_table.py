@@ -19,7 +19,7 @@ class JobTable:
     """Jobs by slot. The caller keeps the lists of `queue`."""
 
     def __init__(self, sets: NodeSets, hours: Sequence[PermittedStarts] = ()) -> None:
-        """Create an empty table; `hours` are possible starts, by number."""
+        """`hours`: possible starts, by number."""
         edges = [[], *(one.edges for one in hours)]
         offsets = np.cumsum([0, *map(len, edges)])
         self.queue: QueueArrays = make_queue(FIRST_SLOTS, sets.capacity.shape[1])._replace(
@@ -52,7 +52,7 @@ class JobTable:
         return slot
 
     def add_shaped(self, job: Job, orders: Mapping[int, Sequence[int]], level: int, hours: int) -> int:
-        """Add a job with shapes; return the slot of the job's row.
+        """Add a job with shapes; return its slot.
 
         `orders`: by usable request, the order of parts.
         """
@@ -123,9 +123,9 @@ class JobTable:
         return taken, tuple(map(self.nodes_of, rows))
 
     def run_on(self, slot: int, start: int, taken: int, held: Sequence[tuple[Ints, Ints]]) -> list[int]:
-        """Record a job as running since `start`; return the row of each part.
+        """Record a job as running since `start`; return each part's row.
 
-        `taken` is the request's place; `held`, nodes and units by part.
+        `taken`: place of the request; `held`: nodes and units by part.
         """
         first, table = self.write_nodes(slot, taken, held), self.queue.table
         rows = self._parts[slot][taken] if slot in self._parts else [slot]

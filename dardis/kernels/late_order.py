@@ -58,7 +58,7 @@ COPIED_COLUMNS: Final = LATEST + 1
 
 @inlined
 def goes_before(table: Ints, keys: Floats, a: int, b: int, oldest: int) -> bool:
-    """Whether job a precedes job b."""
+    """Whether job a precedes b."""
     if table[a, NUMBER] == oldest or table[b, NUMBER] == oldest:
         return table[a, NUMBER] == oldest
     if table[a, LEVEL] != table[b, LEVEL]:
@@ -72,9 +72,9 @@ def goes_before(table: Ints, keys: Floats, a: int, b: int, oldest: int) -> bool:
 
 @bare
 def put_in_order(table: Ints, slots: Ints, keys: Floats, cores: int, now: int, oldest: int, spare: Ints) -> int:
-    """Sort waiting jobs, `oldest` first; return the place of the first new job.
+    """Sort waiting jobs, `oldest` first; return the first new job's place.
 
-    Key: `(wait + 24 h) / (walltime · √cores)`; `cores` is a kind's index. Sorted runs stay in place.
+    Key: `(wait + 24 h) / (walltime · √cores)`; `cores`: kind's index. Sorted runs stay in place.
     """
     count = len(slots)
     for slot in slots:
@@ -126,7 +126,7 @@ def list_tried(table: Ints, slots: Ints, begin: int, whole: bool, rows: Ints, pl
 
 @bare
 def write_tried(table: Ints, rows: Ints) -> None:
-    """Write rows of `list_tried` into another table."""
+    """Write the rows of `list_tried` to another table."""
     for place in range(len(rows)):
         for c in range(COPIED_COLUMNS):
             table[place, c] = rows[place, c]
@@ -232,8 +232,8 @@ def take_turn(
 ) -> int:
     """Continue a turn to place `stop`; return DONE, BLOCKED, ASLEEP, FULL, LIMIT_FULL or ROOM.
 
-    Jobs before place `reserving` may reserve. `awake` is `member` without sleeping nodes. `limit`: what is left of a
-    shared limit (no rows: no limit); `need`: what each slot takes of it.
+    Jobs before place `reserving` may reserve. `awake`: `member` without sleeping nodes. `limit`: rest of a shared limit
+    (no rows: none); `need`: taken of it by slot.
     """
     plain = tuple(rows), member, tuple(queue), tuple(rules), room[:-1], tuple(room.scratch)
     return _turn(*plain, (*limit, need), awake, now, stop, reserving)
@@ -245,9 +245,9 @@ def take_turn(
 GOT_PLACE, GOT_NUMBER, GOT_START, GOT_END, GOT_COUNT = range(5)
 """Columns: place in the request, number, start, end, number of nodes."""
 AT, USED, BOOKED, PUBLISHED_NODES, HEAD, ROUNDS, LONGEST, OPENED, HAS_PUBLISHED = range(9)
-"""`BindTask.at`: next job, node entries in use, jobs booked, nodes due to publish, job with reservation (negative:
-none),
-rounds, most breakpoints, begun, published."""
+"""`BindTask.at`: next job, node entries in use, jobs booked, nodes due to publish, job with reservation (or negative),
+rounds, most breakpoints, begun, published.
+"""
 
 
 class BindTask(NamedTuple):
@@ -368,7 +368,7 @@ def _bind_all(
 def bind(
     rows: Rows, member: Ints, queue: QueueArrays, rules: Rules, room: PassBuffers, wanted: BindTask, now: int
 ) -> int:
-    """Start jobs that fit, and let the first other job reserve.
+    """Start jobs that fit; the first other job reserves.
 
     Returns DONE, BLOCKED (the asker reserves) or NOTHING (a defect).
     """

@@ -1,6 +1,6 @@
-"""Limit on the sum over all nodes, as one row of what is left over time.
+"""Limit on the sum over all nodes, as a row of what is left over time.
 
-A job's `need` is what it takes of each column.
+`need`: what a job takes of each column.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def earliest_permitted(rows: Rows, need: Ints, first: int, span: int) -> int:
 
 @bare
 def charge(rows: Rows, need: Ints, start: int, end: int, sign: int) -> int:
-    """Take `need` during `[start, end)`, or return it with a negative sign; DONE or FULL."""
+    """Charge `need` during `[start, end)`, or return it (negative sign); DONE or FULL."""
     if not ensure_space(rows, 0, 2):
         return FULL
     since = max(start, rows.time[rows.head[0]])  # earlier entries are forgotten

@@ -1,6 +1,6 @@
 """List schedule on the nodes' summed capacity, and exchanges that lower its cost.
 
-Single nodes are ignored: a job may find none at its planned time.
+Single nodes are ignored: a job may find none.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from dardis.model.job import FOREVER
 class PlanBuffers(NamedTuple):
     """Inputs and work space of a plan.
 
-    Profile i is the free capacity before job i: `value[i]` (steps, columns) from `time[i]` on, `steps[i]` steps; the
-    last is for trials.
+    Profile i, the free capacity before job i: `value[i]` (steps, columns) from `time[i]` on, `steps[i]` steps; the last
+    is for trials.
     """
 
     base_time: Ints
@@ -47,7 +47,7 @@ class PlanBuffers(NamedTuple):
     chosen: Ints
     """Slots to start now, then others."""
     count: Ints
-    """Shape (2,): number of slots tried, of all slots."""
+    """(2,): number of slots tried, of all slots."""
 
 
 def make_plan_buffers(base_time: Ints, base_value: Ints, jobs: int, slots: int) -> PlanBuffers:
@@ -257,7 +257,7 @@ def exchange(ahead: PlanBuffers, count: int, tries: int, key: int, cost: float, 
 def merge_orders(ahead: PlanBuffers, by_last: Ints, known: int, count: int) -> None:
     """Insert new jobs into the last plan's order, by weight.
 
-    `by_last` has the `known` jobs of the last plan in order, then others by weight.
+    `by_last`: the `known` jobs of the last plan in order, then others by weight.
     """
     a, b = 0, known
     for i in range(count):

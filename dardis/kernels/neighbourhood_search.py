@@ -1,4 +1,4 @@
-"""Neighbourhood search on real nodes: removes groups of jobs, and re-inserts each for the best profit."""
+"""Neighbourhood search on real nodes: removes groups of jobs, and re-inserts each most profitably."""
 
 from __future__ import annotations
 
@@ -149,7 +149,7 @@ def find_best(
 
 @kernel
 def account_for(queue: QueueArrays, slot: int, profit: DayProfit, sign: int) -> float:
-    """Add a job to the grids (sign 1) or remove a job (-1); return the change in profit."""
+    """Add a job to the grids (1) or remove it (-1); return the profit's change."""
     start = queue.table[slot, START]
     end = start + queue.table[slot, SPAN]
     watts = sign * profit.added_w[slot]
@@ -171,7 +171,7 @@ def put_best(
     grain: int,
     now: int,
 ) -> int:
-    """Reserve a job at its best start, else after the day, or at any time if too late."""
+    """Reserve a job's best start, else after the day, or at any time if too late."""
     answered = find_best(rows, member, queue, slot, rules, room, profit, grain, now)
     if answered == NOTHING:
         day_end = profit.hours.edges[-1]

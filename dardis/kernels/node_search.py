@@ -55,7 +55,7 @@ FOUND, NOTHING = 20, 21
 
 @inlined
 def may_exceed(rules: Rules, table: Ints, slot: int, now: int) -> bool:
-    """Whether a job may exceed the profile now: a soft profile binds until a deadline."""
+    """Whether a job may exceed the profile now (a soft one binds until a deadline)."""
     return rules.soft and (table[slot, IGNORES] != 0 or now >= table[slot, LATEST])
 
 
@@ -94,7 +94,7 @@ AT_ONCE: Final = np.int64(0)
 def first_nodes(
     rows: Rows, member: Ints, table: Ints, slot: int, rules: Rules, now: int, delay: int, nodes: Ints, units: Ints
 ) -> int:  # fmt: skip
-    """Write the first nodes that hold the job from now on, and units; return how many, or 0.
+    """Write the first nodes that hold the job now, and units; return how many.
 
     The job may start up to `delay` s later. Empty `nodes`: count only.
     """

@@ -29,7 +29,7 @@ OUT_OF_SPACE = -1
 
 
 class Nodes(NamedTuple):
-    """Nodes of a pool: profiles, node sets, first number.
+    """Pool's nodes: profiles, node sets, first number.
 
     Offers begin after `ready[node]`, and a boot of `boot[node]` s from now; empty if all nodes are up.
     """
@@ -52,9 +52,9 @@ class HeldReservations(NamedTuple):
 
 
 class QueriedNodes(NamedTuple):
-    """Nodes asked: `node[offset[i]:offset[i+1]]`, ascending; without offsets, all.
+    """Asked nodes: `node[offset[i]:offset[i+1]]`, ascending; without offsets, all.
 
-    `needed[i]`: offer only starts shared by all.
+    `needed[i]`: offer only common starts.
     """
 
     offset: Ints
@@ -249,7 +249,7 @@ def keep_common(spans: Ints, common: int, offers: Ints, low: int, high: int) -> 
 
 @bare
 def intersect_spans(spans: Ints, common: int, offers: Ints, low: int, high: int) -> int:
-    """Intersect `common` spans with the offers `[low, high)`; return how many, or -1 if space is short.
+    """Intersect `common` with the offers `[low, high)`; return the number of spans, or -1 if space is short.
 
     -1 spans: copy the offers.
     """

@@ -250,7 +250,7 @@ def prolong(rows: Rows, queue: QueueArrays, slot: int, now: int) -> int:
 def process_events(rows: Rows, queue: QueueArrays, room: PassBuffers, now: int) -> int:
     """Release ended jobs and insert arrived jobs.
 
-    If a job outruns its span, all reservations are cancelled.
+    A job that outruns its span cancels all reservations.
     """
     size = queue.size
     while size[ENDED] > 0:
@@ -365,7 +365,7 @@ def _one_pass(rows: Rows, member: Ints, queue: QueueArrays, rules: Rules, room: 
 
 
 def run_pass(rows: Rows, member: Ints, queue: QueueArrays, rules: Rules, room: PassBuffers, now: int) -> int:
-    """Make one queue pass."""
+    """Make a queue pass."""
     # Plain tuples: named tuples take Numba longer to unpack than most passes take (4.4 µs against 1.6 µs).
     return _run_pass(tuple(rows), member, tuple(queue), tuple(rules), room[:-1], tuple(room.scratch), now)
 

@@ -33,7 +33,7 @@ class Placer:
     """Nodes, placement rules, and work space."""
 
     def __init__(self, nodes: GrowableNodes, rules: Rules, kinds: int, slots: int = 1) -> None:
-        """Create space for `slots` starts in a pass."""
+        """`slots`: starts in a pass."""
         self.nodes = nodes
         self.rules = rules
         scratch = make_scratch(FIRST_LONGEST, nodes.profiles, 0, 0)

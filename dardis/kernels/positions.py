@@ -1,8 +1,7 @@
 """Schedule-or-postpone on positions (PCP'20, section 3 "Search"): first solution of a solver.
 
-Jobs start by priority on the highest free positions, at event times, without backtracking. A box has positions
-`[low, high)` of a kind within a node during `[start, end)`. Boxes of a node and kind form a chain by `low`. Times
-count from the decision.
+Jobs start by priority on the highest free positions, at event times, without backtracking. A box: positions `[low,
+high)` of a node's kind during `[start, end)`. Chains of a node and kind ascend by `low`. Times count from the decision.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ class BoxChains(NamedTuple):
     """Boxes in chains: heads, links, positions, times."""
 
     head: Ints
-    """Shape (nodes, kinds)."""
+    """(nodes, kinds)."""
     after: Ints
     low: Ints
     high: Ints
@@ -41,7 +40,7 @@ class MachineCapacity(NamedTuple):
 
 
 class RequestShapes(NamedTuple):
-    """Distinct requests: shape (shapes, kinds), node groups, walltime.
+    """Distinct requests: (shapes, kinds), node groups, walltime.
 
     `span` is 1 if no box begins later, as walltimes then do not matter.
     """
@@ -52,7 +51,7 @@ class RequestShapes(NamedTuple):
 
 
 class JobPriorities(NamedTuple):
-    """Jobs by priority; `first` is the first unit row."""
+    """Jobs by priority; `first`: first unit row."""
 
     shape: Ints
     units: Ints
@@ -74,14 +73,14 @@ class Counts(NamedTuple):
     """Units that fit now, by shape."""
 
     on_node: Ints
-    """Shape (shapes, nodes)."""
+    """(shapes, nodes)."""
     total: Ints
     waiting: Ints
     """Waiting jobs; without any, counts are outdated."""
 
 
 def make_pool(nodes: int, kinds: int, boxes: int) -> BoxChains:
-    """Return empty chains for `boxes` boxes."""
+    """Empty chains for `boxes` boxes."""
     head = np.full((nodes, kinds), NO_BOX, dtype=np.int64)
     return BoxChains(head, *(np.empty(max(boxes, 1), dtype=np.int64) for _ in range(5)))
 

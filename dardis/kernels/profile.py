@@ -112,7 +112,7 @@ def release(rows: Rows, nodes: Ints, units: Ints, request: Ints, start: int, end
 
 @bare
 def bring_forward(rows: Rows, nodes: Ints, units: Ints, request: Ints, start: int, end: int, new: int) -> None:
-    """Move a reservation over `[start, end)` to `new`, where the units fit. Needs four slots each."""
+    """Move a reservation over `[start, end)` to `new`, where it fits. Needs four slots each."""
     until = new + end - start
     for i in range(len(nodes)):
         apply(rows, nodes[i], max(until, start), end, request, -units[i])
@@ -237,7 +237,7 @@ class NodeProfiles:
     """Profiles of the nodes `[first, last)` of a platform."""
 
     def __init__(self, platform: Platform, first: int, last: int, desired: DesiredProfile | None) -> None:
-        """Create profiles of capacity less maintenance, and the desired profile."""
+        """Profiles: capacity less maintenance, and the desired profile."""
         self.first = first
         self.count = last - first
         self.capacity: Ints = np.ascontiguousarray(platform.capacity[first:last])

@@ -31,7 +31,7 @@ def count_changed(rows: Rows, since: int, now: int, changed: Bools) -> int:
 
 @bare
 def publish(rows: Rows, nodes: Ints, now: int, offset: Ints, time: Ints, value: Ints) -> int:
-    """Write until when each node's capacity stays available from now; return the steps, or minus the space needed."""
+    """Write until when each node's capacity stays available; return the steps, or minus the space needed."""
     needed = np.int64(0)
     for i in range(len(nodes)):
         needed += rows.size[nodes[i]]

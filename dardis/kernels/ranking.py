@@ -1,7 +1,7 @@
 """Sums of offers and ranked candidates, combined in a tree of hosts.
 
-A candidate is a row (key, node, units, incarnation of the host). The best of the hosts' best are the best of all, so
-lists stay short. Contiguous selection needs all candidates, by node.
+A candidate: row (key, node, units, host incarnation). Lists stay short: the best of the hosts' best are the best.
+Contiguous selection needs all, by node.
 """
 
 from __future__ import annotations
@@ -232,9 +232,9 @@ def add_up(steps: Ints, low: int, high: int, units: int, cut: bool) -> int:
 
 @inlined
 def take_children(tree: Tree, host: int, pending: Ints, depth: int, end: int) -> tuple[int, int]:
-    """Pop a host's children from the stack; return the new depth, and the begin of their rows.
+    """Pop a host's children; return the new depth, and their rows' begin.
 
-    `pending[:depth]`: begins of each host's rows; `end`: the last end.
+    `pending[:depth]`: begins of hosts' rows; `end`: last end.
     """
     counted, children = tree.counted, tree.children[host]
     top = depth

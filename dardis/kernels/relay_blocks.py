@@ -70,7 +70,7 @@ def find_arrays(block: Ints, begin: Ints, size: Ints) -> int:
 
 @folded
 def array_of(block: Ints, begin: Ints, length: Ints, array: int) -> Ints:
-    """Array of an ask."""
+    """Ask's array."""
     return block[begin[array] : begin[array] + length[array]]
 
 
@@ -80,7 +80,7 @@ def is_summable(block: Ints) -> bool:
 
 
 def jobs_of(ask: Ints) -> Ints:
-    """Jobs of an ask; none if malformed."""
+    """Ask's jobs; none if malformed."""
     return ask[_JOBS : _JOBS + max(int(ask[offer_rows.NUMBERS + offer_rows.QUERY_NUMBERS + 1]), 0)]
 
 
@@ -113,7 +113,7 @@ def answer_block(  # noqa: PLR0913 (as is said below)
     hosts_of: int, held_offset: Ints, held_node: Ints, held_units: Ints, held_start: Ints, held_end: Ints,
     has_desired: bool, seed: int, now: int, incarnation: int, down_until: int,
 ) -> Ints:  # fmt: skip
-    """Answer of a pool to an ask for sums or candidates; [OUT_OF_SPACE] if `out` or `rows` is too short."""
+    """Answer of a pool to an ask for sums or candidates; [OUT_OF_SPACE]: `out` or `rows` is too short."""
     # Separate fields of Rows, Nodes, Scratch, Tree and Held: unpacking named tuples takes longer than all other work
     # before the nodes.
     begin, length = np.empty(offer_rows.QUERY_ARRAYS, dtype=np.int64), np.empty(offer_rows.QUERY_ARRAYS, dtype=np.int64)

@@ -177,7 +177,7 @@ def _seek(question: OfferTask, pool: RoundPool, found: RoundResults, span: int) 
 
 @inlined
 def needs_all(question: OfferTask, pool: RoundPool, i: int, refuser: int) -> bool:
-    """Whether the job needs all units its nodes can hold, or a refuser is known."""
+    """Whether the job needs all units its nodes hold, or a refuser is known."""
     asks, held = question.batch.asks, question.batch.held
     if refuser >= 0 or held.offset[i + 1] - held.offset[i] == 1:
         return True
@@ -190,9 +190,9 @@ def needs_all(question: OfferTask, pool: RoundPool, i: int, refuser: int) -> boo
 
 @inlined
 def holds_from(rows: Rows, node: int, request: Ints, units: int, first: int, walltime: int, before: int) -> int:
-    """First time from `first` when a node holds the units for `walltime` s.
+    """First time from `first` on when a node holds the units for `walltime` s.
 
-    Without a fit before `before`, the result is no earlier.
+    None before `before`: no earlier result.
     """
     begin = first
     place = np.uint64(max(find(rows, node, first), rows.head[node]))
@@ -209,7 +209,7 @@ def holds_from(rows: Rows, node: int, request: Ints, units: int, first: int, wal
 
 @bare
 def start_of_all(question: OfferTask, i: int, refuser: Ints) -> int:
-    """First earlier start at which all the job's nodes offer its units, or NONE."""
+    """First earlier start offered by all the job's nodes, or NONE."""
     # The node in `refuser` is tried first, as it mostly refuses again.
     nodes, asks, held = question.nodes, question.batch.asks, question.batch.held
     low, count = held.offset[i], held.offset[i + 1] - held.offset[i]

@@ -23,7 +23,7 @@ class Rows(NamedTuple):
     head: Ints
     size: Ints
     tail: Ints
-    """Shape (1,): begin of the unused arena."""
+    """(1,): begin of the unused arena."""
     time: Ints
     value: NDArray[Any]
     """(arena, columns); 32-bit for profiles, 64-bit for job numbers."""

@@ -1,6 +1,6 @@
 """Schedule-or-postpone on node profiles (PCP'19, section 2.2), without backtracking, and a list schedule.
 
-At each instant all jobs that fit start, in order. Next instants are when capacity is freed or a queue opens.
+At each instant (capacity freed, or a queue opens) all jobs that fit start, in order.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ INSTANT, PLACE, FREER = range(3)
 def take_all(rows: Rows, node: Ints, start: Ints, end: Ints, amounts: Ints, place: int) -> int:
     """Take `amounts[i]` of `node[i]` over `[start[i], end[i])` from i = `place` on, or all free capacity.
 
-    Returns the place reached; if below the end, enlarge the rows.
+    Returns the place reached; below the end: enlarge the rows.
     """
     while place < len(node):
         if not ensure_space(rows, node[place], np.int64(2)):
@@ -151,7 +151,7 @@ def start_or_postpone(
 ) -> int:
     """Place jobs in `order` at each instant; write `room.started`.
 
-    `walk` is the state; `freer` has space for all nodes.
+    `walk`: state; `freer` has space for all nodes.
     """
     left = 0
     for place in range(len(order)):

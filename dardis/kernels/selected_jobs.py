@@ -42,7 +42,7 @@ def open_pass(rows: Rows, member: Ints, queue: QueueArrays, rules: Rules, room: 
 
 @kernel
 def find_startable_job(rows: Rows, member: Ints, queue: QueueArrays, rules: Rules, room: PassBuffers, now: int) -> int:
-    """FOUND if any job could start now, alone in the queue; else NOTHING or SPACE_SHORT."""
+    """FOUND if any job alone could start now; else NOTHING or SPACE_SHORT."""
     state = room.state
     state[LOOKED_AT] = 0
     for place in range(queue.size[RULE]):

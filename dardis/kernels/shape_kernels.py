@@ -1,6 +1,6 @@
 """Jobs with shapes: parts, exact numbers of nodes, adjacent nodes, or alternatives.
 
-Parts take the first suitable nodes in row order, without backtracking.
+Parts take the first suitable nodes in row order.
 """
 
 from __future__ import annotations
@@ -191,7 +191,7 @@ def record_request(table: Ints, slot: int, first: int, start: int) -> None:
 
 @bare
 def write_likely_request(table: Ints, slot: int, free: Ints) -> None:
-    """Represent a waiting job by its first request within `free`, else its first."""
+    """Represent a waiting job by the first request within `free`, else the first."""
     first = table[slot, OTHER]
     while first != 0:
         write_summed_request(table, slot, first - 1)
@@ -208,7 +208,7 @@ def write_likely_request(table: Ints, slot: int, free: Ints) -> None:
 def could_begin(
     rows: Rows, member: Ints, queue: QueueArrays, slot: int, distinct: bool, room: PassBuffers, start: int
 ) -> bool:
-    """Whether each part of a request would fit alone; necessary for a start."""
+    """Whether each part of a request would fit alone."""
     table = queue.table
     most = room.out[:, 0]
     first = table[slot, OTHER]

@@ -111,9 +111,9 @@ def free_rank(next_free: Ints, rank: int) -> int:
 def offer_drawn(
     pieces: Ints, count: int, weights: Ints, weight_count: int, draw: Draw, chosen: Ints, next_free: Ints
 ) -> int:
-    """Draw distinct feasible instants; an infeasible or taken draw moves cyclically to the next.
+    """Draw distinct feasible instants; else move cyclically to the next.
 
-    `weights`: pieces with a positive index; `pieces`: with at least 1. `next_free` has space for all.
+    `weights`: pieces with a positive index; `pieces`: with at least 1. `next_free`: space for all.
     """
     quota = draw.quota
     feasible = np.int64(0)

@@ -41,7 +41,7 @@ UNKNOWN: Final = -1
 
 
 class SelectedNodes(NamedTuple):
-    """Selected nodes (machine numbers) and units."""
+    """Machine node numbers, and units."""
 
     nodes: Ints
     units: Ints
@@ -167,7 +167,7 @@ def nodes_now(
     nodes: Nodes, changes: Changes, openings: FreeCapacityIndex, start: CandidateStart, request: Ints,
     choice: NodeSelection, found: SelectedNodes
 ) -> int:  # fmt: skip
-    """Write nodes, ascending, and units of a start now; 0: no start, UNKNOWN: space is short."""
+    """Write nodes, ascending, and units of a start now; 0: none, UNKNOWN: space is short."""
     if choice.distinct and openings.about[NODES] < start.units:
         return np.int64(0)
     if choice.nodes != BEST_FIT:
@@ -188,7 +188,7 @@ def nodes_now(
 def first_fit(rows: Rows, node: int, request: Ints, first: int, walltime: int, bound: int) -> tuple[int, int]:
     """First fit from `first` on (FOREVER: none), and longest fit before.
 
-    A time after `bound` is a lower limit.
+    After `bound`: lower limit.
     """
     place, stop = rows.head[node], rows.head[node] + rows.size[node]
     longest = np.int64(0)
@@ -223,9 +223,9 @@ def find_later_nodes(
     rows: Rows, openings: FreeCapacityIndex, request: Ints, walltime: int, first: int, last: int, now: int, needed: int,
     could: Ints, when: Ints,
 ) -> int:  # fmt: skip
-    """Write nodes that can hold a unit from a time in `[first, last]`, and the times.
+    """Write nodes that can hold a unit from a time in `[first, last]`, and times.
 
-    `needed` > 0: stop when so many nodes can.
+    `needed` > 0: stop at so many.
     """
     key, refused = openings.key, openings.refused
     soonest, ties, heap = openings.heap

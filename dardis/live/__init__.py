@@ -10,7 +10,6 @@ if TYPE_CHECKING:
 
 
 def __getattr__(name: str) -> object:
-    """Import a class on use."""
     if name == "Client":
         from dardis.live.job_client import Client
 

@@ -122,7 +122,7 @@ class Admission:
     def decide(
         self, now: int, closed: Callable[[], ClosedNodes], running: Iterable[LiveJob], silent: AbstractSet[HostId]
     ) -> AdmissionDecision | None:
-        """Pass events to the decider; None: no events.
+        """Pass events to the decider; None: none.
 
         `closed` is called at most once. Only a new decider reads `running`. Raises HostDownError and discards the
         decider.
@@ -188,7 +188,7 @@ class Admission:
         return tuple(submitted)
 
     def all_events(self, now: int, closed: ClosedNodes, running: Iterable[LiveJob]) -> InstantEvents:
-        """What a new decider would get now, with the jobs that the present one has."""
+        """All events for a new decider, with the jobs of the present one."""
         admitted = [job for one in self._submissions.values() for job in one.jobs if job.number in self._admitted]
         waiting = tuple(self._request(job) for job in admitted if job.state is LiveJobState.WAITING)
         return self._first_events(now, closed, running, waiting)

@@ -1,6 +1,6 @@
-"""Agent of a host: forwards messages between service and job supervisor.
+"""Host's agent: forwards messages between service and job supervisor.
 
-Also runs node managers and a socket server. Keeps no state across restarts.
+Runs node managers and a socket server, too. Keeps no state.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Agent:
         say: Callable[[bytes], object],
         door: Callable[[Mapping[str, Any]], None] = lambda _: None,
     ) -> None:
-        """`connect` reaches the supervisor. `say` sends to the service, `door` to the socket server."""
+        """`connect` reaches the supervisor; `say` the service, `door` the socket server."""
         self._connect, self._say, self._door = connect, say, door
         self._number = 0
         self._talk: _SupervisorRelay | None = None
@@ -89,8 +89,6 @@ class Agent:
 
 
 class _SupervisorRelay:
-    """Connection of the service to the supervisor."""
-
     def __init__(self, connect: Connect, say: Callable[..., object]) -> None:
         self.requests: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
         self._connect, self._say = connect, say
@@ -155,7 +153,7 @@ async def run_agent(
 ) -> None:
     """Run an agent until stopped. Raises InputError without a socket.
 
-    `answer` answers turns. `users`: open to all users. `apart`: the supervisor is started separately.
+    `answer`: of turns. `users`: open to all users. `apart`: separately started supervisor.
     """
     with open_listener(folder, users=users) as listener:
         door = SocketServer(listener, link.send)

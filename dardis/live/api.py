@@ -1,4 +1,4 @@
-"""HTTP API of the service: JSON on a Unix socket, users from the kernel."""
+"""HTTP API of the service: JSON on a Unix socket; the kernel names users."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Api:
     def __init__(
         self, service: Service, user_jobs: int, new_link: Callable[[PeerUser], str] | None = None
     ) -> None:  # fmt: skip
-        """`user_jobs`: most unfinished jobs of another user. `new_link` returns links to the page; None: no page."""
+        """`user_jobs`: most unfinished jobs of another user. `new_link`: link to the page; None: no page."""
         self._service, self._new_link = service, new_link
         self._me = os.geteuid()
         self._limits = UserLimits(user_jobs, self._open_jobs)
@@ -247,7 +247,7 @@ class Api:
     async def _arrays_as_json(
         self, request: web.Request, jobs: Iterable[LiveJob], most: int
     ) -> AsyncIterator[dict[str, Any]]:
-        """First job of each array, with the last number and index, and counts of states and of reasons to wait."""
+        """First job of each array, last number and index, and counts of states and wait reasons."""
         for _, group in islice(groupby(jobs, lambda job: job.submission.first), most):
             array, states, reasons = list(group), Counter[str](), Counter[str]()
             async for job in _in_pieces(array):
@@ -337,7 +337,7 @@ class Api:
         return web.json_response({"changed": changed})
 
     async def _signal(self, request: web.Request) -> web.Response:
-        """Send a signal to the script of a running job (`script`), to its steps (`steps`), or to both."""
+        """Signal the script (`script`), the steps (`steps`), or both."""
         job, told = self._owned_job(request), await self._callers.read_body(request)
         number = told.get("number")
         if number not in SIGNAL_NUMBERS:
@@ -413,7 +413,7 @@ class Api:
         })  # fmt: skip
 
     async def _set_cap(self, request: web.Request) -> web.Response:
-        """Set the cap of the body; `{"off": true}` removes the cap."""
+        """`{"off": true}` removes the cap."""
         self._check_operator(request)
         told = _rule_of(await self._callers.read_body(request), "cap")
         self._service.check_ready()
@@ -436,7 +436,7 @@ class Api:
         })  # fmt: skip
 
     async def _set_rule(self, request: web.Request) -> web.Response:
-        """Follow the switching of the body; `{"off": true}`: no plan."""
+        """`{"off": true}`: no plan."""
         self._check_operator(request)
         told = _rule_of(await self._callers.read_body(request), "switching")
         self._service.check_ready()
@@ -461,7 +461,6 @@ class Api:
         return web.json_response({"link": self._new_link(PeerUser(request["uid"], request["gid"]))})
 
     async def _output(self, request: web.Request) -> web.Response:
-        """The end of the output of a job, or with `?error=1` of its errors."""
         job = self._owned_job(request)
         path = output_path(self._job_as_json(request, job), error=request.query.get("error") == "1")
         text, why = await output_end(path, job.submission.user if self._service.users else None)
@@ -492,7 +491,6 @@ def _job_user(uid: int, gid: int) -> JobUser:
 
 
 def _rule_of(told: object, place: str) -> dict[str, Any] | None:
-    """The rule of a body; None: to remove it. Raises InputError."""
     if told == {"off": True}:
         return None
     if not isinstance(told, dict) or not told:

@@ -1,8 +1,7 @@
-"""What jobs take of the cap of a live service, and what is known of their power.
+"""Jobs' shares of a live service's cap, and known power.
 
-The share of a node is its idle power plus the power of the jobs ordered there. A start order raises it; the record of
-the end, from the job supervisor, confirms that it is lower. So the share of an unreachable host stays until the host
-confirms or is given up. Pure.
+A node's share: idle power plus power of jobs ordered there. A start order raises it; the supervisor's record of the end
+lowers it. So an unreachable host keeps its share until it reports or is given up. Pure.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ REMEMBERED: Final = 10
 MOST_KINDS: Final = 10_000
 """Kinds of jobs whose power is remembered."""
 RENEW_S: Final = 60
-"""Least time between two decisions on all jobs anew, as their known power has changed, s."""
+"""Least time between two decisions on all jobs because of changed power, s."""
 LONGEST_GAP_S: Final = 60.0
 """Longest time between two measurements that counts, s."""
 LEAST_S: Final = 20.0
@@ -37,15 +36,13 @@ _Kind = tuple[int, str, int, int, bool]
 
 
 def _kind_of(job: LiveJob) -> _Kind:
-    """Similar jobs are equal in user, name, cores and GPUs."""
+    """Equal for similar jobs: user, name, cores and GPUs."""
     asked = job.submission.request
     return job.submission.user.uid, asked.name, asked.cpus, asked.gpus, asked.exclusive
 
 
 @dataclass(slots=True)
 class _Taken:
-    """What a running job takes, and what was measured."""
-
     job: LiveJob
     mw: int
     cores: int
@@ -55,7 +52,7 @@ class _Taken:
 
 
 class CapAccount:
-    """The cap, and what running jobs and others take of it."""
+    """Cap, and what is taken of it."""
 
     def __init__(self, machine: LiveMachine, cap: Cap | None) -> None:
         self.cap = cap
@@ -64,7 +61,7 @@ class CapAccount:
         self._mw = self._cores = 0
         """Of all running jobs."""
         self._version = 0
-        """Number of changes of what is taken."""
+        """Number of changes."""
         self._left_at: tuple[tuple[int, int, int], list[tuple[int, int]]] = ((0, -1, 0), [])
         self._others = 0, 0
         """mW and cores of others."""
@@ -74,12 +71,11 @@ class CapAccount:
         self.measured: Mapping[str, float] = {}
         """Measured power of nodes, W."""
         self._measured_ms = 0
-        """Time of the measurement, Unix ms."""
 
     # ------------------------------------------------------------------------------------------------------------------
 
     def node_mw(self, job: LiveJob) -> int:
-        """Power that a job adds to each node, mW: as ordered, stated, measured of similar jobs, or by the platform."""
+        """Power added to each node, mW: as ordered, stated, measured of similar jobs, or by the platform."""
         if job.node_mw is not None:
             return job.node_mw
         known = self._known_mw(job)
@@ -96,7 +92,7 @@ class CapAccount:
         job.node_mw = self.node_mw(job)
 
     def has_news(self, waiting: Iterable[LiveJob], now_ms: int) -> bool:
-        """Whether the known power of waiting jobs has changed for long enough to decide anew."""
+        """Whether changed power of waiting jobs requires a new decision."""
         if not self._is_known_changed or now_ms < self._renewed_ms + RENEW_S * 1000:
             return False
         self._is_known_changed, self._renewed_ms = False, now_ms
@@ -110,7 +106,7 @@ class CapAccount:
         self._mw, self._cores, self._version = self._mw + mw, self._cores + cores, self._version + 1
 
     def on_end(self, job: LiveJob) -> None:
-        """Count a job no more, and remember its measured power."""
+        """Drop a running job; remember its measured power."""
         if (taken := self._taken.pop(job.number, None)) is None:
             return
         self._mw, self._cores, self._version = self._mw - taken.mw, self._cores - taken.cores, self._version + 1
@@ -119,7 +115,7 @@ class CapAccount:
             self.remember(job)
 
     def remember(self, job: LiveJob) -> None:
-        """Use the measured power of an ended job, if any, for similar ones."""
+        """Use an ended job's measured power, if any, for similar ones."""
         if job.measured_mw is not None:
             known = self._known.pop(_kind_of(job), deque[int](maxlen=REMEMBERED))
             known.append(job.measured_mw)
@@ -129,7 +125,7 @@ class CapAccount:
             self._is_known_changed = True
 
     def takes(self, job: LiveJob) -> tuple[int, ...]:
-        """What a job takes of the cap on each node, by kind, and mW; exclusive jobs take all cores of any node."""
+        """What a job takes of the cap on each node, by kind, and mW; exclusive jobs: all cores."""
         asked, machine = job.submission.request, self._machine
         amounts = [0] * len(machine.platform.kinds)
         amounts[machine.platform.kinds.index(CORES)] = machine.most_cores if asked.exclusive else asked.cpus
@@ -163,7 +159,7 @@ class CapAccount:
             taken.node_s += seconds
 
     def _correction_mw(self) -> int:
-        """Measured power beyond what nodes and their jobs should take; jobs that have just begun come on top."""
+        """Measured power beyond the expected; jobs that have just begun come on top."""
         if self.cap is None or not self.cap.is_measured:
             return 0
         correction = 0.0
@@ -178,7 +174,7 @@ class CapAccount:
         return round(correction)
 
     def left_mw(self, now: int) -> list[tuple[int, int]]:
-        """What is left of a power cap from now on, see `_left`; empty: no limit."""
+        """Rest of a power cap from now on, see `_left`; empty: no limit."""
         return self._left(now) if self.cap is not None and self.cap.is_power else []
 
     def _left(self, now: int) -> list[tuple[int, int]]:
@@ -205,12 +201,11 @@ class CapAccount:
     def others(
         self, orphans: Iterable[tuple[Sequence[str], LiveJob | None]], jobs: Iterable[LiveJob], saved_mw: int = 0
     ) -> tuple[int, ...] | None:  # fmt: skip
-        """Amounts by kind, and mW, that others take of the cap: orphaned runs, and `jobs` unknown to the decider.
+        """Amounts by kind, and mW, that orphaned runs and `jobs` unknown to the decider take; None: no cap.
 
         A node of an orphaned run counts as busy, or as its job (if known) takes more; a removed one as the largest.
 
-        Less `saved_mw`: idle power of nodes that are off. With a measured cap, also what is measured beyond the
-        expected power, or less. None: no cap.
+        Less `saved_mw`: idle power of nodes off. A measured cap adds measured minus expected power.
         """
         if self.cap is None:
             return None
@@ -238,7 +233,7 @@ class CapAccount:
         return *amounts, mw
 
     def shares(self, off: Container[str] = ()) -> Iterator[tuple[str, int]]:
-        """Share of each node, mW: its idle power and that of the jobs ordered there. `off`: nodes that are off."""
+        """Share of each node, mW: idle power and that of jobs ordered there. `off`: nodes off."""
         jobs: dict[str, int] = {}
         for taken in self._taken.values():
             for share in taken.job.shares:
@@ -248,7 +243,7 @@ class CapAccount:
             yield name, int(power[node]) + jobs.get(name, 0)
 
     def use(self, now: int) -> CapUse | None:
-        """What is taken of the cap now, W or cores; None: no cap."""
+        """What is taken of the cap, W or cores; None: no cap."""
         if self.cap is None:
             return None
         limit, (watts, cores) = self.cap.at(now), self.sums(0)
@@ -256,13 +251,13 @@ class CapAccount:
         return CapUse(limit, used, 0.0 if limit is None else max(used - limit, 0.0))
 
     def sums(self, saved_mw: int) -> tuple[float, int]:
-        """W and cores that nodes and jobs take now. `saved_mw`: of nodes that are off, which counts without a cap."""
+        """W and cores taken by nodes and jobs. `saved_mw`: of nodes off, also without a cap."""
         others_mw, others_cores = (-saved_mw, 0) if self.cap is None else self._others
         idle_mw = int(self._machine.power.idle_mw.sum())
         return (self._mw + others_mw + idle_mw) / MILLI, self._cores + others_cores
 
     def wait_reason(self, job: LiveJob, now: int) -> str:
-        """Why the cap delays a job now; empty: it does not."""
+        """Why the cap delays a job; empty: no delay."""
         if self.cap is None:
             return ""
         key = now, self._version, id(self.cap)

@@ -1,6 +1,6 @@
-"""Client of a service: HTTP and JSON on a Unix socket.
+"""Service's client: HTTP and JSON on a Unix socket.
 
-Repeats requests if the service restarts; submissions have a key.
+Repeats requests after restarts; submissions have a key.
 """
 
 from __future__ import annotations
@@ -39,20 +39,18 @@ _MISTAKES: Final = frozenset({400, 403, 404, 405, 413, 422})
 
 
 class ServiceUnavailableError(DardisError):
-    """The service does not answer, or has not returned in time."""
+    """The service does not answer in time."""
 
 
 class _NoAnswer(Exception):  # noqa: N818 (not yet an error)
-    """No answer, or a broken connection."""
-
     def __init__(self, why: str, *, refused: bool = False) -> None:
-        """`refused`: a socket without a listener."""
+        """`refused`: no listener."""
         super().__init__(why)
         self.refused = refused
 
 
 def service_folder(folder: Path | None, environment: Mapping[str, str] = os.environ) -> Path:
-    """Folder of the service: named, from the environment, or default."""
+    """Service's folder: named, from the environment, or default."""
     if folder is not None:
         return Path(os.path.abspath(folder))  # noqa: PTH100 (keep links)
     if named := environment.get("DARDIS_FOLDER"):
@@ -63,7 +61,7 @@ def service_folder(folder: Path | None, environment: Mapping[str, str] = os.envi
 
 
 def socket_path(folder: Path) -> Path:
-    """Socket of a service. Raises InputError for a long path."""
+    """Service's socket. Raises InputError for a long path."""
     path = folder / SOCKET
     over = len(os.fsencode(path)) - MOST_SOCKET_BYTES
     if over > 0:
@@ -81,16 +79,16 @@ def current_folder() -> str:
 
 
 class Client:
-    """Client of a service."""
+    """Service's client."""
 
     def __init__(self, folder: Path) -> None:
-        """Initialize. Raises InputError for a long path."""
+        """Raises InputError for a long path."""
         self.folder = folder
         self._path = str(socket_path(folder))
         self._was_there = False
 
     def get(self, path: str, *, patience_s: float = 0, **query: str | int | None) -> dict[str, Any]:
-        """Send GET. `patience_s` extends the time limit; drops None queries."""
+        """Send GET. `patience_s` extends the limit; drops None queries."""
         said = urlencode({name: value for name, value in query.items() if value is not None})
         return self._request("GET", f"{path}?{said}" if said else path, None, ANSWER_S + patience_s)
 
@@ -144,7 +142,7 @@ class Client:
         return told
 
     def wait_for_end(self, number: int) -> dict[str, Any]:
-        """Wait for the end of a job. Raises ServiceUnavailableError after `WAIT_RETRY_S` without service."""
+        """Wait for a job's end. Raises ServiceUnavailableError after `WAIT_RETRY_S` without service."""
         path = f"/jobs/{number}/wait?timeout={_WAIT_S}"
         while not is_over(job := self._request("GET", path, None, ANSWER_S + _WAIT_S, away_s=WAIT_RETRY_S)):
             sleep(_PAUSE_S)
@@ -155,7 +153,7 @@ class Client:
         return self.post(f"/jobs/{number}/{do}" + ("?array=1" if array else ""))
 
     def change_range(self, first: int, last: int, do: str) -> int:
-        """Cancel or hold the unfinished jobs from `first` to `last`. Return how many have changed."""
+        """Cancel or hold the unfinished jobs `first` to `last`; return how many have changed."""
         return int(self.post(f"/jobs/{do}", {"first": first, "last": last})["changed"])
 
     def change_node(self, name: str, do: str, body: Mapping[str, Any] | None = None) -> dict[str, Any]:
@@ -261,8 +259,6 @@ def is_over(job: Mapping[str, Any]) -> bool:
 
 
 class _UnixConnection(HTTPConnection):
-    """HTTP on a Unix socket."""
-
     def __init__(self, path: str, timeout_s: float) -> None:
         super().__init__("localhost", timeout=timeout_s)
         self._path = path

@@ -82,7 +82,7 @@ class ClientConnections:
 
 
 class PendingConnection(asyncio.Protocol):
-    """Connection before admission. `let_in` gets it and its user, from the kernel if `who` is None."""
+    """Connection before admission. `let_in` gets it and its user (`who`, else from the kernel)."""
 
     def __init__(
         self, let_in: Callable[[asyncio.BaseTransport, PeerUser], bool], server: web.Server, who: PeerUser | None

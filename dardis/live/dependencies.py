@@ -22,12 +22,12 @@ _NameKey = tuple[int, str]
 
 @dataclass(slots=True)
 class OpenSubmission:
-    """A submission with unfinished jobs."""
+    """Submission with unfinished jobs."""
 
     submission: Submission
     jobs: list[LiveJob]
     pending_dependencies: set[Dependency] = field(default_factory=set)
-    """Conditions that are not met; the first job stands for an array."""
+    """Conditions not met; the first job stands for an array."""
     pending_jobs: dict[JobId, set[JobId]] = field(default_factory=dict)
     """Jobs that each job of the array waits for."""
     admitted: int = 0
@@ -67,7 +67,7 @@ class Dependencies:
     """Dependencies between open submissions."""
 
     def __init__(self, submissions: Mapping[int, OpenSubmission], jobs: Mapping[JobId, LiveJob]) -> None:
-        """Start empty. The caller updates both mappings."""
+        """Caller updates both mappings."""
         self._submissions, self._jobs = submissions, jobs
         self._dependents: dict[int, list[OpenSubmission]] = {}
         self._job_dependents: dict[JobId, list[LiveJob]] = {}
@@ -81,13 +81,13 @@ class Dependencies:
         return bool(one.pending_dependencies) or job.number in one.pending_jobs or self._is_behind(job)
 
     def wait_reason(self, job: LiveJob) -> str:
-        """Text about the jobs that a job waits for; empty: none."""
+        """Text about what a job waits for; empty: nothing."""
         if reason := self._submissions[job.submission.first].wait_reason(job):
             return reason
         return f"waits for earlier jobs with the name {job.submission.request.name}" if self._is_behind(job) else ""
 
     def add(self, one: OpenSubmission, how: EndedJobs) -> list[LiveJob]:
-        """Add the conditions of a new submission that the caller knows. Return its jobs that can never start.
+        """Add the conditions of a known submission; return its jobs that can never start.
 
         Raises InputError, and adds nothing, for an unknown job or if no job can ever start.
         """
@@ -106,9 +106,9 @@ class Dependencies:
         return in_vain
 
     def restore(self, one: OpenSubmission, how: EndedJobs) -> None:
-        """Restore the conditions of a submission. Its jobs without a possible start have ended before.
+        """Restore the conditions of a submission. Its jobs without a possible start have ended.
 
-        Conditions on forgotten jobs count as met.
+        Conditions on forgotten jobs are met.
         """
         asked = one.submission.request
         found = {after: self._jobs_of(after.id) or how(after.id) for after in asked.after}
@@ -195,7 +195,7 @@ class Dependencies:
         return self._submissions[job.submission.first].jobs if number == job.submission.first else [job]
 
     def on_change(self, job: LiveJob) -> tuple[list[LiveJob], list[LiveJob]]:
-        """Handle the start or end of a job. Return jobs that can never start, and jobs with fewer conditions."""
+        """Handle a job's start or end. Return jobs that can never start, and those with fewer conditions."""
         in_vain: list[LiveJob] = []
         free: list[LiveJob] = []
         for number in {job.number, job.submission.first} & self._dependents.keys():
@@ -219,7 +219,7 @@ class Dependencies:
         return list({dependent.number: dependent for dependent in in_vain}.values()), waiting
 
     def _on_job_end(self, job: LiveJob, free: list[LiveJob]) -> list[LiveJob]:
-        """Handle jobs that wait for this one: add them to `free`, or return them if they can never start."""
+        """Add jobs that wait for this one to `free`, or return them if they can never start."""
         in_vain: list[LiveJob] = []
         for dependent in self._job_dependents.pop(job.number, ()):
             if dependent.state.is_over:
@@ -284,7 +284,7 @@ class Reruns:
     """Jobs to rerun once no host can still run their last run."""
 
     def __init__(self, strays: OrphanedRuns, hearing: HostLiveness, forgotten: str) -> None:
-        """`forgotten`: reason of runs unknown to a reachable host; such jobs do not rerun."""
+        """`forgotten`: reason of runs unknown to a reachable host; not rerun."""
         self._strays, self._hearing, self._forgotten = strays, hearing, forgotten
         self._jobs: dict[JobId, LiveJob] = {}
         self._over: set[str] = set()
@@ -300,7 +300,7 @@ class Reruns:
         self._over.add(host)
 
     def is_over(self, host: str, led: HostIncarnation) -> bool:
-        """Whether a run on a host that does not answer has ended with its lease."""
+        """Whether a run on an unreachable host has ended with its lease."""
         return led.leased and host in self._over
 
     def on_host_back(self, host: str) -> None:
@@ -316,7 +316,7 @@ class Reruns:
         return list(self._jobs.values())
 
     def check_jobs(self) -> Iterator[tuple[LiveJob, str]]:
-        """Yield waiting jobs with reasons. Empty: may start; removed."""
+        """Yield waiting jobs with reasons; empty: may start, and is removed."""
         for job in self.waiting():
             why = self._wait_reason(job) if job.state is LiveJobState.WAITING else ""
             if not why or why == self._forgotten:

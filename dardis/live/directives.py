@@ -1,4 +1,4 @@
-"""Options of a job in `#DARDIS` and `#SBATCH` lines of a script, and their order of precedence.
+"""Job options in `#DARDIS` and `#SBATCH` lines of a script, by precedence.
 
 Lines count up to the first command.
 """
@@ -31,19 +31,19 @@ _ALTERNATIVES: Final = (
     (("gpus",), ("gpus-in-total",), ("gpus-per-task",)),
     (("mem",), ("mem-per-cpu",), ("mem-per-gpu",)),
 )  # fmt: skip
-"""Ways to state an amount. One that is stated with more precedence replaces the others."""
+"""Ways to state an amount; the one with precedence replaces the others."""
 
 
 @dataclass(slots=True)
 class Directives:
-    """Options of a script, and warnings."""
+    """Script's options, and warnings."""
 
     dardis: dict[str, OptionText] = field(default_factory=dict)
     slurm: dict[str, OptionText] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
 
     def merge_options(self, given: Mapping[str, OptionText]) -> dict[str, OptionText]:
-        """All options: `given` first, then DARDIS lines, then Slurm lines."""
+        """All options: `given`, DARDIS lines, then Slurm lines."""
         said: dict[str, OptionText] = {}
         for better in (self.slurm, self.dardis, given):
             for ways in _ALTERNATIVES:
@@ -57,7 +57,7 @@ class Directives:
 
 
 def read_script(path: Path) -> tuple[str, list[str]]:
-    """Text of a script, with LF as line ending, and warnings; `STDIN`: standard input. Raises InputError."""
+    """Script's text, with LF as line ending, and warnings; `STDIN`: standard input. Raises InputError."""
     try:
         data = sys.stdin.buffer.read(MOST_BYTES + 1) if path == STDIN else path.read_bytes()
     except (OSError, ValueError) as error:

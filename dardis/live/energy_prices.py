@@ -14,7 +14,7 @@ _HOUR_S: Final = 3600
 
 
 class EnergyPrices:
-    """Prices of a platform; a file that has changed is read again at a new hour, as a new day may be in it."""
+    """Platform's prices; a changed file is read again at a new hour."""
 
     def __init__(self, platform: Platform) -> None:
         self._stated, self._money = platform.facility.prices, platform.money

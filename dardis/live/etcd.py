@@ -148,7 +148,7 @@ def delete(begin: bytes, end: bytes) -> Json:
 
 @dataclass(frozen=True, slots=True)
 class KeyValue:
-    """A stored key."""
+    """Stored key."""
 
     key: bytes
     value: bytes
@@ -183,7 +183,7 @@ class Etcd:
         return TransactionResult(told.get("succeeded", False), found, int(told["header"]["revision"]))
 
     def read(self, begin: bytes, end: bytes, page: int = PAGE) -> Iterator[KeyValue]:
-        """Yield the keys [begin, end) in order. Raises JournalError."""
+        """Yield keys [begin, end) in order. Raises JournalError."""
         while True:
             body = {"key": as_text(begin), "range_end": as_text(end), "limit": str(page)}
             told = self.request("kv/range", body)

@@ -1,6 +1,6 @@
-r"""Journal in etcd, for hosts with unsafe disks: writes go to etcd, reads use a local copy.
+"""Journal in etcd, for hosts with unsafe disks: writes go to etcd, reads use a local copy.
 
-README.md lists the keys.
+Keys: see README.md.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ LEASE_S: Final = 6
 RENEW_S: Final = 1.5
 """Interval of renewals, s."""
 WAIT_S: Final = 2 * LEASE_S + 2.0
-"""Longest wait for a dead leader; a new leader of etcd renews its lease, s."""
+"""Longest wait for a dead leader; a new etcd leader renews its lease, s."""
 PIECE: Final = 1 << 20
 """Bytes per write; etcd accepts 1.5 MiB."""
 PIECES: Final = 8
@@ -62,14 +62,14 @@ def open_journal(folder: Path, etcd: EtcdAddress | None, least_epoch: int = 1) -
 
 
 class SupersededError(DardisError):
-    """Another service has taken over the journal."""
+    """Another service has taken over."""
 
 
 class EtcdJournal(Journal):
     """Journal in etcd, with a local copy."""
 
     def __init__(self, folder: Path, place: EtcdAddress, least_epoch: int = 1) -> None:
-        """Lead with a new epoch and update the local copy.
+        """Lead with a new epoch; update the local copy.
 
         Waits for a dead leader. Raises InputError for a live leader, and JournalError without an answer.
         """
@@ -224,7 +224,7 @@ class EtcdJournal(Journal):
         self._compact_if_large()
 
     def resolve_pending_write(self) -> bool:
-        """Resolve a write without an answer; return whether records are new. Raises JournalError."""
+        """Resolve a write without answer; return whether records are new. Raises JournalError."""
         if self._unsure:
             self._append(_text(Batch()))
         return self._applied < self._record and self._catch_up()

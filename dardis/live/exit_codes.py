@@ -13,7 +13,7 @@ _OF_STATES: Final = {"completed": 0, "timeout": TIMED_OUT, "cancelled": CANCELLE
 
 
 def exit_code_of(job: Mapping[str, Any]) -> int:
-    """Exit code for a finished job: its own, 128 + signal, or that of its state."""
+    """Exit code of a finished job: its own, 128 + signal, or its state's."""
     if (code := _OF_STATES.get(job["state"])) is not None:
         return code
     if job["code"] is not None:

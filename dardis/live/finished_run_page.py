@@ -1,4 +1,4 @@
-"""The page of a finished run."""
+"""Page of a finished run."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class RunData(Protocol):
         """Rows of jobs."""
 
     def job(self, number: int, /) -> dict[str, Any] | None:
-        """Facts of a job; None: unknown."""
+        """Job's facts; None: unknown."""
 
     def jobs_of(self, name: str, /) -> list[int]:
         """Jobs on a node."""
@@ -41,17 +41,17 @@ class RunPage:
     """Serves a run until it is interrupted."""
 
     def __init__(self, data: RunData, port: int | None, again: str) -> None:
-        """`port`: None for a free one. `again`: the command that starts another page."""
+        """`port` None: a free one. `again`: command for another page."""
         self._data = data
         self._server = PageServer(self, None, port, again)
 
     @contextmanager
     def subscribe(self, uid: int) -> Iterator[Subscriber]:
-        """A client; nothing changes for it."""
+        """Client; nothing changes for it."""
         yield Subscriber(uid)
 
     async def first_events(self, _: int) -> AsyncIterator[str]:
-        """The whole run."""
+        """Whole run."""
         yield event("hello", json.dumps(self._data.hello()))
         rows = self._data.rows()
         while some := list(islice(rows, CHUNK)):

@@ -87,9 +87,8 @@ class Gateway:
         self._instants: list[str] = []
         self._drains: dict[str, str] = {}
         self._ended_jobs: dict[JobId, LiveJob | None] = {}
-        """Jobs of orphaned runs, of the journal."""
+        """Jobs of orphaned runs, from the journal."""
         self._begun: set[JobId] = set()
-        """Jobs of which a start was reported."""
         self._settings: dict[str, str] = {}
         self._now = 0
         """Time of the last decision, Unix s."""
@@ -139,7 +138,7 @@ class Gateway:
         return [job for _, one in sorted(self._open.items()) for job in one.jobs if not job.state.is_over]
 
     def all_events(self, now: int) -> InstantEvents:
-        """The present state as events of a new decider, to look ahead."""
+        """Present state as events of a new decider."""
         running = (job for job in self._running(lambda _: True) if job.number not in self._strange)
         return self._admission.all_events(now, self._closed_nodes_and_others(), running)
 
@@ -238,7 +237,7 @@ class Gateway:
         return True
 
     def release(self, job: LiveJob) -> bool:
-        """Release a held job or requeue an unknown job. Return whether possible."""
+        """Release a held or requeue an unknown job. Return whether possible."""
         if job.state is LiveJobState.UNKNOWN:
             self._count_again(job)
         elif job.state is not LiveJobState.HELD:
@@ -298,7 +297,7 @@ class Gateway:
             self._begun.add(job.number)
 
     def on_run_record(self, record: Mapping[str, Any], now_ms: int, host: str) -> None:
-        """Handle a run record of a reachable host, perhaps not the ordered host."""
+        """Handle a run record of a reachable host, perhaps not the ordered one."""
         run, state = record["run"], record["state"]
         marks = self.liveness.incarnations[host]
         if is_step(run) and (job := self._job_of_step(run, marks)) is not None:
@@ -345,8 +344,8 @@ class Gateway:
     ) -> None:
         """Handle the first report of a host: all runs and incarnations known to its supervisor.
 
-        Missing runs ordered on this host and incarnation never start: their jobs wait again. Other missing runs, e.g.
-        after a folder was lost or copied, may still run: their jobs end as unknown.
+        Missing runs ordered on this host and incarnation never start: their jobs wait again. Other missing runs may
+        still run: their jobs end as unknown.
         """
         told = list(records)
         runs = {record["run"] for record in told}
@@ -399,7 +398,7 @@ class Gateway:
     def give_up(self, name: str, now_ms: int) -> int:
         """Give up an unreachable host or node. Return the number of affected jobs.
 
-        Jobs there end as unknown and rerun only on request. Other jobs lose their steps there; reruns stop waiting.
+        Its jobs end as unknown and rerun only on request. Other jobs lose steps there; reruns stop waiting.
         """
         is_heard = self.liveness.is_reachable
         is_lost = not is_heard(self.machine.host(name) or name)
@@ -457,7 +456,7 @@ class Gateway:
     def start_step(self, job: LiveJob, run: str, host: str, mark: str | None) -> JobStep | None:
         """Start a step of a running job on a reachable host. Raises InputError.
 
-        `mark` is the incarnation of an earlier request. None: unknown step, after loss of the host or its supervisor.
+        `mark`: incarnation of an earlier request. None: step lost with host or supervisor.
         """
         marks = self.liveness.incarnations[host]
         if host not in job.hosts or {job.hosts[host].incarnation, mark or marks[-1]}.difference(marks):
@@ -495,7 +494,7 @@ class Gateway:
         self._requeue(job, f"retry {job.retried} of {asked.retries} after {failure}")
 
     def retry(self, job: LiveJob) -> bool:
-        """Run a failed job again by request. Return whether possible."""
+        """Run a failed job again. Return whether possible."""
         if job.state not in (LiveJobState.FAILED, LiveJobState.TIMEOUT, LiveJobState.UNKNOWN):
             return False
         job.retry_ms = None
@@ -570,7 +569,7 @@ class Gateway:
     def decide(self, now: int) -> None:
         """Pass events to the decider and order starts. `now` in Unix s.
 
-        Hosts without an answer become unreachable. Raises HostDownError if none is left.
+        Hosts without an answer become unreachable; HostDownError if none is left.
         """
         self._now = now
         for job in self._deadlines.take_missed(now * 1000):
@@ -590,7 +589,6 @@ class Gateway:
         return
 
     def _decide(self, now: int) -> bool:
-        """Return whether anything has changed."""
         self._check_reruns(now * 1000)
         running = (
             job for job in self._jobs.values() if job.state is LiveJobState.RUNNING and job.number not in self._strange
@@ -611,7 +609,6 @@ class Gateway:
         return [self.liveness.is_reachable(self.machine.host(name) or "") for name in self.machine.names]
 
     def _switch(self, now: int) -> bool:
-        """Order shutdowns and boots of nodes. Return whether any."""
         if not self.switching.settings.has_programs or self._stops:
             return False
         machine, closed = self.machine, {*self._closed_nodes()}
@@ -664,7 +661,7 @@ class Gateway:
         return self._closed_nodes(), others
 
     def _find(self, number: JobId) -> LiveJob | None:
-        """Job of an orphaned run; of an ended array the journal is asked once."""
+        """Job of an orphaned run; the journal is asked once for an ended array."""
         if (job := self._jobs.get(number)) is None:
             if number not in self._ended_jobs:
                 self._ended_jobs[number] = next((one for one in self._how(number) if one.number == number), None)
@@ -714,7 +711,7 @@ class Gateway:
     def take_output(self) -> GatewayOutput:
         """New batches and orders. The last result must be in the journal.
 
-        Submissions that end here stay known until the next call.
+        Ended submissions stay known until the next call.
         """
         for first in self._closing:
             if (one := self._open[first]).unfinished_count == 0:

@@ -48,7 +48,7 @@ Order = StartRun | EndRun | ForgetRun
 
 @dataclass(frozen=True, slots=True)
 class GatewayOutput:
-    """A batch, the orders after its write, and finished jobs."""
+    """Batch, the orders after its write, and finished jobs."""
 
     batch: Batch
     orders: list[Order]

@@ -101,19 +101,18 @@ class HostLiveness:
 
 @dataclass(frozen=True, slots=True)
 class RankInfo:
-    """Data of a rank."""
+    """Rank's data."""
 
     version: str
     boot: str
     """Boot ID; equal on the same machine."""
     facts: HostFacts
-    """Resources available to the rank."""
     folder: str
-    """Folder of the service, set by the first rank."""
+    """Service's folder, set by the first rank."""
     key: str
 
     def as_list(self) -> list[Any]:
-        """Convert to JSON values."""
+        """As JSON values."""
         facts = self.facts
         return [
             self.version, self.boot, self.folder, self.key, facts.name, list(facts.cores), facts.memory_mib, facts.gpus,
@@ -122,14 +121,14 @@ class RankInfo:
 
     @classmethod
     def from_list(cls, told: Sequence[Any]) -> RankInfo:
-        """Convert from JSON values."""
+        """From JSON values."""
         version, boot, folder, key, name, cores, memory_mib, gpus, tmp_mib = told
         return cls(version, boot, HostFacts(name, tuple(cores), memory_mib, gpus, tmp_mib), folder, key)
 
 
 @dataclass(frozen=True, slots=True)
 class RankPlacement:
-    """Host of a rank."""
+    """Rank's host."""
 
     facts: HostFacts
     folder: Path
@@ -138,7 +137,7 @@ class RankPlacement:
 def rank_placements(said: Sequence[RankInfo], *, bound: bool) -> list[RankPlacement]:
     """Hosts of all ranks. Raises InputError.
 
-    Ranks on a machine share memory evenly, and processors if `bound`. The first rank gets all GPUs.
+    Ranks on a machine share memory, and processors if `bound`, evenly. The first gets all GPUs.
     """
     first = said[FIRST_HOST]
     ranks = Counter(one.boot for one in said)

@@ -20,12 +20,12 @@ from dardis.model.errors import InputError
 
 POLL_S: Final = 0.5
 WAIT_S: Final = 1.0
-"""Longest wait for a job in one request, s."""
+"""Longest wait in a request, s."""
 NO_OPTIONS: Final[Mapping[str, str | float | bool]] = MappingProxyType({})
 
 
 class Client:
-    """A client of a live service in `folder`. It reconnects, and repeats requests without a second submission.
+    """Client of a live service in `folder`. It reconnects, and repeats requests without a second submission.
 
     Methods raise InputError for mistakes and DardisError if the service does not answer.
     """
@@ -67,7 +67,7 @@ class Client:
         return found
 
     def nodes(self) -> list[dict[str, Any]]:
-        """Nodes of the service."""
+        """Service's nodes."""
         found: list[dict[str, Any]] = self._service.get("/nodes")["nodes"]
         return found
 

@@ -29,7 +29,7 @@ MOST_OLD: Final = 100_000
 
 @dataclass(frozen=True, slots=True)
 class SmallFile:
-    """A file in the folder of a host."""
+    """File in the folder of a host."""
 
     path: str
     text: str
@@ -38,18 +38,18 @@ class SmallFile:
     """User and group, if written by root."""
 
     def as_list(self) -> list[Any]:
-        """Convert to JSON values."""
+        """As JSON values."""
         return [self.path, self.text, self.mode, self.owner]
 
     @classmethod
     def from_list(cls, told: list[Any]) -> SmallFile:
-        """Convert from JSON values."""
+        """From JSON values."""
         path, text, mode, owner = told
         return cls(path, text, mode, None if owner is None else (owner[0], owner[1]))
 
 
 def script_file(script: str, asker: JobUser) -> SmallFile:
-    """Script of a job, private to its user."""
+    """Job's script, private to its user."""
     return SmallFile(f"scripts/{asker.uid}/{_name(script)}", script, 0o500, (asker.uid, asker.gid))
 
 
@@ -90,7 +90,7 @@ def remote_shell() -> SmallFile:
 
 
 def slurm_programs() -> list[SmallFile]:
-    """Slurm's programs for jobs, which ask this service."""
+    """Slurm's programs for jobs."""
     place = str(Path(__file__).resolve().parents[2])
     program = (
         f"import sys; sys.path.insert(0, {place!r}); "
@@ -109,7 +109,7 @@ def _name(text: str) -> str:
 
 
 def put_files(folder: Path, files: Iterable[SmallFile]) -> dict[str, str]:
-    """Write files. Return errors by path. Raises OSError at limits of the host."""
+    """Write files; return errors by path. Raises OSError at host limits."""
     amiss = {}
     for file in files:
         try:

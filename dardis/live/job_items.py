@@ -1,4 +1,4 @@
-"""Items of `dardis submit --each`: one for each job of an array, and the placeholders in its command. Pure."""
+"""Items of `dardis submit --each`, one for each job of an array, and their placeholders. Pure."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class ItemFormat(StrEnum):
     NULL = "null"
     """Each ends with a zero byte."""
     JSON = "json"
-    """A JSON object a line, whose fields are placeholders."""
+    """JSON object a line, whose fields are placeholders."""
 
 
 def parse_items(data: bytes, kind: ItemFormat, place: str) -> list[str]:
@@ -48,7 +48,7 @@ def parse_items(data: bytes, kind: ItemFormat, place: str) -> list[str]:
 
 
 def read_items(items: Sequence[object], asked: JobRequest) -> tuple[str, ...]:
-    """Items of a submission. Raises InputError for other texts, and if they do not match the array."""
+    """Submission's items. Raises InputError for bad texts or a mismatch with the array."""
     for item in items:
         check_text("items", item)
     texts = tuple(map(str, items))
@@ -60,7 +60,7 @@ def read_items(items: Sequence[object], asked: JobRequest) -> tuple[str, ...]:
 
 
 def check_items(items: Sequence[str], argv: Sequence[str], kind: ItemFormat, place: str) -> None:
-    """Check that the placeholders of a command have values in all items. Raises InputError."""
+    """Check that all items have values for a command's placeholders. Raises InputError."""
     if len(items) > MOST_ELEMENTS:
         raise InputError(place, f"{len(items)} items", f"at most {MOST_ELEMENTS} in one submission")
     if argv and not any(_PLACEHOLDER.search(word) for word in argv):
@@ -75,7 +75,7 @@ def check_items(items: Sequence[str], argv: Sequence[str], kind: ItemFormat, pla
 
 
 def filled_words(argv: Sequence[str], item: str, *, is_json: bool) -> list[str]:
-    """Words with the item in place of `{}`, or with the fields of a JSON object in place of `{NAME}`."""
+    """Words with the item for `{}`, or fields of a JSON object for `{NAME}`."""
     fields = _fields(item, "item") if is_json else {}
 
     def value(found: re.Match[str]) -> str:

@@ -110,7 +110,7 @@ class Dependency:
 
 
 class After(NamedTuple):
-    """Conditions of a start."""
+    """Start conditions."""
 
     jobs: tuple[Dependency, ...]
     any_of: bool = False
@@ -121,7 +121,7 @@ class After(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class LimitSignal:
-    """Signal to a running job some seconds before its walltime."""
+    """Signal some seconds before the walltime."""
 
     number: int
     before_s: int
@@ -280,9 +280,9 @@ def check_pattern(place: str, pattern: str) -> None:
 def fill_pattern(
     pattern: str, job: int, first: int | None, index: int | None, name: str, user: str, node: str
 ) -> str:  # fmt: skip
-    """Fill in a path pattern; `first` is the first job of the array, `node` the first node.
+    """Fill in a path pattern; `first`: first job of the array, `node` the first node.
 
-    A number after % is the least number of digits. A single job has itself as first job and index 0.
+    A number after % is the least number of digits. A single job is its first job, with index 0.
     """
     values = {
         "j": str(job), "J": str(job), "A": str(job if first is None else first), "a": str(index or 0),

@@ -44,7 +44,7 @@ from dardis.model.errors import InputError
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobRequest:
-    """Request of a job, with resources per node. Raises InputError naming the option.
+    """Job's request, with resources per node. Raises InputError naming the option.
 
     Stated tasks and totals (`tasks`, `cpus_per_task`, `gpus_in_total` …) determine the amounts for each node: see
     `on_nodes`.
@@ -58,7 +58,7 @@ class JobRequest:
     walltime_s: int = DEFAULT_WALLTIME_S
     nodes: int = 1
     most_nodes: int | None = None
-    """The service may use up to so many nodes; None: exactly `nodes`."""
+    """Most nodes; None: exactly `nodes`."""
     cpus: int = 1
     """Cores of each node, or (if tasks are stated) the least number."""
     memory_mib: int | None = None
@@ -72,16 +72,16 @@ class JobRequest:
     gpus_in_total: int | None = None
     gpus_per_task: int | None = None
     exclusive: bool = False
-    """The job gets whole nodes: all cores and GPUs, and no other job."""
+    """The job gets whole nodes: all cores and GPUs."""
     begin_ms: int | None = None
     """Earliest start, Unix ms."""
     deadline_ms: int | None = None
-    """Latest end, Unix ms: the job is cancelled if its walltime no longer fits."""
+    """Latest end, Unix ms; a job that no longer fits is cancelled."""
     after: tuple[Dependency, ...] = ()
     after_any: bool = False
     """One of `after` is enough."""
     singleton: bool = False
-    """Start only after all earlier jobs of the same user and name."""
+    """Whether to start only after all earlier jobs of the same user and name."""
     export: tuple[str, ...] | Literal["all", "none"] = "all"
     """Exported variables."""
     chdir: str | None = None
@@ -91,11 +91,11 @@ class JobRequest:
     error: str = ""
     """Path pattern; empty: equal to output."""
     watts: int | None = None
-    """Power that the job adds to each node, W; None: as its cores and GPUs take."""
+    """Power added to each node, W; None: by cores and GPUs."""
     priority: int = 0
-    """Jobs with a higher priority go first. Only the user of the service may ask for more than 0."""
+    """Higher goes first. Only the user of the service may ask for more than 0."""
     tmp_mib: int = 0
-    """Least temporary disk space of each node."""
+    """Least temporary disk space per node."""
     stdin: str | None = None
     """Path of the input; None: no input."""
     append: bool = False
@@ -107,11 +107,11 @@ class JobRequest:
     signal: LimitSignal | None = None
     """Signal ahead of the walltime."""
     retries: int = 0
-    """A failed job runs again at most so many times."""
+    """Most repetitions of a failed job."""
     retry_delay_s: int = DEFAULT_RETRY_DELAY_S
-    """Pause before the first retry; each further one is twice as long."""
+    """Pause before the first retry; doubles."""
     retry_codes: tuple[int, ...] = ()
-    """Exit codes of failures that are retried, as `dardis wait` returns them; empty: all."""
+    """Exit codes (of `dardis wait`) of failures to retry; empty: all."""
     partition: str = ""
     comment: str = ""
 
@@ -186,7 +186,7 @@ class JobRequest:
         return DEFAULT_GRACE_S if self.grace_s is None else self.grace_s
 
     def amounts_on(self, nodes: int) -> tuple[int, int | None, int]:
-        """Cores, memory (MiB) and GPUs of each node, with tasks and totals divided among so many nodes, rounded up."""
+        """Cores, memory (MiB) and GPUs of each of so many nodes, with tasks and totals divided, rounded up."""
         cpus = self.cpus
         if self.tasks is not None or self.tasks_per_node is not None:
             tasks = -(-self.tasks // nodes) if self.tasks is not None else self.tasks_per_node or 1
@@ -195,12 +195,12 @@ class JobRequest:
         return cpus, memory, self.gpus if self.gpus_in_total is None else -(-self.gpus_in_total // nodes)
 
     def on_nodes(self, nodes: int) -> JobRequest:
-        """The same request on exactly so many nodes."""
+        """Same request on exactly so many nodes."""
         cpus, memory, gpus = self.amounts_on(nodes)
         return replace(self, nodes=nodes, most_nodes=None, cpus=cpus, memory_mib=memory, gpus=gpus)
 
     def as_dict(self) -> dict[str, Any]:
-        """Convert to JSON values."""
+        """As JSON values."""
         value = {one: getattr(self, one) for one in _FIELDS}
         value["argv"] = list(self.argv)
         value["array"] = None if self.array is None else str(self.array)
@@ -212,7 +212,7 @@ class JobRequest:
 
     @classmethod
     def from_dict(cls, value: object, place: str = "jobs") -> JobRequest:
-        """Convert from JSON values. Raises InputError."""
+        """From JSON values. Raises InputError."""
         given = dict(_object(value, _FIELDS, place))
         for key, kinds in _KINDS_OF.items():
             if key in given and type(given[key]) not in kinds:

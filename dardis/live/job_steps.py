@@ -1,7 +1,7 @@
 """Job steps: commands of a running job on its nodes, and their output.
 
-A step is a run with a random number from its client. The journal has no steps; supervisors report them. A step that
-outlives its job is an orphaned run.
+A step is a run with a random number from its client, known to supervisors only. If it outlives its job, it is an
+orphaned run.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class StepCommand:
 
 @dataclass(slots=True, eq=False)
 class JobStep:
-    """A job step."""
+    """Job step."""
 
     run: str
     host: str
@@ -57,7 +57,6 @@ class JobStep:
     """The host was given up."""
     clients: int = 0
     is_unwanted: bool = False
-    """Not needed by the client."""
     unattended_since_s: float | None = None
     """First time without client, monotonic s."""
     is_end_ordered: bool = False
@@ -67,7 +66,7 @@ class JobSteps:
     """Steps of all running jobs."""
 
     def __init__(self, strays: OrphanedRuns, order: Callable[[Order], None]) -> None:
-        """`strays` receives steps of ended jobs, `order` receives orders."""
+        """`strays` receives steps of ended jobs, `order` orders."""
         self._strays, self._order = strays, order
         self._of: dict[str, dict[str, JobStep]] = {}
         self._done: dict[str, set[str]] = {}
@@ -115,7 +114,7 @@ class JobSteps:
             self._order(EndRun(run, host))
 
     def on_host_report(self, host: str, told: Container[str], marks: Container[str], why: str) -> None:
-        """Handle a complete report of a host. `why`: reason for missing steps."""
+        """Handle a host's complete report. `why`: reason for missing steps."""
         for part in [part for parts in self._of.values() for part in parts.values() if part.host == host]:
             if part.run in told or part.record is not None:
                 continue

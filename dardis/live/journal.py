@@ -45,11 +45,11 @@ _SUBMISSIONS: Final = "SELECT first, count, asker, key, over, value FROM submiss
 
 
 class JournalError(DardisError):
-    """A failed write."""
+    """Failed write."""
 
 
 class DamagedError(InputError):
-    """A damaged or foreign file."""
+    """Damaged or foreign file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ row_values: Final = attrgetter("first", "count", "asker", "key", "over", "value"
 
 @dataclass(slots=True)
 class Batch:
-    """An atomic write."""
+    """Atomic write."""
 
     submissions: list[SubmissionRow] = field(default_factory=list)
     """New, or with a changed `over`."""
@@ -87,7 +87,7 @@ class Batch:
 
 
 class Journal:
-    """Journal of a service. Another thread may call `write`."""
+    """Service's journal. Another thread may call `write`."""
 
     def __init__(self, folder: Path, least_epoch: int = 1) -> None:
         """Open or create the journal; begin a higher epoch, at least `least_epoch`.
@@ -153,7 +153,7 @@ class Journal:
         self._instants += len(batch.instants)
 
     def resolve_pending_write(self) -> bool:
-        """Whether more was stored than `write` reported. Raises JournalError."""
+        """Whether more was stored than reported. Raises JournalError."""
         return False
 
     def _before_commit(self, batch: Batch) -> None:
@@ -195,7 +195,7 @@ class Journal:
         )
 
     def last_led_s(self) -> float:
-        """Last time this service surely led, monotonic s: now, as the folder is locked."""
+        """Last time this service surely led, monotonic s: now (the folder is locked)."""
         return monotonic_s()
 
     def next_job(self) -> int:
@@ -226,7 +226,7 @@ class Journal:
     ) -> tuple[list[tuple[SubmissionRow, dict[int, str]]], int]:
         """Recent submissions with job states, and the lowest number searched.
 
-        Searches `most` numbers below `before`, newest first; 0: none left. `since_ms` is the earliest end of jobs.
+        Searches `most` numbers below `before`, newest first; 0: none left. `since_ms`: earliest end of jobs.
         """
         below = "WHERE first < ? ORDER BY first DESC LIMIT 1"
         if not (last := self._submissions(below, before)):
@@ -248,7 +248,7 @@ class Journal:
         return dict(self._reads.execute("SELECT node, why FROM drains WHERE why <> ''"))
 
     def setting(self, name: str) -> str:
-        """A setting; empty: the default."""
+        """Setting; empty: the default."""
         row = self._reads.execute("SELECT value FROM settings WHERE name = ?", (name,)).fetchone()
         return "" if row is None else str(row[0])
 
@@ -266,7 +266,7 @@ class Journal:
     def next_finished(self, first: int) -> SubmissionRow | None:
         """Next finished submission after `first`, except the last. Raises JournalError.
 
-        The last submission fixes the next job number.
+        It fixes the next job number.
         """
         where = "WHERE over = 1 AND first > ? AND first < (SELECT max(first) FROM submissions) ORDER BY first LIMIT 1"
         with self._reading():
@@ -344,7 +344,7 @@ def _check_version(db: sqlite3.Connection, path: Path) -> None:
 
 
 def read_instants(folder: Path) -> Iterator[str]:
-    """Yield the instants of a journal. Raises InputError."""
+    """Yield instants of a journal. Raises InputError."""
     path = folder / FILE
     if not path.is_file():
         raise InputError(path, "does not exist", "the folder of a service (dardis serve)")

@@ -47,7 +47,7 @@ class HigherEpochError(SupervisorError):
     """The supervisor has accepted a higher epoch."""
 
     def __init__(self, highest: int, epoch: int | None) -> None:
-        """`epoch` of the request; None: the service led until now."""
+        """`epoch`: of the request; None: the service led until now."""
         super().__init__(_epoch_refusal(highest, epoch))
         self.highest = highest
 
@@ -123,11 +123,11 @@ class SupervisorClient(ABC):
 
     @abstractmethod
     async def read(self, run: str, offsets: Mapping[str, int], wait_s: float) -> Mapping[str, str]:
-        """Output of a step beyond the offsets, see `job_steps.read_pieces`. Waits up to `wait_s`."""
+        """Step's output beyond the offsets, see `job_steps.read_pieces`. Waits up to `wait_s`."""
 
     @abstractmethod
     async def power(self) -> Mapping[str, Any]:
-        """Power readings of the host, see `power_readings.read_counters`."""
+        """Host's power readings, see `power_readings.read_counters`."""
 
     async def start_runs(self, runs: Sequence[str]) -> Mapping[str, str]:
         """Start announced runs. Return reasons of refused runs."""
@@ -176,10 +176,7 @@ class LocalSupervisorClient(SupervisorClient):
 
     @classmethod
     async def connect(cls, folder: Path, heard: OnRecord, *, apart: bool = False) -> LocalSupervisorClient:
-        """Connect to a local supervisor. Raises SupervisorError.
-
-        Starts a missing supervisor, unless `apart`.
-        """
+        """Connect to a local supervisor, started if missing and not `apart`. Raises SupervisorError."""
         with suppress(OSError):
             return await cls._open(folder, heard)
         if apart:

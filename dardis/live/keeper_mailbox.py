@@ -1,4 +1,4 @@
-"""Mailbox of a host: messages between gateway and job supervisor, with reconnection."""
+"""Host's mailbox: messages between gateway and job supervisor, with reconnection."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ STOP_S: Final = 5.0
 """Longest stop of a supervisor, s."""
 NOT_CERTAIN: Final = "the leadership of this service is uncertain"
 LEASE_S: Final = 60
-"""Length of a lease, s."""
+"""Lease's length, s."""
 RENEW_S: Final = LEASE_S / 6
 """Interval of renewals, s."""
 CERTAIN_S: Final = 10.0
@@ -48,7 +48,7 @@ LOOK_S: Final = 1.0
 
 @dataclass(frozen=True, slots=True)
 class SupervisedHost:
-    """A host with a job supervisor."""
+    """Host with a job supervisor."""
 
     name: str
     folder: Path
@@ -65,12 +65,12 @@ class IntendedRuns(NamedTuple):
 
 
 class Mailbox:
-    """Mailbox of a host."""
+    """Host's mailbox."""
 
     def __init__(
         self, home: SupervisedHost, gateway: Gateway, journal: Journal, due: Callable[[], None], *, as_root: bool
     ) -> None:  # fmt: skip
-        """`due` is called after each event."""
+        """`due` follows each event."""
         self._home, self._gateway, self._journal, self._due, self._as_root = home, gateway, journal, due, as_root
         self.trouble = STARTING
         """Why the host is unreachable; empty: reachable."""
@@ -150,7 +150,7 @@ class Mailbox:
             self._gateway.on_run_record(record, now_ms, self._home.name)
 
     def drop(self) -> None:
-        """Drop the connection, as node managers do not answer. Repeated drops lengthen the pause."""
+        """Drop the connection: node managers do not answer. Repeated drops lengthen the pause."""
         if self._keeper is not None:
             self._lengthen_pause()
             self._keeper.close("its node managers do not answer")
@@ -269,7 +269,7 @@ class Mailbox:
     def _lease(self, keeper: SupervisorClient) -> dict[str, int] | None:
         """New lease; None: another service may lead.
 
-        Starts at an earlier clock value of the supervisor, so the lease ends there before `_over_s` here.
+        Starts at an earlier clock value of the supervisor: it ends there before `_over_s` here.
         """
         if monotonic_s() - self._journal.last_led_s() > CERTAIN_S:
             return None

@@ -28,7 +28,7 @@ class Deadlines:
         return self._latest[0][0] // 1000 + 1 if self._latest else FOREVER
 
     def take_missed(self, now_ms: int) -> Iterator[LiveJob]:
-        """Yield jobs that have not started and no longer can end before their deadline."""
+        """Yield unstarted jobs that can no longer end before their deadline."""
         while self._latest and self._latest[0][0] < now_ms:
             job = heappop(self._latest)[2]
             if job.state in (LiveJobState.WAITING, LiveJobState.HELD):

@@ -25,7 +25,7 @@ BASE_PATH = "/usr/local/bin:/usr/bin:/bin"
 
 
 def files_of(job: LiveJob) -> list[SmallFile]:
-    """Files of a job."""
+    """Job's files."""
     script = job.submission.script
     return [*_host_files(job), *([script_file(script, job.submission.user)] if script else [])]
 
@@ -76,7 +76,7 @@ def step_start_request(
 ) -> dict[str, Any]:  # fmt: skip
     """Start request for a job step on `node`, with the folder of its host.
 
-    The time limit is that of the job. The end of the job also ends the step.
+    Time limit and end: those of the job.
     """
     share = next(share for share in job.shares if share.node == node)
     output, error = (str(folder / step_output_path(run, stream)) for stream in ("out", "err"))
@@ -105,7 +105,7 @@ def _limits(job: LiveJob, share: NodeShare, machine: LiveMachine, *, as_root: bo
 
 
 def _signal(job: LiveJob, now_ms: int | None) -> dict[str, Any] | None:
-    """Signal ahead of the walltime, to the script of a job or (with `now_ms`) to a step."""
+    """Signal ahead of the walltime, to a job's script or (with `now_ms`) to a step."""
     asked, warning = job.submission.request, job.submission.request.signal
     if warning is None or asked.walltime_s == UNLIMITED_S or warning.batch == (now_ms is not None):
         return None

@@ -42,7 +42,7 @@ OVERRUN_S: Final = 30
 
 @dataclass(frozen=True, slots=True)
 class SchedulingRequest:
-    """Request of a job: `request` per node by kind, `walltime` in s."""
+    """Job's request: `request` per node by kind, `walltime` in s."""
 
     job: JobId
     submit: int
@@ -53,12 +53,12 @@ class SchedulingRequest:
     latest: int | None = None
     """Latest start under a soft cap, Unix s."""
     takes: tuple[int, ...] | None = None
-    """What the job takes of the cap on each node, by kind, and mW; None: no cap."""
+    """Taken of the cap on each node, by kind, and mW; None: no cap."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunningJob:
-    """A running job with `left` remaining seconds."""
+    """Running job with `left` remaining seconds."""
 
     request: SchedulingRequest
     nodes: tuple[int, ...]
@@ -67,7 +67,7 @@ class RunningJob:
 
 @dataclass(frozen=True, slots=True)
 class InstantEvents:
-    """Events of an instant."""
+    """Instant's events."""
 
     at: int
     """Unix s."""
@@ -78,12 +78,11 @@ class InstantEvents:
     runs: tuple[RunningJob, ...] = ()
     submitted: tuple[SchedulingRequest, ...] = ()
     others: tuple[int, ...] | None = None
-    """What others than jobs take of the cap from now on, by kind, and mW; None: unchanged."""
+    """Taken of the cap by others than jobs from now on, by kind, and mW; None: unchanged."""
     is_new_decider: bool = False
-    """Whether the decider starts without a state."""
 
     def as_dict(self) -> dict[str, Any]:
-        """Convert to JSON values."""
+        """As JSON values."""
         told: dict[str, Any] = {"at": self.at}
         if self.is_new_decider:
             told["anew"] = True
@@ -103,7 +102,7 @@ class InstantEvents:
 
     @classmethod
     def from_dict(cls, told: Mapping[str, Any]) -> InstantEvents:
-        """Convert from JSON values."""
+        """From JSON values."""
         closed, others = told.get("closed"), told.get("others")
         return cls(
             told["at"], tuple(told.get("ended", ())), tuple(told.get("withdrawn", ())),
@@ -196,7 +195,7 @@ class LiveDecider:
     def __init__(
         self, platform: Platform, bounds: tuple[int, ...], hosts: Hosts, cap: Cap | None = None
     ) -> None:  # fmt: skip
-        """Start empty. Host h has the nodes [bounds[h], bounds[h+1])."""
+        """Host h has the nodes [bounds[h], bounds[h+1])."""
         settings: tuple[str, ...] = SETTINGS
         desired = None
         if cap is not None:
@@ -214,7 +213,7 @@ class LiveDecider:
         self._starts: list[JobStart] = []
         self._refused: dict[JobId, str] = {}
         self._beyond: dict[JobId, Job] = {}
-        """Waiting jobs that the cap never permits, unless it or what others take of it changes."""
+        """Waiting jobs that the cap never permits, unless it or other use changes."""
         self._last = 0
 
     def wake(self) -> int:
@@ -224,7 +223,7 @@ class LiveDecider:
         return min(wake if wake < UNKNOWN_END else FOREVER, ends if self._waiting else FOREVER)
 
     def decide(self, happened: InstantEvents) -> tuple[list[JobStart], dict[JobId, str]]:
-        """Starts, and reasons of refused jobs. Time never decreases here.
+        """Starts, and reasons of refused jobs. Time never decreases.
 
         Raises HostDownError; then discard the decider.
         """
@@ -315,7 +314,7 @@ class LiveDecider:
 def expected_starts(
     platform: Platform, bounds: tuple[int, ...], cap: Cap | None, events: InstantEvents, most: int
 ) -> list[tuple[int, JobStart]]:  # fmt: skip
-    """Starts (Unix s) if no job comes and all jobs take their walltimes. At most `most` instants ahead.
+    """Starts (Unix s) if no job comes and all take their walltimes; at most `most` instants.
 
     `events`: those of a new decider.
     """

@@ -36,7 +36,7 @@ class LiveJobState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class JobUser:
-    """User of a job."""
+    """Job's user."""
 
     uid: int
     gid: int
@@ -73,7 +73,7 @@ class Submission:
         return None if self.request.array is None else self.request.array.indices
 
     def item(self, number: int) -> str | None:
-        """Item of a job; None: the submission has none."""
+        """Job's item; None: the submission has none."""
         return self.items[number - self.first] if self.items else None
 
     @property
@@ -124,7 +124,7 @@ class HostIncarnation:
 
 @dataclass(slots=True)
 class LiveJob:
-    """A job and its state. Times in Unix ms."""
+    """Job and its state. Times in Unix ms."""
 
     number: JobId
     submission: Submission
@@ -142,17 +142,13 @@ class LiveJob:
     code: int | None = None
     signal: int | None = None
     cancelled: bool = field(default=False)
-    """Cancelled by a user."""
     retried: int = 0
-    """Number of retries after failures."""
     retry_ms: int | None = None
-    """Earliest start of the retry, Unix ms."""
     node_mw: int | None = None
     """Power that the last run may add to each node, mW."""
     measured_mw: int | None = None
     """Power that the ended run added to each node, mW; None: not measured."""
     is_pending_rerun: bool = field(default=False)
-    """Waits for the end of the last run."""
 
     @property
     def run(self) -> str:
@@ -190,7 +186,7 @@ class LiveJob:
         return failed and self.retried < asked.retries and (not asked.retry_codes or code in asked.retry_codes)
 
     def end_state(self, why: str, *, lacked_memory: bool) -> tuple[LiveJobState, str]:
-        """State and reason, given an end reason.
+        """State and reason, by end reason.
 
         `lacked_memory`: the kernel killed a process at the memory limit.
         """
@@ -219,7 +215,7 @@ class LiveJob:
 
     @staticmethod
     def end_from_text(text: str) -> int | None:
-        """End in a journal text, ms; None: not ended or unknown."""
+        """End in a journal text, ms; None: none or unknown."""
         state, _, _, _, _, _, _, ended_ms, *_ = json.loads(text)
         return ended_ms if LiveJobState(state).is_over and state != LiveJobState.UNKNOWN else None
 
@@ -237,7 +233,7 @@ class LiveJob:
         self.shares = tuple(NodeShare(node, tuple(cores), tuple(gpus)) for node, cores, gpus in shares)
 
     def as_dict(self) -> dict[str, Any]:
-        """Convert to JSON values."""
+        """As JSON values."""
         submission = self.submission
         return {
             **submission.request.as_dict(), "id": self.number,

@@ -1,4 +1,4 @@
-"""The page of a live service."""
+"""Page of a live service."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ COMMAND: Final = "dardis page"
 
 
 class LivePage:
-    """Page of a service, with requests that change jobs and nodes."""
+    """Service's page, with requests that change jobs and nodes."""
 
     def __init__(self, service: Service, port: int | None) -> None:
         """Raises InputError."""

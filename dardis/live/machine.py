@@ -26,13 +26,13 @@ from dardis.runs.hosts import even_bounds
 
 MEMORY: Final = "memory"
 SLOTS: Final = "slots"
-"""Each job takes one of a node; a job that shares its nodes with no other takes all."""
+"""Each job takes one of a node, an exclusive job all."""
 GPU: Final = "gpu"
 
 
 @dataclass(frozen=True, slots=True)
 class HostFacts:
-    """Resources of a host. `cores` are processor numbers."""
+    """Host's resources. `cores` are processor numbers."""
 
     name: str
     cores: tuple[int, ...]
@@ -44,9 +44,9 @@ class HostFacts:
 
 @dataclass(frozen=True)
 class LiveMachine:
-    """A platform with real hosts.
+    """Platform with real hosts.
 
-    `cores`: processors of each node; empty: only counted, not bound.
+    `cores`: processors of each node; empty: counted only, not bound.
     """
 
     platform: Platform
@@ -68,16 +68,16 @@ class LiveMachine:
         return {name: node for node, name in enumerate(self.names)}
 
     def node(self, name: str) -> int | None:
-        """Number of a node, or None."""
+        """Node's number, or None."""
         return self._numbers.get(name)
 
     def host(self, name: str) -> str | None:
-        """Host of a node, or None."""
+        """Node's host, or None."""
         node = self.node(name)
         return None if node is None else self.hosts[bisect_right(self.bounds, node) - 1]
 
     def nodes(self, host: str) -> tuple[str, ...]:
-        """Nodes of a host."""
+        """Host's nodes."""
         number = self.hosts.index(host)
         return self.names[self.bounds[number] : self.bounds[number + 1]]
 
@@ -92,7 +92,7 @@ class LiveMachine:
 
     @cached_property
     def power(self) -> UnitPower:
-        """Power figures of the platform."""
+        """Platform's power figures."""
         return UnitPower(self.platform)
 
     @cached_property
@@ -101,7 +101,7 @@ class LiveMachine:
         return int(self.platform.capacity[:, self.platform.kinds.index(CORES)].max())
 
     def node_mw(self, asked: JobRequest) -> int:
-        """Power that a job adds to each of its nodes, mW: as stated, else as its cores and GPUs take on any node."""
+        """Power added to each node, mW: as stated, else as cores and GPUs take on any node."""
         if asked.watts is not None:
             return asked.watts * MILLI
         if asked.exclusive:
@@ -114,7 +114,7 @@ class LiveMachine:
         return self.platform.groups[0].resources.get(SLOTS, 1)
 
     def settle(self, asked: JobRequest) -> JobRequest:
-        """The request on the least number of nodes that can hold it, else on the least permitted number."""
+        """Request on the fewest nodes that can hold it, else on the fewest permitted."""
         most = min(asked.most_nodes or asked.nodes, self.platform.node_count)
         counts = range(asked.nodes, most + 1)
         fits = (
@@ -128,7 +128,7 @@ class LiveMachine:
         return could_hold(job, platform.sets, distinct=True)
 
     def refusal(self, asked: JobRequest) -> str:
-        """Why the machine can never run a job; empty: possible."""
+        """Why a job can never run; empty: possible."""
         platform = self.platform
         if asked.tmp_mib > self.tmp_mib:
             return (
@@ -175,7 +175,7 @@ _QUEUES: Final = tuple(
 
 
 def _for_jobs(platform: Platform) -> Platform:
-    """The platform with slots for jobs that share no nodes, and with a queue for each level of priority."""
+    """Platform with slots for jobs that share no nodes, and a queue per priority level."""
     most = max(group.resources.get(CORES, 0) for group in platform.groups)
     groups = tuple(replace(group, resources={**group.resources, SLOTS: most}) for group in platform.groups)
     return replace(platform, groups=groups, queues=_QUEUES)
@@ -214,7 +214,7 @@ class FreeResources:
         return taken
 
     def take_node(self, node: str) -> NodeShare:
-        """Take all cores and GPUs of a node, which are free."""
+        """Take all free cores and GPUs of a node."""
         cores, gpus = self._all[node]
         return self.take(node, len(cores), len(gpus))
 
@@ -278,7 +278,7 @@ def nodes_as_json(
 
 
 def jobs_on_removed_nodes(machine: LiveMachine, free: FreeResources, jobs: Iterable[LiveJob]) -> set[JobId]:
-    """Running jobs on more than the machine has now."""
+    """Running jobs beyond the present machine."""
     left, found = dict(zip(machine.names, machine.platform.capacity.tolist(), strict=True)), set()
     for job in jobs:
         if job.state is not LiveJobState.RUNNING:

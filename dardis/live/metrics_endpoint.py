@@ -1,4 +1,4 @@
-"""`/metrics` over TCP on the loopback device, for clients with a token."""
+"""`/metrics` over TCP on loopback, for clients with a token."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from dardis.model.files import read_text
 TOKEN_FILE: Final = "metrics.token"  # noqa: S105 (a name)
 HOST: Final = "127.0.0.1"
 MOST_CONNECTIONS: Final = 32
-"""More are closed, so that clients without the token take no more of the service's files."""
+"""More are closed, so that clients without the token take few files of the service."""
 
 
 def read_token(folder: Path) -> str:
-    """Token in the folder of a service, made if there is none. Raises InputError."""
+    """Token in the folder of a service, created if missing. Raises InputError."""
     path = folder / TOKEN_FILE
     try:
         with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
@@ -47,7 +47,7 @@ def read_token(folder: Path) -> str:
 
 @asynccontextmanager
 async def serve_metrics(metrics: ServiceMetrics, folder: Path, port: int | None) -> AsyncIterator[None]:
-    """Serve on a port of the loopback device, if one is given. Raises InputError."""
+    """Serve on this loopback port, if any. Raises InputError."""
     if port is None:
         yield
         return
@@ -83,6 +83,6 @@ async def serve_metrics(metrics: ServiceMetrics, folder: Path, port: int | None)
 
 
 def metrics_response(metrics: ServiceMetrics, request: web.Request) -> web.Response:
-    """All metrics in the format that a request accepts."""
+    """Metrics in a format that the request accepts."""
     body, content_type = metrics.text(request.headers.get("Accept", ""))
     return web.Response(body=body, headers={"Content-Type": content_type})

@@ -1,7 +1,7 @@
 """Switches idle nodes of a live service off, and on again for waiting jobs and reserves. Pure.
 
-Nodes that are not on are closed. A node is off once its program has ended and its host is gone. It is on once its
-program has ended and its host reports; one that does not return in time is down.
+Only nodes on are open. A node is off (on) once its program has ended and its host is gone (reports); one that does not
+return in time is down.
 """
 
 from __future__ import annotations
@@ -69,18 +69,18 @@ class SwitchRule:
     source: str = ""
 
     def as_dict(self) -> dict[str, Any]:
-        """Convert to JSON values."""
+        """As JSON values."""
         return {"table": self.table, "source": self.source}
 
     @classmethod
     def from_dict(cls, told: Mapping[str, Any]) -> SwitchRule:
-        """Convert from JSON values, unchecked."""
+        """From JSON values, unchecked."""
         if unknown := sorted(told.keys() - {"table", "source"}):
             raise InputError(RULE, f"unknown key {unknown[0]!r}", "table, source")
         return cls(told["table"], str(told.get("source", "")))
 
     def after(self, earlier: SwitchRule | None, now: int) -> SwitchRule:
-        """This rule, with the steps of an earlier one from now on until this one begins."""
+        """This rule, preceded by the steps of an earlier one from now on."""
         if earlier is None:
             return self
         groups = {
@@ -93,7 +93,7 @@ class SwitchRule:
         return replace(self, table={**self.table, "groups": groups})
 
     def switching(self, machine: LiveMachine) -> Switching:
-        """The rule for a machine. Raises InputError."""
+        """Rule for a machine. Raises InputError."""
         place = Path(self.source or RULE)
         return switching_of(place, checked_json(place, json.dumps(self.table), SwitchingTable), machine.platform)
 
@@ -115,7 +115,7 @@ class _Node:
 
 @dataclass(frozen=True, slots=True)
 class SeenNodes:
-    """What the gateway knows of nodes, by number: free resources by kind (nodes, kinds), and which may be used."""
+    """Nodes by number: free resources (nodes, kinds), and which may be used."""
 
     free: Ints
     idle: Sequence[bool]
@@ -127,7 +127,7 @@ class SeenNodes:
 
 @dataclass(frozen=True, slots=True)
 class WaitingNeed:
-    """A waiting job: nodes, request per node, walltime in s, and mW of the cap that it takes."""
+    """Waiting job: nodes, request per node, walltime in s, and mW of the cap."""
 
     nodes: int
     request: tuple[int, ...]
@@ -146,8 +146,8 @@ class NodeSwitching:
 
         Raises InputError for a rule of another machine.
 
-        A node that is a host of its own is off once the host is gone, and on once it reports; the service's own host
-        stays on. Of other nodes the programs alone tell. Without programs all nodes are on.
+        The service's own host stays on. Only programs tell the state of nodes that are no hosts. Without programs all
+        nodes are on.
         """
         self._machine, self.settings, self.rule = machine, settings, rule
         self._switching = None if rule is None else rule.switching(machine)
@@ -175,12 +175,12 @@ class NodeSwitching:
             node for node in self._nodes
             if node.state in (NodeState.SHUTTING_DOWN, NodeState.BOOTING) and node.name not in switching
         ]  # fmt: skip
-        """Nodes whose programs may have been interrupted."""
+        """Nodes with perhaps interrupted programs."""
 
     # ------------------------------------------------------------------------------------------------------------------
 
     def set_rule(self, rule: SwitchRule | None, now: int) -> None:
-        """Follow a plan, or none. Raises InputError for a plan of another machine, or without programs."""
+        """Follow a plan, or none. Raises InputError for another machine's plan, or without programs."""
         if rule is not None and not self.settings.has_programs:
             found = "the service has no --off-program and --on-program"
             raise InputError(RULE, found, "dardis serve with both")
@@ -191,7 +191,7 @@ class NodeSwitching:
         self.rule = rule
 
     def planned_on(self, now: int, until: int) -> list[tuple[int, int]]:
-        """Least number of nodes that the plan keeps on, in steps of Unix s from now; empty: no plan."""
+        """Least nodes that the plan keeps on, in steps of Unix s from now; empty: no plan."""
         if self._switching is None:
             return []
         floors = self._switching.floors.values()
@@ -199,14 +199,14 @@ class NodeSwitching:
         return [(time, sum(int(of.at(time)) for of in floors)) for time in times]
 
     def keep_on(self, names: Iterable[str]) -> None:
-        """Take nodes with running jobs for on, whatever the journal has."""
+        """Treat nodes with running jobs as on, whatever the journal has."""
         for name in names:
             if (node := self._by_name.get(name)) is not None and node.state is not NodeState.ON:
                 self._set(node, NodeState.ON)
         self._resumes = [node for node in self._resumes if node.state is not NodeState.ON]
 
     def state(self, name: str) -> NodeState:
-        """State of a node."""
+        """Node's state."""
         return self._by_name[name].state
 
     def is_switched(self, host: str) -> bool:
@@ -225,7 +225,7 @@ class NodeSwitching:
 
     @property
     def off(self) -> set[str]:
-        """Names of nodes that are off."""
+        """Names of nodes off."""
         return {node.name for node in self._nodes if node.state is NodeState.OFF}
 
     @property
@@ -235,12 +235,12 @@ class NodeSwitching:
         return [node.name for node, fixed in zip(self._nodes, self._fixed, strict=True) if may and not fixed]
 
     def saved_mw(self) -> int:
-        """Idle power that nodes do not take as they are off, mW."""
+        """Idle power that nodes off do not take, mW."""
         idle_mw, off_mw = self._machine.power.idle_mw, self._machine.power.off_mw
         return sum(int(idle_mw[n] - off_mw[n]) for n, node in enumerate(self._nodes) if node.state is NodeState.OFF)
 
     def take_changed_states(self) -> str | None:
-        """States of nodes that are not on, as text for the journal, if changed since the last call."""
+        """States of nodes not on, as journal text, if changed since the last call."""
         if not self._changed:
             return None
         self._changed = False
@@ -264,7 +264,7 @@ class NodeSwitching:
                 self._set(node, NodeState.ON, error)
 
     def resume(self, name: str) -> None:
-        """Take a node that is down for off, so that it boots again, and let a node go off again at once."""
+        """Treat a node that is down as off, so that it boots again, and permit its shutdown at once."""
         if (node := self._by_name.get(name)) is None:
             return
         node.not_before, self._boots_after = 0, 0
@@ -279,9 +279,9 @@ class NodeSwitching:
         self._changed = self._is_news = True
 
     def update(self, reachable: Sequence[bool], now: int) -> bool:
-        """Handle hosts that have come or gone, and missed limits.
+        """Handle hosts that came or went, and missed limits.
 
-        Return whether the state of a node has changed since the last call.
+        Return whether a node's state has changed since the last call.
         """
         for node, is_there, has_host in zip(self._nodes, reachable, self._is_host, strict=True):
             if node.state is NodeState.SHUTTING_DOWN and node.is_program_over and not (has_host and is_there):
@@ -305,7 +305,7 @@ class NodeSwitching:
     def decide(
         self, seen: SeenNodes, waiting: Iterable[WaitingNeed], left_mw: Sequence[tuple[int, int]], now: int
     ) -> list[SwitchNodes]:  # fmt: skip
-        """Nodes to switch now. `left_mw`: what is left of a power cap, in steps of Unix s; empty: no limit."""
+        """Nodes to switch now. `left_mw`: rest of a power cap, in steps of Unix s; empty: no limit."""
         if not self.settings.has_programs:
             return []
         orders = []
@@ -340,7 +340,7 @@ class NodeSwitching:
         self, seen: SeenNodes, waiting: Iterable[WaitingNeed], wanted: Bools, left_mw: Sequence[tuple[int, int]],
         now: int,
     ) -> tuple[list[int], bool]:  # fmt: skip
-        """Nodes to boot for jobs that find no room, first come first served, and whether the cap delays jobs.
+        """Nodes to boot for jobs without room, in order, and whether the cap delays jobs.
 
         Marks nodes that jobs may use.
         """
@@ -393,7 +393,7 @@ class NodeSwitching:
         return found
 
     def _least(self, group: int, now: int) -> tuple[int, int]:
-        """Least idle nodes, and nodes that are on, of a group; of a plan, those due within the time of a boot."""
+        """Least idle nodes, and nodes on, of a group; of a plan: those due within a boot time."""
         if self._switching is None:
             return self.settings.spares, 0
         if group not in self._switching.spares and group not in self._switching.floors:
@@ -407,7 +407,7 @@ class NodeSwitching:
     def _unneeded(
         self, seen: SeenNodes, wanted: Bools, left_mw: Sequence[tuple[int, int]], now: int, *, are_capped: bool
     ) -> list[_Node]:  # fmt: skip
-        """Idle nodes to switch off. Reserves stay on, unless the cap delays jobs or the sum exceeds it."""
+        """Idle nodes to switch off. Reserves stay on, unless the cap delays jobs or is exceeded."""
         idle_s = self.settings.idle_s if self._switching is None else self._switching.idle_s
         exceeds = bool(left_mw) and left_mw[0][1] < 0
         idle_s = 0 if exceeds else idle_s

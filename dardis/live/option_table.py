@@ -15,7 +15,7 @@ USED, IGNORED = "used", "ignored"
 
 @dataclass(frozen=True, slots=True)
 class ProgramOption:
-    """An option: whether a value follows, its short form, and its support (USED, IGNORED, or why it is rejected)."""
+    """Option: whether a value follows, short form, and support (USED, IGNORED, or why rejected)."""
 
     takes: str
     support: str
@@ -23,7 +23,7 @@ class ProgramOption:
 
 
 class GivenOption(NamedTuple):
-    """A stated option: its full name, its text as written, and its value ("" for none)."""
+    """Stated option: full name, text as written, and value ("" for none)."""
 
     name: str
     written: str
@@ -50,13 +50,13 @@ class OptionTable:
         return len(word) > 1 and word[0] == "-" and word[1] in self._short
 
     def read(self, words: Sequence[str], place: str) -> Iterator[GivenOption]:
-        """Yield the options of words. Raises InputError as `take`."""
+        """Yield options of words. Raises InputError as `take`."""
         left = [*reversed(words)]
         while left:
             yield self.take(left, place)
 
     def split(self, words: Sequence[str], place: str) -> tuple[list[GivenOption], list[str]]:
-        """Options ahead of the first other word or of `--`, and the other words. Raises InputError as `take`."""
+        """Options ahead of the first other word or `--`, and other words. Raises InputError as `take`."""
         left, found = [*reversed(words)], list[GivenOption]()
         while left and len(left[-1]) > 1 and left[-1][0] == "-" and left[-1] != "--":
             found.append(self.take(left, place))

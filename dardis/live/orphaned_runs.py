@@ -1,4 +1,4 @@
-"""Orphaned runs: known to supervisors but not part of a job. Ended, with closed nodes. Pure."""
+"""Orphaned runs: known to supervisors, but of no job. Ended, with closed nodes. Pure."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ class OrphanedRuns:
         self._leaving: dict[str, tuple[str, tuple[str, ...]]] = {
             run: (host, tuple(nodes)) for run, (host, nodes) in (json.loads(text) if text else {}).items()
         }
-        """Hosts and possible nodes of live orphaned runs. `RUN.HOST`: what an ended run may still have on a host."""
+        """Hosts and possible nodes of live orphaned runs. `RUN.HOST`: what an ended run may still have there."""
         self._written = dict(self._leaving)
         self._known: dict[JobId, int] = {}
         """Attempts missing in the journal; never started."""
 
     @property
     def nodes(self) -> set[str]:
-        """Nodes closed by orphaned runs; nodes of removed hosts are not."""
+        """Nodes closed by orphaned runs, except of removed hosts."""
         return {node for host, nodes in self._leaving.values() if host in self._machine.hosts for node in nodes}
 
     def runs(self) -> Iterator[tuple[JobId, tuple[str, ...]]]:
@@ -40,7 +40,7 @@ class OrphanedRuns:
             yield job_and_attempt(run)[0], nodes
 
     def take_changes(self) -> str | None:
-        """All of them as text for the journal, if changed since the last call."""
+        """All of them as journal text, if changed since the last call."""
         if self._leaving == self._written:
             return None
         self._written = dict(self._leaving)
@@ -66,7 +66,7 @@ class OrphanedRuns:
         return EndRun(run, host)
 
     def _nodes(self, run: str, host: str, job: LiveJob | None) -> tuple[str, ...]:
-        """Possible nodes: as the job has them, else all of the host; a host without nodes counts as one."""
+        """Possible nodes: those of the job, else of the host; a host without nodes counts as one."""
         machine, nodes, removed = self._machine, tuple[str, ...](), tuple[str, ...]()
         if job is not None and job.run == job_run(run):
             nodes = tuple(one.node for one in job.shares if job.run == run or machine.host(one.node) == host)
@@ -74,17 +74,17 @@ class OrphanedRuns:
         return nodes or (machine.nodes(host) if host in machine.hosts else ()) or removed or (host,)
 
     def add_possible(self, job: LiveJob, host: str) -> None:
-        """Add what an ended job may still run on a host that does not answer, until the host reports."""
+        """Add what an ended job may still run on a host, until the host reports."""
         run = f"{job.run}.{host}"
         self._leaving[run] = host, self._nodes(run, host, job)
 
     def drop_possible(self, host: str) -> None:
-        """Forget what ended jobs might still run on a host, as it has reported."""
+        """Forget what ended jobs might still run on a host that has reported."""
         for run in [run for run in self._leaving if run == f"{job_run(run)}.{host}"]:
             del self._leaving[run]
 
     def drop(self, is_meant: Callable[[JobId, str, Iterable[str]], bool]) -> set[JobId]:
-        """Forget orphaned runs that match by job, host and nodes. Return their jobs."""
+        """Forget matching orphaned runs, by job, host and nodes. Return their jobs."""
         places = self._leaving.items()
         gone = {run for run, place in places if is_meant(job_and_attempt(run)[0], *place)}
         self._leaving = {run: place for run, place in self._leaving.items() if run not in gone}

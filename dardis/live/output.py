@@ -29,7 +29,7 @@ def output_path(job: Mapping[str, Any], *, error: bool) -> Path:
 
 
 def read_output(service: Client, job: dict[str, Any], path: Path, *, follow: bool) -> Iterator[bytes]:
-    """Yield the content; with `follow`, until the job is over. Raises DardisError without a file."""
+    """Yield content; with `follow`, until the job is over. Raises DardisError without a file."""
     looks = 0
     file: BinaryIO | None = None
     with ExitStack() as stack:
@@ -52,7 +52,7 @@ def read_output(service: Client, job: dict[str, Any], path: Path, *, follow: boo
 
 
 def follow_array(service: Client, first: dict[str, Any], *, error: bool) -> Iterator[bytes]:
-    """Yield the output of all jobs of an array in whole lines, with the index ahead, until all are over."""
+    """Yield output of an array in whole lines, with index ahead, until all jobs are over."""
     numbers = range(first["id"], first["id"] + first["array_size"])
     offsets = dict.fromkeys(numbers, 0)
     left: dict[int, dict[str, Any]] = {}

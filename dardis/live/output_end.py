@@ -1,4 +1,4 @@
-"""The end of an output file, read as the user of the job."""
+"""End of an output file, read as the user of the job."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from dardis.live.live_jobs import JobUser
 
 MOST_BYTES: Final = 1 << 16
 LIMIT_S: Final = 5.0
-"""Longest reading, as of a pipe or of a file system that does not answer, s."""
+"""Longest reading, e.g. of a pipe, s."""
 PROGRAM: Final = "tail"
 
 
 async def output_end(path: Path, user: JobUser | None) -> tuple[str, str]:
-    """Text of the last `MOST_BYTES`, or why there is none. `user`: gives the rights; None: those of this process.
+    """Last `MOST_BYTES` as text, or why there is none. `user`: gives the rights; None: this process's.
 
-    A separate process reads, so that a link to a file of another user shows nothing, and nothing blocks the service.
+    A separate process reads: links to files of other users show nothing, and nothing blocks the service.
     """
     rights: dict[str, Any] = {} if user is None else {"user": user.uid, "group": user.gid, "extra_groups": user.groups}
     try:

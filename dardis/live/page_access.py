@@ -1,6 +1,6 @@
 """Access to the page: links that work once, and the sessions that they become. Pure.
 
-Browsers send cookies to all ports of a host name. So the page has a host name that other users do not know.
+Browsers send cookies to all ports of a host, so the page has a secret host name.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from typing import Any, Final
 from dardis.live.socket_server import PeerUser
 
 LINK_S: Final = 300
-"""Time in which a link works, s."""
+"""Lifetime of a link, s."""
 SESSION_S: Final = 7 * 86_400
-"""Time in which a cookie works, s."""
+"""Cookie's lifetime, s."""
 MOST_LINKS: Final = 20
 MOST_SESSIONS: Final = 50
 """Links and sessions of a user; the oldest end first."""
@@ -23,7 +23,7 @@ MOST_SESSIONS: Final = 50
 
 @dataclass(frozen=True, slots=True)
 class _Pass:
-    """User of a link or a cookie, and the time until which it works, s."""
+    """User of a link or cookie, and end, s."""
 
     who: PeerUser
     until_s: float
@@ -33,11 +33,10 @@ class PageAccess:
     """Links and sessions of a page."""
 
     def __init__(self, fresh_key: Callable[[], str], known: Mapping[str, Any] | None = None) -> None:
-        """`fresh_key` returns keys that cannot be guessed; `known`: of `as_dict`."""
+        """`fresh_key`: unguessable keys; `known`: of `as_dict`."""
         known = known or {}
         self._fresh_key = fresh_key
         self.host: str = known.get("host") or f"{fresh_key()}.localhost"
-        """Host name of the page."""
         self._links: dict[str, _Pass] = {}
         """By key, until monotonic s."""
         self._sessions = {
@@ -47,7 +46,7 @@ class PageAccess:
         """By digest of the cookie, until Unix s."""
 
     def as_dict(self) -> dict[str, Any]:
-        """Host name and sessions as JSON values. No cookie can be made of them."""
+        """Host name and sessions as JSON values, from which no cookie can be made."""
         return {
             "host": self.host,
             "sessions": {digest: [*one.who, one.until_s] for digest, one in self._sessions.items()},
@@ -55,7 +54,7 @@ class PageAccess:
 
     @property
     def cookie(self) -> str:
-        """Name of the cookie. Other hosts under `localhost` do not know it, and so cannot replace the cookie."""
+        """Cookie's name. Unknown to other hosts under `localhost`, so they cannot replace it."""
         return f"dardis-{sha256(self.host.encode()).hexdigest()[:16]}"
 
     def new_link(self, who: PeerUser, now_s: float) -> str:
@@ -72,7 +71,7 @@ class PageAccess:
         return found is not None and now_s < found.until_s
 
     def open_link(self, key: str, now_s: float, unix_s: float) -> str | None:
-        """Use a link up. Return the value of a new cookie; None: the link does not work."""
+        """Use a link up; return a new cookie's value, or None."""
         if not self.has_link(key, now_s):
             return None
         who = self._links.pop(key).who
@@ -83,7 +82,7 @@ class PageAccess:
         return cookie
 
     def user(self, cookie: str, unix_s: float) -> PeerUser | None:
-        """User of a cookie; None: unknown or too old."""
+        """Cookie's user; None: unknown or too old."""
         found = self._sessions.get(_digest(cookie))
         return found.who if found is not None and unix_s < found.until_s else None
 
@@ -93,7 +92,7 @@ class PageAccess:
 
 
 def _leave_room(passes: dict[str, _Pass], who: PeerUser, most: int) -> None:
-    """Drop the first passes of a user, so that one more is at most `most`."""
+    """Drop a user's first passes, so that one more is at most `most`."""
     mine = [key for key, one in passes.items() if one.who.uid == who.uid]
     for key in mine[: max(len(mine) - most + 1, 0)]:
         del passes[key]
@@ -104,7 +103,7 @@ def _digest(cookie: str) -> str:
 
 
 def is_foreign(headers: Mapping[str, str], origin: str) -> bool:
-    """Whether another page sends a request, or uses a name that was pointed at this machine.
+    """Whether another page sends a request, or a foreign name points here.
 
     `origin`: the page's own, as `http://NAME.localhost:PORT`.
     """

@@ -1,4 +1,4 @@
-"""What the page shows of a live service: jobs, nodes and use, and what has changed since."""
+"""What the page shows of a live service, and changes."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ from dardis.metrics.page_rows import COLUMNS, MOST_NODES_OF_ROW, energy_by_user
 from dardis.power.unit_power import MILLI
 
 MOST_ROWS: Final = 20_000
-"""Jobs on the page: those that run or wait, and the last that ended. Others are found by their numbers."""
+"""Jobs on the page: running, waiting, and last ended. Others are found by number."""
 PIECE: Final = 50
 """Jobs handled per turn of the service."""
 MOST_SEARCHED: Final = 100_000
-"""Numbers of jobs that are searched for those that ended in the last day."""
+"""Job numbers searched for jobs that ended in the last day."""
 CHUNK: Final = 500
 """Rows in an event."""
 MOST_AT_ONCE: Final = 2000
@@ -38,23 +38,23 @@ MOST_AT_ONCE: Final = 2000
 SHORTEST_S: Final = 0.4
 """Least time between two changes, s."""
 REST: Final = 10
-"""Least time between two changes, as a multiple of the time that the last one took."""
+"""Least pause between two changes, in durations of the last change."""
 LONGEST_S: Final = 1.0
 """Longest time between two looks at the use, s."""
 REFILL_S: Final = 5.0
-"""Least time between two searches for jobs that had no room, s."""
+"""Least pause between searches for jobs without room, s."""
 MOST_PENDING: Final = 60
 """Changes that a client may be behind."""
 MOST_FORECAST: Final = 1000
-"""Most waiting jobs whose starts are forecast."""
+"""Most waiting jobs with forecast starts."""
 MOST_INSTANTS: Final = 1000
 FORECAST_S: Final = 15.0
-"""Age at which a forecast is made anew, s."""
+"""Age at which a forecast is renewed, s."""
 _USER: Final = COLUMNS.index("user")
 
 
 class _Row(NamedTuple):
-    """A job of the page: its values by column, and as JSON for its user and for others."""
+    """Values of a job by column, and as JSON for its user and for others."""
 
     uid: int
     state: LiveJobState
@@ -64,7 +64,7 @@ class _Row(NamedTuple):
 
 
 class Subscriber:
-    """A client that receives changes."""
+    """Client that receives changes."""
 
     def __init__(self, uid: int) -> None:
         self.uid = uid
@@ -81,20 +81,18 @@ class Subscriber:
 
 
 class _Rows:
-    """Jobs of a page."""
-
     def __init__(self, gateway: Gateway) -> None:
         self.gateway = gateway
         self.rows: dict[int, _Row] = {}
         self.ended = deque[tuple[int, int]]()
         """Ends in Unix ms, and numbers, of jobs that are over."""
         self.gone: list[int] = []
-        """Rows that were left out since the last event."""
+        """Rows left out since the last event."""
         self.lacks = False
         """Whether unfinished jobs had no room."""
 
     def put(self, number: int, row: _Row) -> bool:
-        """Add or replace the row of a job. Return whether there was room."""
+        """Add or replace a row; return whether there was room."""
         known = self.rows.get(number)
         if row.state.is_over:
             if known is None or not known.state.is_over:
@@ -106,7 +104,7 @@ class _Rows:
         return True
 
     def _make_room(self, *, running: bool) -> bool:
-        """Leave out the first job that ended, else for a running job the last one that waits."""
+        """Drop the first ended job, else for a running job the last waiting one."""
         while self.ended:
             _, number = self.ended.popleft()
             if number in self.rows and self.rows[number].state.is_over:
@@ -124,7 +122,7 @@ class _Rows:
         del self.rows[number]
 
     def prune(self, since_ms: int) -> None:
-        """Leave out jobs that ended before a time, Unix ms, and the first of too many."""
+        """Drop jobs that ended before a time, Unix ms, and the first of too many."""
         while self.ended and (self.ended[0][0] < since_ms or len(self.rows) > MOST_ROWS):
             _, number = self.ended.popleft()
             if number in self.rows and self.rows[number].state.is_over:
@@ -162,7 +160,7 @@ class PageFeed:
 
     @contextmanager
     def subscribe(self, uid: int) -> Iterator[Subscriber]:
-        """A client of a user, until it leaves."""
+        """User's client, until it leaves."""
         one = Subscriber(uid)
         self._subscribers.append(one)
         try:
@@ -171,7 +169,7 @@ class PageFeed:
             self._subscribers.remove(one)
 
     async def keep_looking(self) -> None:
-        """Send changes and record the use, until cancelled. After an error all clients start anew."""
+        """Send changes and record use, until cancelled. Clients start anew after errors."""
         while True:
             try:
                 async with asyncio.timeout(LONGEST_S):
@@ -215,7 +213,7 @@ class PageFeed:
         yield event("ready", "{}")
 
     async def _rows(self) -> _Rows:
-        """Rows of all jobs; built once, whoever leaves meanwhile."""
+        """Rows of all jobs, built once even if a client leaves."""
         if self._page is not None and self._page.gateway is self._service.gateway:
             return self._page
         if self._building is None:
@@ -230,7 +228,7 @@ class PageFeed:
             self._building = None
 
     async def _all_rows(self) -> _Rows:
-        """Take the rows of all unfinished jobs, and of those that ended in the last day."""
+        """Take the rows of unfinished jobs, and of those ended in the last day."""
         self._changed.clear()
         gateway = self._service.gateway
         page, ended = _Rows(gateway), list[LiveJob]()
@@ -263,7 +261,7 @@ class PageFeed:
         return _Row(job.submission.user.uid, job.state, values, json.dumps(values), hidden)
 
     def _watts(self, job: LiveJob) -> float | None:
-        """Power that a job adds to its nodes: as measured or stated, else by the platform."""
+        """Added power: measured or stated, else by the platform."""
         if job.measured_mw is not None:
             return job.measured_mw * len(job.shares) / MILLI
         if not self._service.machine.power.is_stated:
@@ -279,7 +277,6 @@ class PageFeed:
     # ------------------------------------------------------------------------------------------------------------------
 
     async def _look(self) -> None:
-        """Record the use, and send what has changed."""
         is_new = self.history.add(self._sample())
         page = self._page
         if not self._subscribers:
@@ -312,7 +309,7 @@ class PageFeed:
             one.put(texts[one.uid])
 
     async def _take_changed(self, page: _Rows) -> list[int]:
-        """Put the rows of jobs that have changed; of very many, those with the lowest numbers first."""
+        """Put rows of changed jobs; of very many, the lowest numbers first."""
         if page.lacks and monotonic_s() > self._refilled_s + REFILL_S:
             self._refilled_s = monotonic_s()
             room = MOST_ROWS - sum(not row.state.is_over for row in page.rows.values())
@@ -337,7 +334,7 @@ class PageFeed:
         return taken
 
     def _node_states(self) -> list[list[Any]]:
-        """State, used cores, number of jobs and reason of each node."""
+        """State, used cores, number of jobs and reason by node."""
         return [
             ["unreachable" if node["silent"] else node["state"], node["used_cores"], len(node["jobs"]), node["why"]]
             for node in self._service.gateway.nodes()
@@ -369,7 +366,7 @@ class PageFeed:
         }  # fmt: skip
 
     def _plan(self) -> dict[str, Any]:
-        """Steps of the cap and of the nodes that are on at least, in the next 24 hours."""
+        """Steps of the cap and of least nodes on, in the next 24 hours."""
         now = int(unix_now())
         cap, switching = self._service.gateway.account.cap, self._service.gateway.switching
         steps = () if cap is None else cap.steps_between(now, now + KEPT_S)
@@ -380,7 +377,7 @@ class PageFeed:
     async def forecast(self) -> dict[int, tuple[int, JobStart]]:
         """Expected starts by job, Unix s, if all jobs take their walltimes; empty: too many wait.
 
-        Jobs whose start depends on more than the machine are left out.
+        Jobs that also wait for something else are left out.
         """
         async with self._forecasting:
             now_s, gateway = monotonic_s(), self._service.gateway
@@ -396,7 +393,7 @@ class PageFeed:
             return self._forecast[1]
 
     async def node(self, name: str) -> dict[str, Any]:
-        """Jobs on a node, and those that are expected to start next there."""
+        """Jobs on a node, and those expected next there."""
         node = self._service.machine.node(name)
         told = next((one for one in self._service.gateway.nodes() if one["name"] == name), None)
         found = [
@@ -407,7 +404,7 @@ class PageFeed:
         return {"jobs": [] if told is None else told["jobs"], "reservations": next_ones}
 
     async def energy(self, uid: int) -> dict[str, Any]:
-        """Power and cost by hour, and by user, of the last 24 hours."""
+        """Power and cost of the last 24 hours, by hour and by user."""
         page = await self._rows()
         now = int(unix_now())
         hours = []
@@ -424,5 +421,5 @@ class PageFeed:
 
 
 def event(name: str, data: str) -> str:
-    """A server-sent event. `data` has no line breaks."""
+    """Server-sent event. `data` has no line breaks."""
     return f"event: {name}\ndata: {data}\n\n"

@@ -1,7 +1,7 @@
 """Keeps the port of a page for the next service, if one dies.
 
-Browsers send the cookie to any owner of the port. So a process of its own holds the listening sockets, and hands them
-to the next service. It ends with `dardis stop`, or if no service comes for some minutes; then the sessions end as well.
+A separate process holds the listening sockets, since browsers send the cookie to any owner of the port. It ends, with
+all sessions, at `dardis stop` or after some minutes without a service.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from dardis.live.socket_server import BACKLOG, peer_user
 from dardis.model.errors import InputError
 
 SOCKET: Final = "page.sock"
-"""Of the holder, in the folder of the service."""
+"""Holder's socket in the service's folder."""
 PATIENCE_S: Final = 300.0
 """Longest time without a service, s."""
 HOSTS: Final = (("127.0.0.1", socket.AF_INET), ("::1", socket.AF_INET6))
-"""Browsers ask both for names under `localhost`, so other users must get neither."""
+"""Browsers ask both under `localhost`, so other users must get neither."""
 _END: Final = b"end"
 _TRIES: Final = 20
 _LINK_S: Final = 5.0
 
 
 def listening_sockets(port: int, place: str) -> list[socket.socket]:
-    """Sockets on both loopback addresses. `port` 0: a free one. Raises InputError for a port in use."""
+    """Sockets on both loopback addresses. `port` 0: free. Raises InputError if in use."""
     for _ in range(1 if port else _TRIES):
         found = list[socket.socket]()
         try:
@@ -46,7 +46,7 @@ def listening_sockets(port: int, place: str) -> list[socket.socket]:
 
 
 def _bound(host: str, family: socket.AddressFamily, port: int) -> socket.socket | None:
-    """Listening socket; None: the machine has no such address."""
+    """None: the machine has no such address."""
     try:
         one = socket.socket(family, socket.SOCK_STREAM)
     except OSError:
@@ -66,14 +66,14 @@ def _bound(host: str, family: socket.AddressFamily, port: int) -> socket.socket 
 
 
 class PortHolder:
-    """The process that holds the sockets, as the service sees it."""
+    """Process that holds the sockets, as seen by the service."""
 
     def __init__(self, folder: Path) -> None:
         self._path = folder / SOCKET
         self._link: socket.socket | None = None
 
     def inherited(self) -> list[socket.socket]:
-        """Sockets of an earlier service; none: there is no holder."""
+        """Sockets of an earlier service, if any."""
         if (link := self._connected()) is None:
             return []
         numbers = list[int]()
@@ -125,7 +125,7 @@ class PortHolder:
 
 
 def hold_until_ended(door: socket.socket, numbers: list[int], patience_s: float) -> None:
-    """Hand sockets to each service that comes, one after the other, until one stops or none comes."""
+    """Hand sockets to each service that comes, until one stops or none comes."""
     door.settimeout(patience_s)
     while True:
         try:

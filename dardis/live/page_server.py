@@ -1,4 +1,4 @@
-"""The page: static files, events and requests of browsers, on the loopback device."""
+"""Page: static files, events and requests of browsers, on the loopback device."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from dardis.model.errors import InputError
 from dardis.model.files import atomic_text, read_text
 
 FILE: Final = "page.json"
-"""Host name and sessions, which outlive a service whose port is held."""
+"""Host name and sessions, to outlive a service."""
 MOST_CONNECTIONS: Final = 512
 MOST_STRANGERS: Final = 64
-"""Connections without a session, of which the oldest is closed for a new one."""
+"""Connections without a session; the oldest makes room."""
 STRANGER_S: Final = 10.0
-"""Time in which a connection must show a session, s."""
+"""Time for a connection to show a session, s."""
 MOST_STREAMS: Final = 16
 """Event streams of a user."""
 BEAT_S: Final = 15.0
@@ -67,7 +67,7 @@ class PageSource(Protocol):
     """What the page shows."""
 
     def subscribe(self, uid: int, /) -> AbstractContextManager[Subscriber]:
-        """A client of a user, which receives changes until it leaves."""
+        """User's client, which receives changes until it leaves."""
 
     def first_events(self, uid: int, /) -> AsyncIterator[str]:
         """All that a new client needs."""
@@ -82,8 +82,8 @@ class PageServer:
     ) -> None:  # fmt: skip
         """Take over the port and the sessions of an earlier page in `folder`, if its port was held; None: no folder.
 
-        `port`: None for a free one. `again`: how to get a new link. `allows` tells whether a user may see the page,
-        `is_kept` at the end whether the port is kept for another service. Raises InputError for a port in use.
+        `port` None: a free one. `again`: how to get a new link. `allows`: whether a user may see the page; `is_kept`:
+        whether the port is kept for another service. Raises InputError for a port in use.
         """
         self._source, self._again, self._allows, self._is_kept = source, again, allows, is_kept
         self._path = None if folder is None else folder / FILE
@@ -101,7 +101,7 @@ class PageServer:
         self.access = PageAccess(fresh_key, known)
         self._streams: dict[int, int] = {}
         self._strangers: dict[asyncio.BaseTransport, None] = {}
-        """Connections that have not shown a session, the oldest first."""
+        """Connections without a shown session, the oldest first."""
 
     @property
     def _port(self) -> int:
@@ -109,7 +109,7 @@ class PageServer:
 
     @property
     def origin(self) -> str:
-        """Address of the page, without a path."""
+        """Page's address, without a path."""
         port = "" if self._port == _USUAL_PORT else f":{self._port}"  # browsers leave the usual one out
         return f"http://{self.access.host}{port}"
 
@@ -125,7 +125,7 @@ class PageServer:
 
     @asynccontextmanager
     async def serve(self, routes: list[web.RouteDef]) -> AsyncIterator[None]:
-        """Serve until the block ends. `routes` handle requests of users with a session. Raises InputError."""
+        """Serve until the block ends. `routes`: requests of users with a session. Raises InputError."""
         app = web.Application(middlewares=[self._guard])
         app.add_routes(routes)
         app.add_routes(web.get(path, self._static) for path in STATIC)
@@ -153,7 +153,7 @@ class PageServer:
                 self._holder.end()
 
     def _admit(self, transport: asyncio.BaseTransport, _: PeerUser) -> bool:
-        """Let a connection in; it is closed soon if it shows no session."""
+        """Admit a connection; it is closed soon without a session."""
         if len(self._server.connections) >= MOST_CONNECTIONS:
             return False
         while len(self._strangers) >= MOST_STRANGERS:
@@ -172,7 +172,7 @@ class PageServer:
 
     @web.middleware
     async def _guard(self, request: web.Request, handler: _Handler) -> web.StreamResponse:
-        """Let requests of the page itself pass, and of users with a session."""
+        """Admit requests of the page itself, and of users with a session."""
         try:
             answer = await self._checked(request, handler)
         except web.HTTPException as error:
@@ -209,7 +209,7 @@ class PageServer:
         return self.access.has_link(request.query.get("key", ""), monotonic_s())
 
     async def _show_link(self, request: web.Request) -> web.Response:
-        """Show a form that opens the link: a program that only looks ahead does not use it up."""
+        """Show a form that opens the link, so that a preview does not use it up."""
         if not self._has_link(request):
             if request[SESSION_USER] is not None:  # the link that brought the cookie, once more
                 raise web.HTTPSeeOther("/")
@@ -245,7 +245,7 @@ class PageServer:
     # ------------------------------------------------------------------------------------------------------------------
 
     async def _events(self, request: web.Request) -> web.StreamResponse:
-        """Send all that there is, then changes. A client that is too slow is closed: its browser starts anew."""
+        """Send everything, then changes. A slow client is closed, and its browser starts anew."""
         uid = request[SESSION_USER].uid
         if self._streams.get(uid, 0) >= MOST_STREAMS:
             return self._refuse(429, "Too many pages are open.", "Close some of them.")
@@ -281,7 +281,7 @@ async def _write_in_time(answer: web.StreamResponse, text: str) -> None:
 
 
 def _read(path: Path) -> dict[str, Any]:
-    """Host name and sessions of an earlier page; none: unknown, and so all must get new links."""
+    """Host name and sessions of an earlier page; none: unknown."""
     with suppress(InputError, ValueError, TypeError, AttributeError, KeyError):
         told = json.loads(read_text(path))
         PageAccess(fresh_key, told)

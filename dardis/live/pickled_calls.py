@@ -1,4 +1,4 @@
-"""Calls of functions, and their results, as bytes between processes of one user."""
+"""Pickled calls and results between processes of one user."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _EXCEPTION: Final = b"-"
 
 
 class RemoteTracebackError(Exception):
-    """Cause of an exception that a worker raised, with the traceback there."""
+    """Cause of an exception of a worker, with the traceback there."""
 
     def __init__(self, text: str) -> None:
         super().__init__(text)
@@ -37,7 +37,7 @@ def pickled_call(function: Callable[..., Any], words: Sequence[Any], named: Mapp
 
 
 def result_of(call: bytes) -> bytes:
-    """Run a call; return the bytes of its value, or of its exception. In a process that it forked, exceptions pass."""
+    """Run a call; return the bytes of its value or exception. In a process that it forked, exceptions pass."""
     process = os.getpid()
     try:
         function, words, named = pickle.loads(call)  # noqa: S301 (from a client with the key)

@@ -28,9 +28,9 @@ CAP: Final = "cap"
 
 @dataclass(frozen=True)
 class Cap:
-    """Cap of the IT power (W), or of the used cores, from each time in Unix s. Before the first: no cap.
+    """Cap of the IT power (W), or of the used cores, from each time in Unix s; before: no cap.
 
-    `is_hard`: binds all jobs; else a job may exceed the cap to keep its deadline.
+    `is_hard`: binds all jobs; else deadlines outrank the cap.
     """
 
     kind: str
@@ -39,11 +39,11 @@ class Cap:
     source: str = ""
     """For display: the amount or file as stated."""
     is_measured: bool = False
-    """Whether measured power counts, plus the power of jobs about to start."""
+    """Whether measured power counts, plus that of jobs about to start."""
 
     @classmethod
     def from_dict(cls, told: Mapping[str, Any]) -> Cap:
-        """Convert from JSON values. Raises InputError."""
+        """From JSON values. Raises InputError."""
         if unknown := sorted(told.keys() - {"kind", "hard", "steps", "source", "measured"}):
             raise InputError(_PLACE, f"unknown key {unknown[0]!r}", "kind, hard, steps, source, measured")
         kind, source = told.get("kind"), told.get("source", "")
@@ -68,7 +68,7 @@ class Cap:
         return cls.from_dict(json.loads(text)) if text else None
 
     def as_dict(self) -> dict[str, Any]:
-        """Convert to JSON values."""
+        """As JSON values."""
         return {"kind": self.kind, "hard": self.is_hard, "steps": self.steps, "source": self.source} | (
             {"measured": True} if self.is_measured else {}
         )
@@ -84,18 +84,18 @@ class Cap:
 
     @property
     def settings(self) -> tuple[str, ...]:
-        """Settings of the dispatcher."""
+        """Dispatcher's settings."""
         return f"profile={'hard' if self.is_hard else 'soft'}", f"profile_split={Split.SHARED}"
 
     def desired(self, platform: Platform) -> DesiredProfile:
-        """The profile that all nodes share."""
+        """Profile that all nodes share."""
         if self.is_power:
             return DesiredProfile(platform, split=Split.SHARED, watts=StepFunction.from_steps(MOST_WATTS, self.steps))
         function = StepFunction.from_steps(platform.cores, self.steps)
         return DesiredProfile(platform, {platform.kinds.index(CORES): function}, split=Split.SHARED)
 
     def after(self, earlier: Cap | None, now: int) -> Cap:
-        """This cap, with the steps of an earlier one from now on until this one begins.
+        """This cap, preceded by the steps of an earlier one from now on.
 
         Raises InputError if this one begins later and the earlier one has another kind or rule.
         """
@@ -175,7 +175,7 @@ _Step = TypeVar("_Step", bound=Sequence[int])
 
 
 def joined_steps(earlier: Sequence[_Step], steps: Sequence[_Step], now: int) -> tuple[_Step, ...]:
-    """Steps (Unix s, value) in force from now on: those of `earlier` until the first of `steps`, then these."""
+    """Steps (Unix s, value) from now on: `earlier` until the first of `steps`, then these."""
     begin = steps[0][0]
     past = [step for step in earlier if step[0] <= min(now, begin - 1)]
     return (*past[-1:], *(step for step in earlier if now < step[0] < begin), *steps)

@@ -18,31 +18,31 @@ from dardis.power.unit_power import MILLI
 
 INTERVAL_S: Final = 10.0
 LIMIT_S: Final = 10.0
-"""Longest time of a program, s."""
+"""Longest program run, s."""
 
 
 class PowerMeter:
-    """Power of nodes by a program, else by the kernels of reachable hosts."""
+    """Node power by a program, else by the kernels of reachable hosts."""
 
     def __init__(
         self, program: Path | None, gateway: Callable[[], Gateway],
         supervisors: Callable[[], Mapping[str, SupervisorClient]], due: Callable[[], None],
         *, interval_s: float = INTERVAL_S, limit_s: float = LIMIT_S,
     ) -> None:  # fmt: skip
-        """`gateway` returns the current one; `due` is called after each measurement."""
+        """`gateway`: the current one; `due` follows each measurement."""
         self._program, self._gateway, self._supervisors, self._due = program, gateway, supervisors, due
         self._interval_s, self._limit_s = interval_s, limit_s
         self._readings: dict[str, tuple[float, Mapping[str, Any]]] = {}
         """Last reading of each host, and its time, monotonic s."""
         self._least_w: dict[str, float] = {}
-        """Least power of processors and memory of hosts without jobs."""
+        """Least power of processors and memory by host without jobs."""
         self._busy_s: dict[str, float] = {}
         """When hosts had jobs, monotonic s."""
         self.trouble = ""
-        """Why the last measurement failed; empty: it did not."""
+        """Why the last measurement failed; empty: success."""
 
     async def keep_measuring(self) -> None:
-        """Measure until cancelled. A failure is printed once."""
+        """Measure until cancelled. Failures are printed once."""
         while True:
             begun_s = monotonic_s()
             before = self.trouble
@@ -84,11 +84,11 @@ class PowerMeter:
         return found
 
     def _with_idle_power(self, host: str, watts: float, busy: set[str], now_s: float) -> float | None:
-        """Power of the nodes of a host, of which processors and memory take `watts`; None: unknown.
+        """Power of a host's nodes if processors and memory take `watts`; None: unknown.
 
         `busy`: nodes with jobs.
 
-        What these take more than without jobs comes on top of the idle power of the platform.
+        Power above that without jobs is added to the platform's idle power.
         """
         machine = self._gateway().machine
         nodes = machine.nodes(host)

@@ -12,7 +12,7 @@ from dardis.model.errors import InputError
 
 SYSTEM: Final = Path("/sys")
 _ZONES: Final = ("package", "dram")
-"""Zones of RAPL that add up: `core` and `uncore` are parts of a package, `psys` has all."""
+"""Zones of RAPL that add up (`core` and `uncore` are parts of a package; `psys` has all)."""
 _METER: Final = "power_meter"
 """Name of the ACPI sensor of a whole machine."""
 _MICRO: Final = 1e-6
@@ -21,7 +21,7 @@ MOST_W: Final = 1e6
 
 
 def read_counters(system: Path = SYSTEM) -> dict[str, Any]:
-    """Readings of this machine as JSON values: `watts` of its power meter, or `zones` of RAPL; empty: none is readable.
+    """This machine's readings as JSON values: `watts` of the power meter, or `zones` of RAPL; empty: none.
 
     A zone has its energy and the range of its counter, µJ.
     """
@@ -51,7 +51,7 @@ def watts_of(before: Mapping[str, Any], after: Mapping[str, Any], seconds: float
 
 
 def parse_watts(text: str, names: Iterable[str], place: str) -> dict[str, float]:
-    """Power of nodes from lines `NODE WATTS`; `place` is for messages. Raises InputError."""
+    """Power of nodes from lines `NODE WATTS`; `place`: for messages. Raises InputError."""
     known, found = set(names), dict[str, float]()
     for number, line in enumerate(text.splitlines(), 1):
         words = line.split()

@@ -1,7 +1,6 @@
 """Service on MPI ranks: the first rank serves, others are agents.
 
-MPI exchanges addresses and is finalized before service, so a dead rank blocks no other rank. A launcher may end all
-ranks after a loss.
+MPI exchanges addresses and is finalized before service, so a dead rank blocks no other; a launcher may end all.
 """
 
 from __future__ import annotations
@@ -58,19 +57,19 @@ if TYPE_CHECKING:
 TURN_S: Final = 5.0
 """Longest turn of a host, s."""
 LOCK_S: Final = 5.0
-"""Longest wait for the lock of killed ranks, s."""
+"""Longest wait for killed ranks' lock, s."""
 LEAVE_S: Final = 5.0
 """Longest wait for agents to exit, s."""
 AGENTS_LEFT: Final = 3
-"""Exit status with agents left, for the launcher to end."""
+"""Exit status if the launcher must end agents."""
 LOOPBACK, ANYWHERE = "127.0.0.1", "0.0.0.0"  # noqa: S104 (access requires a key of this start)
 
 Work = Callable[[Any], int]
-"""Work of a rank, given the data of the first. Returns the exit status."""
+"""Rank's work, given the data of the first. Returns the exit status."""
 
 
 def serve_ranks(comm: Communicator, asked: ServiceSettings) -> int:
-    """Serve with all ranks until stopped; return the exit status. All ranks raise the error of any."""
+    """Serve with all ranks until stopped; return the exit status. All ranks raise any rank's error."""
     os.umask(0o077)  # protects the locks; public files get their mode explicitly
     raise_open_files_limit()
     keys = new_keys()
@@ -203,7 +202,6 @@ def _allgather(comm: Communicator, value: object) -> list[Any]:
 
 
 def _prepare_together(comm: Communicator, name: str, prepare: Callable[[], tuple[Work, Any]]) -> tuple[Work, Any]:
-    """Work of this rank, and data of the first. All ranks raise the error of any."""
     work: Work | None = None
     told, failure = None, None
     try:

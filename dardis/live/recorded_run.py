@@ -1,4 +1,4 @@
-"""The history of a live service as the folder of a run, as `dardis simulate` writes it, with a trace for plans."""
+"""Live service's history as a run's folder (as of `dardis simulate`), with a trace for plans."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ Job = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class RecordedRun:
-    """Jobs that have ended, on the clock of the run, and all jobs as rows of a trace."""
+    """Ended jobs on the run's clock, and all jobs as rows of a trace."""
 
     schedule: Schedule
     platform: Platform
@@ -54,7 +54,7 @@ class RecordedRun:
 
 
 def platform_of_jobs(told: Mapping[str, Any]) -> Platform:
-    """Platform of a service, without what it adds for its own use."""
+    """Service's platform, without additions for its own use."""
     platform = platform_from_dict(told["platform"])
     groups = tuple(
         replace(group, resources={kind: count for kind, count in group.resources.items() if kind != SLOTS})
@@ -64,9 +64,9 @@ def platform_of_jobs(told: Mapping[str, Any]) -> Platform:
 
 
 def recorded_run(jobs: Iterable[Job], platform: Platform, names: Sequence[str]) -> RecordedRun:
-    """Run of jobs as the service tells them. `names`: nodes of the platform, in order.
+    """Run of a service's jobs. `names`: nodes of the platform, in order.
 
-    A job that reached its walltime ends there: the time until SIGKILL is left out. Raises InputError without jobs.
+    A job that reached its walltime ends there, without the time until SIGKILL. Raises InputError without jobs.
     """
     nodes = {name: node for node, name in enumerate(names)}
     told = sorted(jobs, key=lambda job: int(job["id"]))
@@ -91,8 +91,6 @@ def recorded_run(jobs: Iterable[Job], platform: Platform, names: Sequence[str]) 
 
 
 class _Row:
-    """A job on the clock of the run."""
-
     def __init__(self, job: Job, nodes: Mapping[str, int], platform: Platform, start: int) -> None:
         self.job = job
         self.submit = int(job["submitted_ms"]) // 1000 - start
@@ -115,11 +113,9 @@ class _Row:
 
     @property
     def duration(self) -> int:
-        """Run time that counts, s."""
         return min(self.run or 0, self.walltime)
 
     def trace_row(self) -> dict[str, object]:
-        """Row of a job table."""
         job = self.job
         return {
             "job_id": job["id"], "submit_s": self.submit, "runtime_s": "" if self.run is None else self.run,
@@ -131,7 +127,6 @@ class _Row:
 
 
 def _amount(job: Job, kind: str, nodes: Sequence[int], platform: Platform) -> int:
-    """Amount of a kind on each node of a job."""
     whole = job["exclusive"] if kind != MEMORY else job["memory_mib"] == 0
     if whole and kind in {CORES, GPU, MEMORY}:
         return int(platform.capacity[nodes or slice(None), platform.kinds.index(kind)].min())
@@ -159,7 +154,7 @@ def _schedule(rows: Sequence[_Row], platform: Platform) -> Schedule:
 
 
 def write_recorded_run(run: RecordedRun, out: Path, *, force: bool) -> dict[str, Any]:
-    """Write the folder of a run without its report; return the metrics. Raises InputError and OSError."""
+    """Write a run's folder without report; return the metrics. Raises InputError and OSError."""
     schedule, platform = run.schedule, run.platform
     with HISTORY_FOLDER.lock(out, force=force), HISTORY_FOLDER.replace_files(out) as part:
         metrics: dict[str, Any] = schedule_metrics(schedule, platform, None)

@@ -50,7 +50,7 @@ class AgentConnections:
         self._switchboard.send(host, json.dumps(told).encode())
 
     def is_unreachable(self, host: HostId) -> bool:
-        """Whether a host has sent nothing for too long."""
+        """Whether a host has been silent for too long."""
         return self._switchboard.seconds_since_contact(host) > UNREACHABLE_S
 
     def _on_message(self, host: HostId, payload: bytes) -> None:
@@ -80,7 +80,7 @@ class AgentConnections:
 
 
 class RemoteSupervisorClient(SupervisorClient):
-    """Connection to a remote supervisor. Ends if messages may be lost."""
+    """Connection to a remote supervisor, until messages may be lost."""
 
     def __init__(self, talks: AgentConnections, host: HostId, heard: OnRecord) -> None:
         super().__init__(heard)
@@ -90,7 +90,7 @@ class RemoteSupervisorClient(SupervisorClient):
 
     @classmethod
     async def connect(cls, talks: AgentConnections, host: HostId, heard: OnRecord) -> RemoteSupervisorClient:
-        """Connect to a supervisor. Raises SupervisorError if the host is unreachable."""
+        """Connect to a supervisor. Raises SupervisorError if unreachable."""
         until = monotonic_s() + FIRST_S
         while talks.is_unreachable(host):
             if monotonic_s() >= until:
@@ -120,7 +120,7 @@ class RemoteSupervisorClient(SupervisorClient):
         return reading
 
     def on_message(self, told: dict[str, Any]) -> None:
-        """Handle a message of the agent; ignore older connections."""
+        """Handle the agent's message; ignore older connections."""
         if told["talk"] != self._number or self.lost.is_set():
             return
         if "lost" in told:

@@ -1,4 +1,4 @@
-"""Remote commands on nodes of the current job, also as remote shell of MPI.
+"""Remote commands on the current job's nodes, also as remote shell of MPI.
 
 Forwards each output byte once, despite restarts of the service.
 """
@@ -90,7 +90,7 @@ def _follow(service: Client, path: str, asked: dict[str, Any]) -> Mapping[str, A
 
 
 def answer_lines(service: Client, path: str, asked: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield the lines of a streamed answer. Raises InputError, and NotRunError for other refusals."""
+    """Yield a streamed answer's lines. Raises InputError; NotRunError for other refusals."""
     try:
         yield from service.lines(path, asked)
     except InputError:
@@ -126,7 +126,7 @@ def _restore(handlers: Mapping[signal.Signals, Any]) -> None:
 
 
 def current_run(environment: Mapping[str, str]) -> tuple[int, int]:
-    """Number and attempt of the job of this process. Raises InputError outside jobs."""
+    """Number and attempt of this process's job. Raises InputError outside jobs."""
     if (found := _RUN.fullmatch(environment.get("DARDIS_RUN", ""))) is None:
         raise InputError("DARDIS_RUN", "is not set", "a process of a job")
     return int(found[1]), int(found[2])

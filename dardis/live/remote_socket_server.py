@@ -1,4 +1,4 @@
-"""Client connections forwarded from other hosts."""
+"""Connections forwarded from other hosts."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Answer = Callable[[socket.socket, PeerUser], Awaitable[None]]
 
 
 class ForwardedConnections:
-    """Connections from other hosts. They close with the link."""
+    """Connections from other hosts, closed with the link."""
 
     def __init__(self, say: Callable[..., None], is_silent: Callable[[HostId], bool]) -> None:
         """`say` sends a message to an agent."""

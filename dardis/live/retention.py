@@ -1,6 +1,6 @@
 """Removal of old finished jobs, in small portions.
 
-Unknown jobs stay, because users may rerun these. The last submission stays, because it fixes the next job number.
+Unknown jobs stay (users may rerun them), and so does the last submission (it fixes the next job number).
 """
 
 from __future__ import annotations

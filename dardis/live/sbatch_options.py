@@ -1,4 +1,4 @@
-"""Options of Slurm's `sbatch`: their names, values and support. Source: Slurm's manual page of sbatch, 25.05."""
+"""Options of Slurm's `sbatch`: names, values and support. Source: manual page of sbatch, 25.05."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Start of a service: a single service per folder, on a local disk, for its user or (as root) for all users."""
+"""Start of a service: one per folder, on a local disk, for its user or (as root) for all."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ from dardis.model.out_folder import lock_folder
 
 @dataclass(frozen=True, slots=True)
 class ServiceSettings:
-    """Settings of a service."""
+    """Service's settings."""
 
     folder: Path
     platform: Path | None
@@ -51,16 +51,16 @@ class ServiceSettings:
     users: bool
     user_jobs: int
     max_time_s: int
-    """Longest walltime of a job, and the walltime of jobs without a limit."""
+    """Longest, and default, walltime of a job."""
     keep_days: int | None
     """Time to keep finished jobs; None: for ever."""
     epoch: int
     has_external_supervisors: bool
     metrics_port: int | None
-    """Port of the loopback device for metrics; None: none."""
+    """Loopback port for metrics; None: none."""
     has_page: bool
     page_port: int | None
-    """Port of the page; None: that of an earlier page, or a free one."""
+    """Page's port; None: an earlier page's, or free."""
     power_program: Path | None
     """Prints the power of nodes; None: none."""
     switching: SwitchPrograms
@@ -128,7 +128,7 @@ def local_supervised_host(folder: Path, name: str, asked: ServiceSettings) -> Su
 def serve_locally(asked: ServiceSettings) -> None:
     """Serve with this machine until stopped. Raises InputError.
 
-    With a platform, all nodes are local; cores are only counted.
+    A platform's nodes are all local; cores are only counted.
     """
     host = local_host_facts()
     machine = (

@@ -47,7 +47,7 @@ GATHER_S: Final = 2.0
 """Longest wait before the first decision, s."""
 LONGEST_SLEEP_S: Final = 3600.0
 RECENT: Final = 1000
-"""Last jobs whose measured power is used again after a restart."""
+"""Last jobs with measured power to use after a restart."""
 
 
 class Service:
@@ -61,8 +61,8 @@ class Service:
     ) -> None:  # fmt: skip
         """Restore journal state.
 
-        `homes`: hosts in order. `reach` connects to node managers; None: local. `users`: jobs run as their users.
-        `power_program` prints the power of nodes; `switching` switches them.
+        `homes`: hosts in order. `reach`: to node managers; None: local. `users`: jobs run as their users.
+        `power_program` prints node power.
         """
         self.folder, self.machine, self.journal, self.users = folder, machine, journal, users
         self.max_time_s = max_time_s
@@ -115,7 +115,7 @@ class Service:
         return gateway
 
     def _restored_rules(self) -> tuple[Cap | None, NodeSwitching]:
-        """Cap and switching of the journal. What does not fit this machine any more is printed and ignored."""
+        """Cap and switching of the journal. What does not fit this machine is printed and ignored."""
         settings, cap, rule = self._switching.settings, None, None
         states = json.loads(self.journal.setting(STATES) or "{}")
         if states and not settings.has_programs:
@@ -190,7 +190,7 @@ class Service:
 
     @property
     def unreachable_hosts(self) -> dict[str, str]:
-        """Unreachable hosts, with reasons, without those that are switched off."""
+        """Unreachable hosts with reasons, except those switched off."""
         is_switched = self.gateway.switching.is_switched
         return {host: post.trouble for host, post in self._posts.items() if post.trouble and not is_switched(host)}
 
@@ -213,7 +213,7 @@ class Service:
         return jobs_of(submission, self.journal.job_states(submission.first, submission.count))
 
     def array(self, first: int) -> list[LiveJob]:
-        """Jobs of a submission, by its first job."""
+        """Submission's jobs, by its first job."""
         return self.gateway.array(first) or self._finished_jobs(first)
 
     def _ended_jobs(self, number: int) -> Sequence[LiveJob]:
@@ -223,7 +223,7 @@ class Service:
     def history(self, before: int, most: int, user: str | None, since_ms: int | None) -> tuple[list[LiveJob], int]:
         """Recent jobs below a number, newest first, and the lowest number searched.
 
-        See `Journal.history`. Includes all jobs known to the gateway.
+        See `Journal.history`; includes all of the gateway's jobs.
         """
         told: list[LiveJob] = []
         rows, begin = self.journal.history(before, most, user, since_ms)
@@ -237,7 +237,7 @@ class Service:
         return told, begin
 
     def release(self, job: LiveJob) -> bool:
-        """Release a held job or requeue an unknown job. Return whether possible."""
+        """Release a held or requeue an unknown job. Return whether possible."""
         return self._again(job, {LiveJobState.UNKNOWN}, self.gateway.release)
 
     def retry(self, job: LiveJob) -> bool:
@@ -245,7 +245,7 @@ class Service:
         return self._again(job, {LiveJobState.FAILED, LiveJobState.TIMEOUT, LiveJobState.UNKNOWN}, self.gateway.retry)
 
     def _again(self, job: LiveJob, ended: Container[LiveJobState], change: Callable[[LiveJob], bool]) -> bool:
-        """Apply a change to a job, after its submission is open again if the job is in one of the states `ended`."""
+        """Apply a change to a job; if its state is in `ended`, reopen its submission first."""
         mine = self.gateway.job(job.number)
         if mine is None and job.state in ended:
             self.gateway.reopen(job.submission, self.journal.job_states(job.submission.first, job.submission.count))
@@ -273,7 +273,7 @@ class Service:
                     del self._waiting[number]
 
     def mailbox(self, host: str) -> Mailbox | None:
-        """Mailbox of a host, or None."""
+        """Host's mailbox, or None."""
         return self._posts.get(host)
 
     @contextmanager
@@ -289,7 +289,7 @@ class Service:
                 del self._following[run]
 
     def send_signal(self, runs: Iterable[tuple[str, str]], number: int, *, first_only: bool) -> None:
-        """Send a signal to runs, given with their hosts, as far as these are reachable."""
+        """Send a signal to runs, by host, as far as reachable."""
         for run, host in runs:
             if (mailbox := self.mailbox(host)) is not None:
                 mailbox.order("signal", [run], number=number, first_only=first_only)
@@ -460,7 +460,7 @@ class Service:
     async def stop(self, *, kill: bool) -> None:
         """Stop the service. With `kill`, first end all runs and supervisors.
 
-        Ignores unreachable hosts. Raises JournalError if cancellations cannot be written.
+        Ignores unreachable hosts. Raises JournalError for unwritten cancellations.
         """
         if kill:
             self.check_ready()

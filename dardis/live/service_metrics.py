@@ -1,4 +1,4 @@
-"""Metrics of a live service in Prometheus's text format. Only here is `prometheus_client` imported."""
+"""Metrics of a live service for Prometheus. The only import of `prometheus_client`."""
 
 from __future__ import annotations
 
@@ -30,8 +30,6 @@ _UNFINISHED: Final = (LiveJobState.HELD, LiveJobState.WAITING, LiveJobState.RUNN
 
 
 class _Run(NamedTuple):
-    """A running job."""
-
     user: str
     cores: int
     watts: float
@@ -40,7 +38,7 @@ class _Run(NamedTuple):
 
 @dataclass(slots=True)
 class _Use:
-    """What the running jobs of a user take, and what all have used until `since_s`."""
+    """What the running jobs of a user take, and total use until `since_s`."""
 
     since_s: float
     """Monotonic s."""
@@ -66,10 +64,10 @@ class _Use:
 
 
 class ServiceMetrics:
-    """Figures of one service process. Counters begin at its start."""
+    """Figures of a service process. Counters begin at its start."""
 
     def __init__(self, gateway: Callable[[], Gateway], epoch: int, unreachable: Callable[[], Iterable[str]]) -> None:
-        """`gateway` returns the current one; `unreachable` the unreachable hosts."""
+        """`gateway`: the current one; `unreachable`: hosts."""
         self._gateway, self._epoch, self._unreachable = gateway, epoch, unreachable
         machine = gateway().machine
         self._power, self._model = machine.power, MachinePower.of_platform(machine.platform)
@@ -123,7 +121,7 @@ class ServiceMetrics:
         self._requests.labels(method, str(status)).inc()
 
     def text(self, accepted: str) -> tuple[bytes, str]:
-        """All figures, and their content type, for an `Accept` header."""
+        """All figures and content type, for an `Accept` header."""
         try:
             encode, content_type = choose_encoder(accepted)
         except (TypeError, ValueError):  # no version number
@@ -158,7 +156,7 @@ class ServiceMetrics:
         return use
 
     def job_watts(self, job: LiveJob) -> float:
-        """Power that a running or ended job adds to its nodes, by the model of the platform, W."""
+        """Power that a job adds to its nodes, by the platform's model, W."""
         machine, found = self._gateway().machine, 0.0
         for share in job.shares:
             if (node := machine.node(share.node)) is not None:
@@ -168,7 +166,7 @@ class ServiceMetrics:
         return found
 
     def collect(self) -> Iterator[Metric]:
-        """Figures that are taken from the state of the service. Called by the registry."""
+        """Figures of the service's state. Called by the registry."""
         gateway, now_s = self._gateway(), unix_now()
         for run in [name for name in self._runs if gateway.job_of_run(name) is None]:  # of lost hosts
             self._end(run)
@@ -220,7 +218,7 @@ class ServiceMetrics:
 
 
 def _oldest_ms(waiting: Iterable[LiveJob], now_ms: float) -> float:
-    """Least time since which one of these jobs waits, Unix ms. They are in the order of submission."""
+    """Earliest begin of a wait, Unix ms. Jobs are in order of submission."""
     oldest_ms = now_ms
     for job in waiting:
         oldest_ms = min(oldest_ms, max(job.submission.submitted_ms, job.begin_ms))
@@ -241,7 +239,6 @@ def _gauges(name: str, text: str, label: str, values: dict[str, float]) -> Metri
 
 
 def _counters(name: str, text: str, values: dict[str, float]) -> Metric:
-    """Values by user."""
     family = CounterMetricFamily(f"dardis_{name}", text, labels=["user"])
     for key, value in values.items():
         family.add_metric([key], value)

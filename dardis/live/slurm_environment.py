@@ -1,4 +1,4 @@
-"""Variables of Slurm in the environment of a job. Pure. Source: Slurm's manual page of sbatch, 25.05."""
+"""Slurm's variables in a job's environment. Pure. Source: manual page of sbatch, 25.05."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dardis.model.hostlist import hostlist_in_order
 
 
 def slurm_environment(job: LiveJob, share: NodeShare, now_s: int) -> dict[str, str]:
-    """Variables of a process of a job on the node of `share`, started at `now_s` (Unix s)."""
+    """Variables of a job's process on the node of `share`, started at `now_s` (Unix s)."""
     submission, asked = job.submission, job.submission.request
     nodes = hostlist_in_order(one.node for one in job.shares)
     tasks = tasks_by_node(job)
@@ -59,7 +59,7 @@ def slurm_environment(job: LiveJob, share: NodeShare, now_s: int) -> dict[str, s
 
 
 def cpus_per_task(job: LiveJob) -> int | None:
-    """Cores of each task; None: not stated. A job with cores but no tasks has one task a node."""
+    """Cores of each task; None: not stated. A job with cores but no tasks has one a node."""
     asked = job.submission.request
     if asked.cpus_per_task is not None:
         return asked.cpus_per_task
@@ -68,7 +68,7 @@ def cpus_per_task(job: LiveJob) -> int | None:
 
 
 def tasks_by_node(job: LiveJob) -> list[int]:
-    """Number of tasks on each node of a job, as `srun` starts them without options."""
+    """Tasks by node, as `srun` starts them without options."""
     asked, nodes = job.submission.request, len(job.shares)
     if asked.tasks_per_node is not None and asked.tasks is None:
         return [asked.tasks_per_node] * nodes
@@ -79,7 +79,7 @@ def tasks_by_node(job: LiveJob) -> list[int]:
 
 
 def spread_tasks(tasks: int, most: Sequence[int]) -> list[int]:
-    """Tasks by node: one on each node in turn, at most `most` (by node)."""
+    """Tasks by node, dealt in turn, at most `most` (by node)."""
     counts = [0] * len(most)
     left = min(tasks, sum(most))
     while left:

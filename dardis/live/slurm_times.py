@@ -1,4 +1,4 @@
-"""Moments in Slurm's notation, as `--begin`, `--deadline` and `sacct` take them, in local time. Pure."""
+"""Moments in Slurm's notation (`--begin`, `--deadline`, `sacct`), in local time. Pure."""
 
 from __future__ import annotations
 
@@ -22,8 +22,7 @@ _NAMED: Final = {"midnight": time(0), "elevenses": time(11), "noon": time(12), "
 def read_moment(text: str, place: str, now: datetime, *, past: bool = False) -> int:
     """Unix s of a moment. `now` has the time zone (None: local).
 
-    A time of day, or a day without a year, is the next one; with `past`, that of today or this year.
-    Raises InputError.
+    A time of day, or a day without a year, is the next; with `past`: today's, this year's. Raises InputError.
     """
     said = text.strip().lower()
     if (found := _NOW.fullmatch(said)) is not None:

@@ -1,4 +1,4 @@
-"""Options of `sbatch` in terms of a job: names, dependencies, GPUs and exported variables. Pure."""
+"""Options of `sbatch` as job options: names, dependencies, GPUs and exported variables. Pure."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _NAMES: Final = {
     "gpus-per-node": "gpus", "gres": "gpus", "tasks-per-node": "ntasks-per-node",
     "tasks": "ntasks", "workdir": "chdir", "input": "stdin",
 }  # fmt: skip
-"""Names of options whose name as job option differs."""
+"""Option names that differ in job options."""
 _KINDS: Final = {
     "after": "start", "afterok": "ok", "afterany": "any", "afternotok": "fail", "aftercorr": "each",
 }  # fmt: skip
@@ -35,9 +35,9 @@ _DEPENDENCIES: Final = "after, afterok, afterany, afternotok or aftercorr with :
 
 
 def translate_options(options: Iterable[GivenOption], place: str) -> tuple[dict[str, OptionText], list[str]]:
-    """Job options of options of sbatch, and warnings about ignored ones.
+    """Job options for options of sbatch, and warnings about ignored ones.
 
-    Raises InputError for an unsupported option or value.
+    Raises InputError for unsupported ones.
     """
     found: dict[str, OptionText] = {}
     warnings: list[str] = []

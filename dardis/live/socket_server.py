@@ -25,7 +25,7 @@ AGAIN_S: Final = 1.0
 
 
 class PeerUser(NamedTuple):
-    """User of a connection."""
+    """Connection's user."""
 
     uid: int
     gid: int
@@ -65,7 +65,7 @@ class SocketServer:
     """Forwards connections to the service."""
 
     def __init__(self, listener: socket.socket, say: Callable[[bytes], bool]) -> None:
-        """`say` sends a message and returns whether a link exists."""
+        """`say` sends a message; returns whether a link exists."""
         self._listener, self._send = listener, say
         self._tunnels = StreamForwarder(self._send_message)
         self._of = Counter[int]()
@@ -77,7 +77,7 @@ class SocketServer:
         self._tunnels.on_message(told)
 
     def report_connections(self) -> None:
-        """Report open connections; the service may have closed some."""
+        """Report open connections, as the service may have closed some."""
         if self._taking.done():
             self._taking.result()  # raises unexpected errors
         if (numbers := self._tunnels.numbers) and not self._send_message({"door": 0, "open": numbers}):

@@ -16,7 +16,7 @@ from dardis.model.hostlist import hostlist_in_order
 
 @dataclass(frozen=True, slots=True)
 class TaskPlace:
-    """Place of a task."""
+    """Task's place."""
 
     node: str
     cores: tuple[int, ...]
@@ -24,7 +24,7 @@ class TaskPlace:
 
     @classmethod
     def of_list(cls, value: Sequence[Any]) -> TaskPlace:
-        """Convert from JSON values."""
+        """From JSON values."""
         node, cores, gpus = value
         return cls(str(node), tuple(map(int, cores)), tuple(map(int, gpus)))
 
@@ -32,7 +32,7 @@ class TaskPlace:
 def place_tasks(
     shares: Sequence[NodeShare], used: Iterable[TaskPlace], asked: TaskRequest
 ) -> list[TaskPlace] | None:  # fmt: skip
-    """Places of all tasks by rank, in blocks by node; None: not all are free now.
+    """Places of tasks by rank, in blocks by node; None: not all free now.
 
     Raises InputError if the job can never hold the tasks.
     """

@@ -31,7 +31,7 @@ class StepApi:
     def __init__(
         self, service: Service, owned: Callable[[web.Request], LiveJob], body: Callable[[web.Request], Awaitable[Any]]
     ) -> None:  # fmt: skip
-        """`owned` returns the job of a request, after a check; `body` the body."""
+        """`owned`: a request's job, checked; `body`: its body."""
         self._service, self._owned, self._body = service, owned, body
 
     def routes(self) -> list[web.RouteDef]:
@@ -93,7 +93,7 @@ class StepApi:
         return part
 
     def running_job(self, run: str) -> LiveJob:
-        """Job of a run. Raises HTTPConflict if it does not run."""
+        """Run's job. Raises HTTPConflict if it does not run."""
         if (job := self._service.gateway.job_of_run(run)) is None:
             number, attempt = run.split(".")
             raise web.HTTPConflict(text=f"job {number} does not run, or not in attempt {attempt}")
@@ -102,7 +102,7 @@ class StepApi:
     async def stream_output(
         self, response: web.StreamResponse, part: JobStep, offsets: dict[str, int], tag: Mapping[str, Any]
     ) -> None:  # fmt: skip
-        """Write output and exit record, each line with the entries of `tag`."""
+        """Write output and exit record, lines with the entries of `tag`."""
         with self._service.subscribe_step(part.run) as news:
             while self._service.gateway.steps.get(part.run) is part:
                 news.clear()
@@ -119,7 +119,7 @@ class StepApi:
     async def _more(
         self, part: JobStep, offsets: Mapping[str, int], news: asyncio.Event, *, over: bool
     ) -> Mapping[str, str]:  # fmt: skip
-        """New output; unless `over`, wait for output or news. Raises SupervisorError."""
+        """New output; unless `over`, wait for some or for news. Raises SupervisorError."""
         post = self._service.mailbox(part.host)
         if post is None:
             raise SupervisorError("its job supervisor is unreachable")

@@ -1,6 +1,6 @@
 """Stream forwarding: connections carried over a link as messages.
 
-Unacknowledged data are bounded. A connection with lost data is closed.
+Unacknowledged data are bounded; lost data close a connection.
 """
 
 from __future__ import annotations
@@ -66,8 +66,6 @@ class _OverError(Exception):
 
 
 class _End:
-    """One end of a connection."""
-
     def __init__(self, say: Callable[..., object]) -> None:
         self._say = say
         self._free = asyncio.Semaphore(PIECES)

@@ -1,4 +1,4 @@
-"""The job request and the environment that options make."""
+"""Job request and the environment that options make."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _SETTINGS: Final = frozenset({"SLURM_CONF"})
 
 
 class SubmitRequest(NamedTuple):
-    """A job request, its environment, and warnings."""
+    """Job request, its environment, and warnings."""
 
     job: JobRequest
     environment: dict[str, str]
@@ -39,7 +39,7 @@ class SubmitRequest(NamedTuple):
 def submit_request(
     said: Mapping[str, OptionText], argv: Sequence[str], name: str, environment: Mapping[str, str], now: datetime
 ) -> SubmitRequest:
-    """Job request for options; `name` is a default, `chdir` becomes absolute. `now` is local time.
+    """Job request for options; `name`: default; `chdir` becomes absolute; `now`: local time.
 
     Raises InputError.
     """
@@ -91,7 +91,7 @@ def submit_request(
 def body_of(
     asked: SubmitRequest, script: str, key: str, items: Sequence[str] = (), *, json_items: bool = False
 ) -> dict[str, Any]:  # fmt: skip
-    """Request to the service for a submission. `items`: one for each job of the array."""
+    """Request for a submission. `items`: one for each job of the array."""
     more: dict[str, Any] = {"items": list(items), "json_items": json_items} if items else {}
     return {
         **more,
@@ -114,8 +114,6 @@ def integer_value(said: OptionText, least: int, most: int) -> int:
 
 
 def _resources(said: Mapping[str, OptionText], nodes: int, most_nodes: int | None) -> dict[str, Any]:
-    """Fields of the request with nodes, cores, memory, GPUs and tasks."""
-
     def number(option: str, least: int, most: int) -> int | None:
         return integer_value(said[option], least, most) if option in said else None
 
@@ -161,7 +159,7 @@ def _retries(said: Mapping[str, OptionText]) -> dict[str, Any]:
 
 
 def read_environment(path: Path) -> dict[str, str]:
-    """Variables of a file with a line NAME=VALUE for each; `#` begins a comment line. Raises InputError."""
+    """Variables of a file with lines NAME=VALUE; `#` begins a comment line. Raises InputError."""
     lines = read_text(path).splitlines()
     found = {}
     for number, line in enumerate(lines, 1):
@@ -244,7 +242,7 @@ def _environment(
 
 
 def login_environment() -> dict[str, str]:
-    """Environment of a login shell of the current user, as sbatch --get-user-env reads it. Raises InputError."""
+    """Environment of a login shell of the current user (sbatch --get-user-env). Raises InputError."""
     entry = pwd.getpwuid(os.getuid())
     base = {"HOME": entry.pw_dir, "USER": entry.pw_name, "LOGNAME": entry.pw_name, "SHELL": entry.pw_shell or "/bin/sh"}
     try:

@@ -15,7 +15,7 @@ from dardis.model.errors import InputError
 
 @dataclass(frozen=True, slots=True)
 class SwitchPrograms:
-    """The programs, and when they run. Each gets the names of nodes as one word, separated by commas."""
+    """Programs, and when they run. Each gets node names as one word with commas."""
 
     off: Path | None
     on: Path | None
@@ -38,7 +38,7 @@ NO_SWITCHING: Final = SwitchPrograms(None, None, SwitchSettings())
 def switch_programs(
     off: Path | None, on: Path | None, spares: int | None, idle: str | None, limit: str | None
 ) -> SwitchPrograms:
-    """The programs and settings of the options of `dardis serve`. Raises InputError."""
+    """Programs and settings of the options of `dardis serve`. Raises InputError."""
     if (off is None) != (on is None):
         raise InputError("--off-program, --on-program", "only one", "both, or neither")
     if off is None or on is None:

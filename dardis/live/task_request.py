@@ -17,18 +17,18 @@ class TaskRequest:
 
     tasks: int = 1
     cpus: int = 1
-    """Cores of each task; 0: all tasks of a node share all of its cores."""
+    """Cores of each task; 0: a node's tasks share all cores."""
     nodes: int | None = None
     """None: as many nodes of the job as there are tasks."""
     tasks_per_node: int | None = None
     """Most tasks on a node."""
     nodelist: tuple[str, ...] = ()
-    """These nodes are used; empty: any."""
+    """Nodes to use; empty: any."""
     exclude: tuple[str, ...] = ()
     gpus_per_node: int = 0
     gpus_per_task: int = 0
     overlap: bool = False
-    """Cores and GPUs may belong to other tasks, too."""
+    """Whether cores and GPUs may belong to other tasks, too."""
 
     def __post_init__(self) -> None:
         for option, value, least, most in (

@@ -1,4 +1,4 @@
-"""HTTP API for the tasks of `srun`: job steps that start together, with cores of their own."""
+"""HTTP API for `srun` tasks: job steps that start together, with own cores."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from dardis.model.errors import InputError
 RECONNECT_S: Final = 3.0
 """Wait after a start for clients of running tasks, s."""
 LOOK_S: Final = 1.0
-"""Pause between checks for free cores without an event, s."""
+"""Pause between checks for free cores, s."""
 
 
 @dataclass(slots=True, eq=False)
 class _Allocation:
-    """Placed tasks; the first one has the number `first`."""
+    """Placed tasks, numbered from `first`."""
 
     first: int
     step: int
@@ -40,13 +40,13 @@ class _Allocation:
 
 
 class TaskApi:
-    """Places tasks on the cores of their job, in the order of requests, and starts them once."""
+    """Places tasks on their job's cores, in order of requests, and starts them once."""
 
     def __init__(
         self, service: Service, steps: StepApi, owned: Callable[[web.Request], LiveJob],
         body: Callable[[web.Request], Awaitable[Any]],
     ) -> None:  # fmt: skip
-        """`owned` returns the job of a request, after a check; `body` the body."""
+        """`owned`: a request's job, checked; `body`: its body."""
         self._service, self._steps, self._owned, self._body = service, steps, owned, body
         self._allocations: dict[str, dict[int, _Allocation]] = {}
         """By run of the job, and number of the first task."""
@@ -118,7 +118,7 @@ class TaskApi:
         return [rank for rank, place in enumerate(allocation.places) if machine.host(place.node) == job.host]
 
     def _known(self, run: str, first: int, asked: TaskRequest, told: Mapping[str, Any]) -> _Allocation | None:
-        """Allocation of an earlier request, perhaps to an earlier service; None: a first request."""
+        """Allocation of an earlier request, perhaps to an earlier service, or None."""
         if not told.get("places"):
             return self._allocations.get(run, {}).get(first)  # a request whose answer was lost
         places, step = [TaskPlace.of_list(place) for place in told["places"]], integer_field(told, "step")
@@ -131,7 +131,7 @@ class TaskApi:
     async def _allocate(
         self, response: web.StreamResponse, run: str, first: int, asked: TaskRequest
     ) -> _Allocation | None:
-        """Wait for the turn of a request and for free cores. None: the job does not run any more."""
+        """Wait for a request's turn and free cores. None: the job has ended."""
         queue, turn = self._queues.setdefault(run, deque()), asyncio.Event()
         queue.append(turn)
         try:
@@ -180,7 +180,7 @@ class TaskApi:
         self, response: web.StreamResponse, run: str, allocation: _Allocation,
         commands: Sequence[StepCommand], seen: Sequence[Mapping[str, Any]],
     ) -> None:  # fmt: skip
-        """Start the tasks that are not over, and write their output. `seen`: by rank, what the client has had."""
+        """Start remaining tasks, and write output. `seen`: by rank, what the client has had."""
         tasks = []
         for rank, name in enumerate(_names(run, allocation)):
             had = seen[rank] if rank < len(seen) else {}

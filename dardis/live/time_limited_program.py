@@ -1,4 +1,4 @@
-"""Programs of the operator, run without a shell and with a time limit."""
+"""Programs of the operator, without a shell, with a time limit."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from typing import Final
 from dardis.model.errors import InputError
 
 MOST_OUTPUT: Final = 4 << 20
-"""Bytes of the output that are read."""
+"""Bytes of output that are read."""
 _PIECE: Final = 1 << 16
 _LAST: Final = 200
-"""Characters of a message that are shown."""
+"""Characters of a message shown."""
 
 
 def executable_program(path: Path, option: str) -> Path:
-    """The absolute path of a program. Raises InputError if it is not executable."""
+    """Absolute path of a program. Raises InputError if not executable."""
     found = path.absolute()
     if not found.is_file():
         raise InputError(option, f"{path} is no file", "a program")
@@ -30,7 +30,7 @@ def executable_program(path: Path, option: str) -> Path:
 
 
 async def run_program(path: Path, words: Sequence[str], limit_s: float) -> str:
-    """Run a program and return its output. After the limit, it and the processes of its group are killed.
+    """Run a program and return its output; after the limit, kill its process group.
 
     Raises InputError if it fails or takes too long.
     """
@@ -64,7 +64,7 @@ async def run_program(path: Path, words: Sequence[str], limit_s: float) -> str:
 
 
 class _Pipe:
-    """Reads a pipe beside the program, which may leave children that keep it open."""
+    """Reads a pipe beside the program; its children may keep it open."""
 
     def __init__(self) -> None:
         self._begin, self.end = os.pipe()
@@ -81,7 +81,7 @@ class _Pipe:
         return False
 
     def text(self) -> str:
-        """Close the pipe, and return what was in it, up to MOST_OUTPUT bytes."""
+        """Close the pipe; return its content, up to MOST_OUTPUT bytes."""
         for _ in range(MOST_OUTPUT // _PIECE):
             if not self._read():
                 break
@@ -90,6 +90,5 @@ class _Pipe:
         return self._data.decode(errors="replace")
 
     def close(self) -> None:
-        """Close both ends of a pipe without a program."""
         os.close(self.end)
         self.text()

@@ -1,4 +1,4 @@
-"""What a service used over the last day: power, cores, nodes that are on, and the cap. Kept in the folder."""
+"""Use of a service over the last day: power, cores, nodes on, and cap. Kept in the folder."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _SLACK_S: Final = 600
 REPEAT_S: Final = 30
 """Longest time between two samples of a running service, s."""
 LONGEST_GAP_S: Final = 3 * REPEAT_S
-"""Longest time that a sample stands for, s."""
+"""Longest time of a sample, s."""
 _HOUR_S: Final = 3600
 _LINES: Final = 50_000
-"""Lines of the file, before it is written anew."""
+"""Most lines of the file."""
 
 
 class UseSample(NamedTuple):
@@ -38,7 +38,7 @@ class UseSample(NamedTuple):
 
 
 class HourUse(NamedTuple):
-    """Power in an hour: mean and largest W, and the hours that are known of it."""
+    """Power in an hour: mean and largest W, and known hours."""
 
     unix_s: int
     mean_w: float
@@ -50,7 +50,7 @@ class UseHistory:
     """Samples of the last day."""
 
     def __init__(self, folder: Path) -> None:
-        """Read the file of an earlier service; lines that cannot be read are left out."""
+        """Read the file of an earlier service, without unreadable lines."""
         self._path = folder / FILE
         self.samples: list[UseSample] = []
         self._lines = self._coarse_until = 0
@@ -61,7 +61,7 @@ class UseHistory:
         self._write_anew()
 
     def add(self, sample: UseSample) -> bool:
-        """Add a sample, at most one per second, and only if something has changed or time has passed."""
+        """Add a sample, at most one a second, if something or much time has passed."""
         while self.samples and self.samples[-1].unix_s > sample.unix_s + REPEAT_S:
             self.samples.pop()  # of a clock that ran ahead
         last = self.samples[-1] if self.samples else None
@@ -89,7 +89,6 @@ class UseHistory:
             del self.samples[: bisect_left(self.samples, sample.unix_s - KEPT_S, key=_time)]
 
     def _coarsen(self, cut: int) -> None:
-        """Replace samples before a time by means."""
         first, last = (bisect_left(self.samples, time, key=_time) for time in (self._coarse_until, cut))
         self._coarse_until = cut
         bins: dict[int, list[tuple[UseSample, int, int]]] = {}
@@ -113,13 +112,13 @@ class UseHistory:
             file.writelines(map(_line, self.samples))
 
     def spans(self, until_s: int) -> Iterator[tuple[UseSample, int]]:
-        """Yield each sample and the end of the time that it stands for, Unix s."""
+        """Yield each sample and the end of its time, Unix s."""
         ends = [*(one.unix_s for one in self.samples[1:]), until_s]
         for sample, end in zip(self.samples, ends, strict=True):
             yield sample, min(end, sample.unix_s + LONGEST_GAP_S)
 
     def hours(self, until_s: int) -> list[HourUse]:
-        """Power by hour of the day before `until_s`; hours without a known power are left out."""
+        """Power by hour of the day before `until_s`, without unknown hours."""
         first = (until_s - KEPT_S) // _HOUR_S
         found: dict[int, list[float]] = {}
         for sample, end in self.spans(until_s):
@@ -138,7 +137,7 @@ def _time(sample: UseSample) -> int:
 
 
 def _mean(parts: Sequence[tuple[UseSample, int, int]]) -> UseSample:
-    """One sample for consecutive parts (sample, begin, end); its caps and waiting jobs are the largest."""
+    """Mean of consecutive parts (sample, begin, end); caps and waiting jobs are the largest."""
     seconds = sum(end - begin for _, begin, end in parts)
     known = [(one.watts, end - begin) for one, begin, end in parts if one.watts is not None]
     watts = sum(value * length for value, length in known) / sum(length for _, length in known) if known else None

@@ -1,7 +1,7 @@
 """Worker of an `Executor`: a job that runs pickled calls until its client is gone.
 
-DARDIS_EXECUTOR (address) and DARDIS_EXECUTOR_KEY are in its environment. Each call is answered twice: by an empty
-message before it begins, and by its result.
+DARDIS_EXECUTOR (address) and DARDIS_EXECUTOR_KEY are in its environment. Two answers a call: an empty message at begin,
+and the result.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from dardis.live.worker_listener import find_lost_peer
 
 
 def main() -> int:
-    """Run calls; exit status 1 if the client refuses this worker."""
+    """Run calls; exit status 1 if refused by the client."""
     address, key = json.loads(os.environ.pop("DARDIS_EXECUTOR")), bytes.fromhex(os.environ.pop("DARDIS_EXECUTOR_KEY"))
     process = os.getpid()
     try:

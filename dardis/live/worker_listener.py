@@ -1,4 +1,4 @@
-"""Where the workers of an `Executor` connect: a socket, with a key."""
+"""Socket with a key for the workers of an `Executor`."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ from dardis.model.errors import InputError
 
 _BACKLOG: Final = 1024
 _GREETING_S: Final = 20
-"""Longest time in which a new connection states its key and job, s."""
+"""Longest time for a new connection to state key and job, s."""
 _PAUSE_S: Final = 0.1
 _ANYWHERE: Final = "192.0.2.1"
-"""An address for documentation, beyond the default route."""
+"""Address for documentation, beyond the default route."""
 _LONGEST_PATH: Final = 100
 """Bytes of a socket's path."""
 
 
 class WorkerListener:
-    """Accepts workers that know the key. A slow peer, or one without the key, delays no worker."""
+    """Accepts workers with the key. Slow or keyless peers delay no worker."""
 
     def __init__(self, key: bytes, hosts: Collection[str], on_worker: Callable[[int, Connection], None]) -> None:
         """Listen for workers on `hosts`: on a Unix socket if they are this host, else by TCP.
 
-        `on_worker` gets the job and the connection of each, in a thread of its own. Raises InputError.
+        `on_worker` gets job and connection of each, in its own thread. Raises InputError.
         """
         self._key, self._on_worker, self._is_closed = key, on_worker, False
         self._folder = ""
@@ -92,19 +92,19 @@ class WorkerListener:
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def abandon(self) -> None:
-        """Leave the socket to the process that this one was forked from."""
+        """Leave the socket to the process that forked this one."""
         self._is_closed = True
         self._socket.close()
 
 
 def _limit_waits(peer: socket.socket, seconds: int) -> None:
-    """Limit each read and write; 0: no limit. The connection shares the socket, so its own waits are limited."""
+    """Limit each read and write; 0: no limit. The connection shares the socket: its own waits are limited."""
     for option in (socket.SO_RCVTIMEO, socket.SO_SNDTIMEO):
         peer.setsockopt(socket.SOL_SOCKET, option, struct.pack("ll", seconds, 0))
 
 
 def find_lost_peer(peer: socket.socket) -> None:
-    """Let TCP notice within two minutes that the other host is gone."""
+    """Let TCP notice the other host's loss within two minutes."""
     if peer.family == socket.AF_INET:
         peer.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
         for option, value in ((socket.TCP_KEEPIDLE, 60), (socket.TCP_KEEPINTVL, 15), (socket.TCP_KEEPCNT, 4)):
@@ -120,7 +120,7 @@ def _short_folder() -> str:
 
 
 def _own_address(hosts: Collection[str]) -> str:
-    """Address of this host as others reach it. Its name may lead to the loopback device only."""
+    """Address of this host as others reach it; its name may lead to loopback only."""
     for host in (*hosts, _ANYWHERE):
         with suppress(OSError), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as route:
             route.connect((host, 1))  # sends nothing

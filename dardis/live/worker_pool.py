@@ -1,7 +1,7 @@
 """Workers of an `Executor`, and the calls that wait for them.
 
-A thread for each worker hands it one call at a time. Another thread keeps the number of workers; only this one, and
-the first call, ask the service.
+A thread per worker hands it one call at a time. Another keeps the number of workers; only it, and the first call, ask
+the service.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ from dardis.model.errors import DardisError, InputError
 LOOK_S: Final = 1.0
 """Pause between checks of the workers, s."""
 MOST_FAILURES: Final = 3
-"""So many failures to start a worker, one after the other, break a pool without workers."""
+"""Failures in a row to start a worker that break a pool without workers."""
 _MOST_PAUSE_S: Final = 30.0
 _FALSE_STARTS: Final = 3
-"""A call is handed out so often to workers that were lost before they began it."""
+"""Times that a call is handed to workers lost before its begin."""
 _JOBS_A_LOOK: Final = 10
 _PROGRAM: Final = (
     "import json, os, sys; sys.path[:] = json.loads(os.environ.pop('DARDIS_EXECUTOR_PATH')); "
@@ -45,7 +45,7 @@ _PROGRAM: Final = (
 
 @dataclass(eq=False, slots=True)
 class Call:
-    """A call that waits or runs."""
+    """Call that waits or runs."""
 
     data: bytes
     future: Future[Any]
@@ -59,12 +59,11 @@ class _Worker:
     connection: Connection
     is_busy: bool = False
     has_begun: bool = False
-    """Whether it has begun a call."""
     is_lost: bool = False
 
 
 class WorkerPool:
-    """Workers in jobs of a service. Its threads end once it is closed and all calls are over."""
+    """Workers in jobs of a service. Threads end once it is closed and all calls are over."""
 
     def __init__(self, client: Client, count: int, options: Mapping[str, str | float | bool]) -> None:
         self._client, self._count, self._options = client, count, options
@@ -74,9 +73,8 @@ class WorkerPool:
         self._waiting: deque[Call] = deque()
         self._workers: set[_Worker] = set()
         self._pending: set[int] = set()
-        """Jobs of workers that have not connected yet."""
+        """Jobs of workers still to connect."""
         self._looks = 0
-        """Jobs looked at so far."""
         self._key = bytes.fromhex(fresh_key())
         self._listener: WorkerListener | None = None
         self._keeping: Thread | None = None
@@ -85,7 +83,7 @@ class WorkerPool:
         """Why no call can run any more; empty: some can."""
         self._failures, self._failure, self._not_before_s = 0, "", 0.0
         self._submission = fresh_key()
-        """Key of the next submission, so that one without an answer is not repeated."""
+        """Key of the next submission, against repetition."""
 
     def start(self) -> None:
         """Submit the workers. Raises InputError and DardisError."""
@@ -106,7 +104,7 @@ class WorkerPool:
         return self._keeping is not None
 
     def check_open(self) -> None:
-        """Raise RuntimeError if no more calls are accepted; BrokenExecutor if none can run."""
+        """Raise RuntimeError if closed, BrokenExecutor if no call can run."""
         if self._broken:
             raise BrokenExecutor(self._broken)
         if self._is_over:
@@ -120,7 +118,7 @@ class WorkerPool:
             self._news.notify()
 
     def close(self, *, cancel: bool = False) -> None:
-        """Accept no more calls. With `cancel`, cancel those that have not begun."""
+        """Accept no more calls. `cancel`: cancel those that have not begun."""
         cancelled: list[Call] = []
         with self._news:
             self._is_over = True
@@ -134,7 +132,7 @@ class WorkerPool:
                 call.future.set_running_or_notify_cancel()
 
     def mark_over(self) -> None:
-        """Accept no more calls, without a lock: the garbage collector may call this anywhere."""
+        """Accept no more calls, without a lock: the garbage collector may call this."""
         self._is_over = True
 
     def join(self) -> None:
@@ -143,7 +141,7 @@ class WorkerPool:
             self._keeping.join()
 
     def abandon(self) -> None:
-        """Leave the pool to the process that this one was forked from."""
+        """Leave the pool to the process that forked this one."""
         self._news, self._due, self._keeping = Condition(), Event(), None
         self._broken, self._waiting = "this executor belongs to another process", deque()
         if self._listener is not None:
@@ -276,7 +274,7 @@ class WorkerPool:
                 self._news.notify_all()
 
     def _find_ended_jobs(self) -> None:
-        """Look at some jobs: at those of silent workers, whose host may be gone, and of workers still to come."""
+        """Check some jobs of silent workers, with hosts perhaps gone, and of workers to come."""
         with self._news:
             connections = {worker.job: worker.connection for worker in self._workers}
             numbers = sorted(self._pending) + sorted(connections)
@@ -375,6 +373,6 @@ def _shut(connection: Connection) -> None:
 
 
 def _search_path() -> list[str]:
-    """The search path of this program, for workers. They find this package at its end, if nowhere else."""
+    """Search path of this program for workers; this package comes last."""
     place, present = str(Path(__file__).resolve().parents[2]), [path or str(Path.cwd()) for path in sys.path]
     return present if place in present else [*present, place]

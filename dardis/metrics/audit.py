@@ -50,11 +50,10 @@ class Audit:
 
     Order of violations: single jobs; duplicate or missing numbers; overloads by node; wrong downtimes.
 
-    `reserved`: no maintenance may overlap a job's walltime; otherwise its runtime counts. `downtime`: when nodes were
-    down; `asked`: expected jobs.
+    `reserved`: no maintenance may overlap a job's walltime, else its runtime. `downtime`: when nodes were down;
+    `asked`: expected jobs.
 
-    Memory: one block of rows and of placements, and some integers per job, node and downtime. Placements are in a
-    temporary file.
+    Memory: a block of rows and of placements, and some integers per job, node and downtime.
     """
 
     def __init__(
@@ -86,7 +85,7 @@ class Audit:
         self._capacities.close()
 
     def check_jobs(self, block: Schedule, others: Iterable[KeyedViolation] = ()) -> Iterator[Violation]:
-        """Violations by the next jobs, merged with `others`; exhaust the iterator."""
+        """Violations by the next jobs, merged with `others`; exhaust it."""
         self._numbers.append(block.number)
         self._submits.append(block.submit)
         self._statuses.append(block.status)

@@ -1,7 +1,4 @@
-"""Capacity audit: no node may hold more than its capacity.
-
-Memory: a few integers per job, 8 bytes per node, one block of placements.
-"""
+"""Capacity audit: no node may hold more than its capacity."""
 
 from __future__ import annotations
 

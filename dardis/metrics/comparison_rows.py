@@ -1,4 +1,4 @@
-"""Rows of a comparison: means, best values, paired differences."""
+"""Comparison's rows: means, best values, paired differences."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ UNTESTED: Final = frozenset({"decision_mean_s"})
 
 @dataclass(frozen=True)
 class RunResult:
-    """One run: request, folder, metrics or error."""
+    """Run: request, folder, metrics or error."""
 
     trace: str
     label: str
@@ -166,7 +166,7 @@ class ClairvoyantResult:
 
 @dataclass(frozen=True)
 class ComparisonData:
-    """Data of a comparison."""
+    """Comparison's data."""
 
     results: tuple[RunResult, ...]
     pair: tuple[str, str]
@@ -239,15 +239,12 @@ def has_equal_rejections(lines: Sequence[ResultRow]) -> bool:
 
 
 def can_rank(lines: Sequence[ResultRow], key: str) -> bool:
-    """Whether a metric can rank rows: comparable, with equal rejections.
-
-    A dispatcher with many rejections has little to schedule.
-    """
+    """Whether a metric can rank rows: comparable, with equal rejections."""
     return is_comparable(lines, key) and has_equal_rejections(lines)
 
 
 def best_labels(lines: Sequence[ResultRow], key: str) -> frozenset[str]:
-    """Labels with the best mean on one trace.
+    """Labels with the best mean on a trace.
 
     Empty if equal, not comparable, or possibly by chance.
     """

@@ -1,4 +1,4 @@
-"""Tables of a comparison, and their source, found.json."""
+"""Comparison's tables, and their source, found.json."""
 
 from __future__ import annotations
 

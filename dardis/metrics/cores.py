@@ -1,7 +1,7 @@
 """Core numbers of jobs, for tools that treat cores as resources.
 
-Cores are numbered node by node. In order of start (ties: schedule order), jobs get the lowest free cores of each node.
-At one instant, ends precede starts.
+In order of start (ties: schedule order), jobs get the lowest free cores of each node. At an instant, ends precede
+starts.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ Span = tuple[int, int]
 
 
 def first_cores(platform: Platform) -> Ints:
-    """First core of each node, then the total; shape (nodes + 1,)."""
+    """First core of each node, then the total; (nodes + 1,)."""
     return offsets_of(platform.capacity[:, platform.kinds.index(CORES)])
 
 
 def core_spans(schedule: Schedule, platform: Platform, *, overfull: bool = False) -> list[list[Span]]:
     """Core spans of each entry of `schedule.by_part`: ascending, not adjacent.
 
-    Raises ValueError for overfull nodes, unless `overfull`: then jobs share cores.
+    Raises ValueError for overfull nodes, unless `overfull` (jobs share cores).
     """
     apart = schedule.by_part
     placed = apart.placed

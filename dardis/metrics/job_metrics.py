@@ -180,7 +180,7 @@ _BLOCK: Final = 8192
 
 
 class Footprints(NamedTuple):
-    """Core use and locality, shape (jobs,); 0 if not run."""
+    """Core use and locality, (jobs,); 0 if not run."""
 
     core_s: Ints
     fragmentation: Ints
@@ -195,7 +195,7 @@ def footprints(schedule: Schedule) -> Footprints:
 
 
 def core_seconds(schedule: Schedule) -> Ints:
-    """Core-seconds, 0 if not run; shape (jobs,)."""
+    """Core-seconds, 0 if not run; (jobs,)."""
     cores = schedule.requested_total(CORES)
     return np.where(schedule.ran, cores * (schedule.finish - schedule.start), 0)
 

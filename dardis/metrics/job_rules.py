@@ -161,7 +161,7 @@ Text = str | Callable[[int], str]
 
 
 def job_violations(s: Schedule, broken: Bools, text: Text, times: Ints | None = None) -> Iterator[KeyedViolation]:
-    """Violations by jobs; `times` has shape (jobs,)."""
+    """Violations by jobs; `times`: (jobs,)."""
     for index in np.flatnonzero(broken).tolist():
         why = text if isinstance(text, str) else text(index)
         yield index, Violation(int(s.number[index]), None, None if times is None else int(times[index]), why)
@@ -290,7 +290,7 @@ def _wrong_nodes(nodes: Ints, part: Part, request: Request, sets: NodeSets) -> I
 
 
 _TOLERANCE: Final = 1e-5
-"""Relative tolerance: other tools round `stretch` to six digits."""
+"""Relative: other tools round `stretch` to six digits."""
 
 
 def contradictions(block: Block, first_core: Ints | None = None) -> Iterator[KeyedViolation]:

@@ -99,7 +99,7 @@ def values_of(
 
 
 def job_frame(schedule: Schedule, workload: str) -> DataFrame:
-    """Data frame of jobs.csv; `workload` is the trace name."""
+    """Data frame of jobs.csv; `workload`: trace name."""
     return columns.jobs_table(schedule).frame(values_of(schedule, 0, len(schedule.number), workload))
 
 
@@ -129,7 +129,7 @@ def _where(known: Bools, values: Ints | Floats) -> list[Value]:
 
 
 def read_jobs(path: Path) -> Schedule:
-    """Read any `jobs.csv`: columns in any order, integers also as `12.0`.
+    """Read `jobs.csv`: columns in any order, integers also as `12.0`.
 
     Required: job_id, submission_time, requested_time, starting_time, finish_time, units, units_by_node, req_cores,
     status. Defaults: earliest_start is submission_time, no deadlines, attempts 1, no queue and user. Does not check

@@ -1,4 +1,4 @@
-"""What the page gets of jobs, from a live service or from a finished run. Pure."""
+"""Page data of jobs, live or of a finished run. Pure."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ UserEnergy = tuple[str, float, float | None, float | None]
 def energy_by_user(
     rows: Iterable[Sequence[Any]], since_s: int, until_s: int, price: Callable[[int], float | None]
 ) -> list[UserEnergy]:  # fmt: skip
-    """What the jobs of each user took between two times (Unix s), the largest first. `price`: of a kWh."""
+    """Use by user between two times (Unix s), the largest first. `price`: of a kWh."""
     found: dict[str, list[float]] = {}
     prices = {hour: price(hour * HOUR_S) for hour in range(since_s // HOUR_S, until_s // HOUR_S + 1)}
     has_power = is_priced = True

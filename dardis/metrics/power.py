@@ -183,9 +183,9 @@ def find_cooling(
 def platform_cooling(
     platform: Platform, text: str | None = None, read: Read = Path.read_bytes
 ) -> Cooling | None:  # fmt: skip
-    """Plant of the platform, or `text`; None if neither is named.
+    """Platform's plant, or `text`; None if neither is named.
 
-    `design_watts` is the default size.
+    `design_watts`: default size.
     """
     around = platform.facility
     named = text or around.cooling

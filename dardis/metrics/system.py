@@ -159,7 +159,7 @@ def profile_table(platform: Platform) -> CsvTable:
 
 
 def profile_values(schedule: Schedule, platform: Platform, desired: DesiredProfile | None) -> Ints:
-    """Values of `profile.csv`, shape (columns, rows)."""
+    """Values of `profile.csv`, (columns, rows)."""
     functions = []
     for kind in platform.kinds:
         functions += [used_profile(schedule, kind), desired_total(platform, desired, kind)]
@@ -186,7 +186,7 @@ def switching_metrics(
 ) -> dict[str, Number]:
     """Figures about switched nodes (docs/metrics.md).
 
-    `boot_delay` (jobs,): wait for boots in s; None if not measured.
+    `boot_delay` (jobs,): wait for boots in s, or None.
     """
     figures: dict[str, Number] = dict.fromkeys(KEYS)
     ran = schedule.ran

@@ -16,9 +16,9 @@ from dardis.model.arrays import Ints
 JobId = NewType("JobId", int)
 """Number of a job in its trace."""
 HostId = NewType("HostId", int)
-"""Counted from 0."""
+"""From 0."""
 ManagerAddress = NewType("ManagerAddress", int)
-"""Negative, so different from every host."""
+"""Negative, unlike hosts."""
 Address = HostId | ManagerAddress
 
 FIRST_HOST: Final = HostId(0)
@@ -50,7 +50,7 @@ ONLY_MANAGER: Final = address_of(0)
 def split_hosts(first: int, last: int, arity: int, gone: Sequence[int] = ()) -> list[tuple[HostId, int]]:
     """Split the hosts `[first, last)` into at most `arity` similar parts, each with a living first host.
 
-    `gone` lists the dead hosts, ascending. Dead parts are omitted.
+    `gone`: dead hosts, ascending. Dead parts are omitted.
     """
     count = last - first
     parts = min(arity, count)
@@ -73,7 +73,7 @@ def first_living_host(first: int, last: int, gone: Sequence[int]) -> HostId:
 
 
 def child_counts(hosts: int, arity: int) -> Ints:
-    """Number of children per host in a tree, shape (hosts,)."""
+    """Number of children per host in a tree, (hosts,)."""
     counts = np.zeros(hosts, dtype=np.int64)
     ranges = [(0, hosts)] if hosts else []
     while ranges:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Branch:
-    """A question with branches, or a leaf."""
+    """Question with branches, or a leaf."""
 
     said: str
     yes: Branch | None = None

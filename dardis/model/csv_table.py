@@ -41,7 +41,7 @@ _FORMULA: Final = re.compile(r"'*[=+\-@\t\r]")
 
 
 def as_cell(text: str) -> str:
-    """Prefix a text with an apostrophe if a spreadsheet would execute it, or if it looks protected. Not for numbers."""
+    """Prefix an apostrophe to a text that a spreadsheet would execute, or that looks protected. Not for numbers."""
     return f"'{text}" if _FORMULA.match(text) else text
 
 
@@ -110,7 +110,7 @@ class Column:
 
 
 class CsvTable:
-    """A table with ordered columns."""
+    """Table with ordered columns."""
 
     def __init__(self, name: str, *columns: Column) -> None:
         self.name, self.columns = name, columns
@@ -125,7 +125,7 @@ class CsvTable:
     def of_fields(cls, name: str, record: type, form: str) -> CsvTable:
         """Make a table of fields such as `nodes: Annotated[int, "nodes of the machine"]`.
 
-        `form` is the format of real numbers.
+        `form`: format of real numbers.
         """
         columns = []
         for field, hint in get_type_hints(record, include_extras=True).items():
@@ -189,7 +189,7 @@ class CsvTable:
 
 @dataclass(frozen=True)
 class FilledTable:
-    """A table with rows for one use."""
+    """Table with rows for one use."""
 
     table: CsvTable
     rows: Iterable[Sequence[Any]]
@@ -199,7 +199,7 @@ class FilledTable:
         self.table.write(folder / self.table.name, self.rows)
 
     def frame(self) -> DataFrame:
-        """A DataFrame."""
+        """DataFrame."""
         return self.table.frame([*zip(*self.rows, strict=True)] or [()] * len(self.table.names))
 
 

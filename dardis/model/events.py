@@ -54,7 +54,7 @@ class NodesUp:
 
 @dataclass(frozen=True, slots=True)
 class ReservationMade:
-    """A reservation is made."""
+    """Reservation."""
 
     at: int
     name: str

@@ -44,7 +44,7 @@ _PARTLY_WRITTEN = re.compile(r"\.(.+)\.\d+\.part")
 def atomic_text(path: Path) -> Iterator[TextIO]:
     """Open a UTF-8 file that replaces `path` after a successful block. Raises OSError naming `path`.
 
-    A link keeps pointing to its file. Devices and pipes are written directly.
+    Links stay. Devices and pipes are written directly.
     """
     if path.exists() and not path.is_file():
         with path.open("w", encoding="utf-8", newline="") as file:

@@ -9,7 +9,7 @@ from functools import cached_property
 from dardis.model.addresses import JobId
 
 NO_TIME = -(1 << 62)
-"""An unknown time."""
+"""Unknown time."""
 SHORTEST_WINDOW_S = 3600
 """Minimum length of a start window in s."""
 FOREVER = 1 << 62
@@ -18,10 +18,10 @@ FOREVER = 1 << 62
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A rigid parallel job of `units` equal units that start together. Times are s on the trace's clock.
+    """Rigid parallel job of `units` equal units. Times are s on the trace's clock.
 
-    `request` is the need of one unit by kind. `groups` is the bit set of permitted node groups. `latest` is the latest
-    start or None. `prediction` estimates the runtime in s.
+    `request`: need of one unit by kind. `groups`: bit set of permitted node groups. `latest`: latest start or None.
+    `prediction` estimates the runtime in s.
 
     With `requests`, the job runs as one of them. The other fields then describe the first: its walltime, all its units,
     and request and groups of its first part.
@@ -41,7 +41,7 @@ class Job:
     prediction: int | None = None
     requests: tuple[Request, ...] = ()
     takes: tuple[int, ...] | None = None
-    """What a unit takes of a shared limit, by kind, and mW; None: its request, and power as the platform states."""
+    """What a unit takes of a shared limit, by kind, and mW; None: request, and power by the platform."""
 
     @property
     def amounts(self) -> tuple[int, ...]:
@@ -82,7 +82,7 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class ActualJob:
-    """A job with its real runtime, unknown to schedulers. Not a `Job`, so no scheduler can receive one.
+    """Job with its real runtime. Not a `Job`, so no scheduler can receive one.
 
     Submitted `think` s after the end of job `after`, if later.
     """

@@ -46,7 +46,7 @@ class SeekResponse:
 
 @value(frozen=True, slots=True)
 class ImproveQuery:
-    """Move jobs to earlier starts, in turn. Arrays have shape (jobs,), `request` (jobs, kinds)."""
+    """Move jobs to earlier starts, in turn. Arrays have (jobs,), `request` (jobs, kinds)."""
 
     job: Ints
     attempt: Ints

@@ -2,7 +2,7 @@
 
 Network model LogGP (Alexandrov, Ionescu, Schauser, Scheiman: LogGP: Incorporating Long Messages into the LogP Model,
 SPAA 1995): a message of b bytes occupies its sender for o, travels for L + (b - 1) G, and occupies its receiver for o.
-The next message leaves max(o, g + (b - 1) G) later. Here o includes our own code.
+The next message leaves max(o, g + (b - 1) G) later. o includes our code.
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ def _hop(network: LogGP, cost: JobCost, size: float) -> _Hop:
 def _on_cores(span_ns: float, busy_ns: float, ranks: int, cores: int | None) -> float:
     """Time on `cores`, given `span_ns` with a core per rank and total CPU work `busy_ns`.
 
-    Adds the work per core in proportion to shared cores. Ignores polling and cold caches.
+    Adds work in proportion to shared cores. Ignores polling and cold caches.
     """
     cores = min(cores or ranks, ranks)
     return span_ns + (1 - cores / ranks) * busy_ns / cores
@@ -139,8 +139,8 @@ def sampled_round_ns(
 ) -> float:
     """Time of a round for `nodes` nodes on `asked` hosts besides the task manager's.
 
-    Hosts are ranks with equal shares of nodes. `chosen` hosts get separate confirmations (0: sent with the next query).
-    `cores` are shared by the ranks; None: one each.
+    Hosts: ranks with equal shares of nodes. `chosen` hosts get separate confirmations (0: with the next query).
+    `cores`: shared by ranks; None: one each.
     """
     down, up = _hop(network, cost, cost.ask_bytes), _hop(network, cost, cost.answer_bytes)
     work = cost.work_ns(nodes / (asked + 1))
@@ -178,8 +178,7 @@ def wave_job_ns(
 ) -> float:
     """Time per job with many jobs in flight and `settled` jobs placed per wave.
 
-    Ranks with a task manager share CPU time `job_ns`, limited by `cores` (None: one per rank). Settled jobs share the
-    exchanges, which fewer cores lengthen.
+    Ranks with a task manager share `job_ns`, limited by `cores` (None: one per rank). Settled jobs share the exchanges.
     """
     cores = cores or ranks
     overhead_ns = (network.send_overhead_ns + network.receive_overhead_ns) * max(1.0, ranks / cores)

@@ -23,7 +23,7 @@ from dardis.model.schedule import Schedule
 
 @dataclass(frozen=True)
 class NodeLayout:
-    """A machine with separate nodes for reservations."""
+    """Machine with separate nodes for reservations."""
 
     machine: Platform
     """Own nodes, then reserved nodes."""
@@ -33,7 +33,7 @@ class NodeLayout:
     """Node range `[first, last)` by queue with a reservation."""
 
     def with_reserved_nodes(self, nodes: Sequence[int]) -> list[int]:
-        """The given own nodes, and all reserved nodes on them."""
+        """Given own nodes, and all reserved nodes on them."""
         found: list[int] = np.flatnonzero(np.isin(self.node, nodes)).tolist()
         return found
 
@@ -157,7 +157,7 @@ def _gaps(reservation: Reservation) -> list[tuple[int, int]]:
 
 @dataclass(frozen=True, slots=True)
 class LayoutPartition:
-    """A part of a laid-out machine without shared jobs, as a machine."""
+    """Part of a laid-out machine without shared jobs, as a machine."""
 
     machine: Platform
     first_group: int

@@ -43,7 +43,7 @@ class NodeSets:
         self._most: dict[tuple[int, tuple[int, ...], bool], int] = {}
         self._codes: dict[int, int] | None = None
         self._last = -1, 0
-        """Last set and code: hashing long bit sets takes a microsecond."""
+        """Last set and code: hashing is slow."""
         words: Ints = 1 << np.arange(len(counts), dtype=np.int64)[:, None]
         if len(counts) > MAX_DIRECT:
             sets = dict.fromkeys(named)
@@ -78,7 +78,7 @@ class NodeSets:
         return self._known[bits]
 
     def nodes(self, bits: int) -> Bools:
-        """Membership of nodes in a set, shape (nodes,)."""
+        """Membership of nodes in a set, (nodes,)."""
         if bits not in self._nodes:
             inside = np.zeros(len(self.counts), dtype=bool)
             inside[self.groups(bits)] = True

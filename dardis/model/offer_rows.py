@@ -24,7 +24,7 @@ BEST_COLUMNS = 4
 
 
 class QueryArrays(NamedTuple):
-    """A batch of queries with shape (asks,), `request` (asks, kinds). A negative quota requests all runs."""
+    """Batch of queries (asks,), `request` (asks, kinds). A negative quota requests all runs."""
 
     job: Ints
     draw_key: Ints

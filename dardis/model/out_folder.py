@@ -31,9 +31,9 @@ _ATTEMPTS = 100
 
 @dataclass(frozen=True, slots=True)
 class OutFolder:
-    """A kind of folder: description, permitted file names, and seal.
+    """Kind of folder: description, permitted file names, and seal.
 
-    With `state_file`, exactly the folders with this file are of this kind.
+    `state_file` marks folders of this kind.
     """
 
     description: str
@@ -45,7 +45,7 @@ class OutFolder:
     def lock(self, out: Path, *, force: bool) -> Iterator[None]:
         """Create and lock the folder during the block; a failed block removes a new folder.
 
-        Raises InputError if the folder cannot be created, is locked, or holds files that `force` may not replace.
+        Raises InputError if this fails, or for files that `force` may not replace.
         """
         new: list[Path] = []
         try:
@@ -69,7 +69,7 @@ class OutFolder:
 
     @contextmanager
     def replace_files(self, out: Path) -> Iterator[Path]:
-        """Yield a temporary folder; after a successful block, its files replace the files of `out`.
+        """Yield a temporary folder; after a successful block, its files replace those of `out`.
 
         Requires the lock. Raises OSError.
         """
@@ -153,13 +153,13 @@ def _delay_interrupts() -> Iterator[None]:
 
 
 LOCK_FILE: Final = ".dardis-lock"
-"""Some file systems cannot lock folders. A leftover is harmless."""
+"""Some file systems cannot lock folders."""
 _NO_LOCKS: Final = frozenset({errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP})
 
 
 @contextmanager
 def lock_folder(folder: Path, place: object, name: str = LOCK_FILE) -> Iterator[None]:
-    """Lock an existing folder during the block by a file of this name. Raises InputError if locked, and OSError."""
+    """Lock an existing folder during the block by this file. Raises InputError if locked, and OSError."""
     path = folder / name
     lock = _acquire_lock(path, place)
     try:

@@ -15,7 +15,7 @@ from dardis.model.arrays import Integers, Ints
 class Placements:
     """Job i has `units[k]` units on `nodes[k]` for k in `[offsets[i], offsets[i+1])`, ascending by node.
 
-    `offsets` has shape (jobs + 1,), the others (placements,).
+    `offsets`: (jobs + 1,), the others (placements,).
     """
 
     offsets: Ints
@@ -37,17 +37,17 @@ class Placements:
 
     @property
     def counts(self) -> Ints:
-        """Number of nodes per job, shape (jobs,)."""
+        """Number of nodes per job, (jobs,)."""
         return np.diff(self.offsets)
 
     @property
     def job_of(self) -> Ints:
-        """Job index per placement, shape (placements,)."""
+        """Job index per placement, (placements,)."""
         return np.repeat(np.arange(len(self.offsets) - 1), self.counts)
 
     @property
     def units_of_jobs(self) -> Ints:
-        """Total units per job, shape (jobs,)."""
+        """Total units per job, (jobs,)."""
         return np.diff(offsets_of(self.units)[self.offsets])
 
     def of(self, job: int) -> tuple[Integers, Integers]:
@@ -58,7 +58,7 @@ class Placements:
     def blocks(self, first: int, last: int) -> tuple[Ints, Integers, Integers]:
         """Blocks of adjacent nodes for jobs `[first, last)`.
 
-        Returns offsets, shape (jobs + 1,), and first and last nodes, shape (blocks,).
+        Returns offsets, (jobs + 1,), and first and last nodes, (blocks,).
         """
         edges = self.offsets[first : last + 1] - self.offsets[first]
         nodes = self.nodes[self.offsets[first] : self.offsets[last]]
@@ -96,7 +96,7 @@ def joined_by_job(texts: list[str], edges: Ints) -> list[str]:
 
 
 def offsets_of(counts: Integers | Sequence[int]) -> Ints:
-    """Offsets of rows with these lengths, shape (rows + 1,)."""
+    """Offsets of rows with these lengths, (rows + 1,)."""
     return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64, copy=False)
 
 

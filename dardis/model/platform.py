@@ -1,4 +1,4 @@
-"""The machine: groups of equal nodes, numbered from 0."""
+"""Machine: groups of equal nodes, numbered from 0."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ MODELLED_PLANTS = ("air", "hybrid")
 class NodePower:
     """Node power: W idle, per busy core, off; duration (s) and W of boot and shut-down.
 
-    `idle_w` includes devices. `device_w` is the addition per busy device, by kind.
+    `idle_w` includes devices. `device_w`: addition per busy device, by kind.
     """
 
     idle_w: Watts = 0.0
@@ -147,7 +147,7 @@ class Money:
 
 @dataclass(frozen=True)
 class Platform:
-    """A machine. `partitions` maps trace partitions to permitted group indices."""
+    """Machine. `partitions` maps trace partitions to permitted group indices."""
 
     name: Text
     groups: Annotated[tuple[NodeGroup, ...], MinLen(1), MaxLen(MAX_GROUPS)]
@@ -200,12 +200,12 @@ class Platform:
 
     @cached_property
     def group_of_node(self) -> Ints:
-        """Group index of each node, shape (nodes,)."""
+        """Group index of each node, (nodes,)."""
         return np.repeat(np.arange(len(self.groups)), [group.count for group in self.groups])
 
     @cached_property
     def group_capacity(self) -> Ints:
-        """Node capacity by group, shape (groups, kinds)."""
+        """Node capacity by group, (groups, kinds)."""
         return np.array(
             [[group.resources.get(kind, 0) for kind in self.kinds] for group in self.groups],
             dtype=np.int64,
@@ -213,12 +213,12 @@ class Platform:
 
     @cached_property
     def capacity(self) -> Ints:
-        """Capacity of each node, shape (nodes, kinds)."""
+        """Capacity of each node, (nodes, kinds)."""
         return self.group_capacity[self.group_of_node]
 
     @cached_property
     def cores(self) -> int:
-        """Cores of the machine."""
+        """Machine's cores."""
         return int(sum(group.count * group.resources.get(CORES, 0) for group in self.groups))
 
     @property
@@ -254,9 +254,9 @@ class Platform:
         return {queue.name: queue for queue in self.queues}
 
     def on_clock(self, unix_start: int | None, first: int) -> Platform:
-        """Platform with prime time and maintenance on a trace's clock.
+        """Platform on a trace's clock.
 
-        `unix_start` is the Unix time of second 0 (None: unknown), `first` the first submission.
+        `unix_start`: Unix time of second 0 (None: unknown); `first`: first submission.
         """
         prime = None if self.prime is None else replace(self.prime, unix_start=unix_start, first=first)
         if unix_start is None or not self.dated:

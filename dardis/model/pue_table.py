@@ -15,7 +15,7 @@ class RowChoice(StrEnum):
     """Choice for a temperature between two rows."""
 
     NEAREST = "nearest"
-    """The nearest row (thesis 6.3: rows 5 °C apart); halfway, the warmer."""
+    """Nearest row (thesis 6.3: rows 5 °C apart); halfway, the warmer."""
     INTERPOLATE = "interpolate"
     """Linear interpolation."""
 
@@ -24,8 +24,8 @@ class RowChoice(StrEnum):
 class PueTable:
     """PUE `pue[i, j]` (at least 1) at `temps_c[i]` (°C) and `it_w[j]` (W), both ascending.
 
-    Cooling power (not PUE) is linear between columns and down to 0 W at no load. Higher loads are refused. So are
-    temperatures outside the rows, under `NEAREST` by more than half a step.
+    Cooling power (not PUE) is linear between columns and down to 0 W at no load. Refused: higher loads, and
+    temperatures outside the rows (`NEAREST`: by more than half a step).
     """
 
     temps_c: Floats

@@ -121,7 +121,7 @@ ALWAYS = PermittedStarts(())
 
 @dataclass(frozen=True, slots=True)
 class Queue:
-    """Queue of a site. None: no limit. Spans are on the trace's clock."""
+    """Site's queue. None: no limit. Spans are on the trace's clock."""
 
     name: Text
     expected_wait_s: Limit | None = None
@@ -190,7 +190,7 @@ class Reservation:
         return ""
 
     def reserved_amounts(self, capacity: Ints, kinds: tuple[str, ...]) -> Ints:
-        """Reserved amounts, shape (nodes, kinds)."""
+        """Reserved amounts, (nodes, kinds)."""
         found = np.zeros_like(capacity)
         nodes = list(self.nodes)
         if self.resources is None:

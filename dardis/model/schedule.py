@@ -21,7 +21,7 @@ from dardis.model.platform import NodePower, Platform
 class PartsOfJobs:
     """Job i has the parts `[offsets[i], offsets[i+1])`, in request order.
 
-    `units` has shape (parts,), `request` (parts, kinds).
+    `units`: (parts,), `request` (parts, kinds).
     """
 
     offsets: Ints
@@ -37,7 +37,7 @@ _BLOCK: Final = 8192
 class Schedule:
     """Jobs of a run in trace order. Times are s; `NO_TIME` if rejected.
 
-    Arrays have shape (jobs,), `request` of one unit (jobs, kinds). `latest` is `NO_TIME` without a deadline.
+    Arrays have (jobs,), `request` of one unit (jobs, kinds). `latest` is `NO_TIME` without a deadline.
     """
 
     kinds: tuple[str, ...]
@@ -77,7 +77,7 @@ class Schedule:
         )
 
     def requested_total(self, kind: str) -> Ints:
-        """Total request of a kind per job, shape (jobs,)."""
+        """Total request of a kind per job, (jobs,)."""
         place = self.kinds.index(kind)
         if self.parts is None:
             return np.asarray(self.units * self.request[:, place])
@@ -110,7 +110,7 @@ class Schedule:
 
 @dataclass(frozen=True, slots=True)
 class Downtime:
-    """Node `node[i]` is down in `[down[i], up[i])`, s of the trace's clock; shape (downtimes,).
+    """Node `node[i]` is down in `[down[i], up[i])`, s of the trace's clock; (downtimes,).
 
     Shut-down begins at `down`; boot ends at `up` (`FOREVER`: no boot). Ascending by (node, down), without overlaps.
     """
@@ -137,7 +137,7 @@ class Downtime:
 
 
 def boot_and_shutdown(platform: Platform) -> tuple[Ints, Ints]:
-    """Boot and shut-down times in s, shape (nodes,) each; 0 if unstated."""
+    """Boot and shut-down times in s, (nodes,) each; 0 if unstated."""
     powers = [group.power or NodePower() for group in platform.groups]
     times = np.array([[power.boot_s, power.shutdown_s] for power in powers], dtype=np.int64)[platform.group_of_node]
     return times[:, 0], times[:, 1]

@@ -20,7 +20,7 @@ class StepFunction:
 
     @classmethod
     def from_steps(cls, before: int, steps: Iterable[tuple[int, int]]) -> StepFunction:
-        """Build from unsorted (time, value) pairs, the last of a time wins. `before` is the initial value."""
+        """Build from unsorted (time, value) pairs; the last of a time wins. `before`: initial value."""
         table = dict(sorted(steps, key=lambda step: step[0]))
         times = np.array([NO_TIME, *table], dtype=np.int64)
         return cls(times, np.array([before, *table.values()], dtype=np.int64))
@@ -113,7 +113,7 @@ class Extremes:
 def sum_of_columns(parts: Sequence[tuple[Ints, Ints]]) -> tuple[Ints, Ints]:
     """Sum step functions with several columns: times (steps,) and values (steps, columns).
 
-    Before the first time of a part, its first values hold.
+    A part's first values hold before, too.
     """
     times = np.unique(np.concatenate([time for time, _ in parts]))
     total = np.zeros((len(times), parts[0][1].shape[1]), dtype=np.int64)

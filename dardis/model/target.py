@@ -48,8 +48,8 @@ class Split(Choice):
 class Switching:
     """Nodes to keep on by node group (index); idle nodes beyond both numbers are shut down.
 
-    `spares` is the minimum of idle nodes on, `floors` of all nodes on. Other groups, and `always_on` groups, are never
-    switched. A node shuts down after `idle_s` idle seconds, if it can be up again before its next reservation.
+    `spares`: least idle nodes on; `floors`: least nodes on. Other groups, and `always_on` ones, are never switched. A
+    node shuts down after `idle_s` idle seconds, if it can be up again before its next reservation.
     """
 
     spares: dict[int, StepFunction] = field(default_factory=dict)
@@ -92,12 +92,12 @@ class DesiredProfile:
 
     @property
     def by_node(self) -> DesiredProfile | None:
-        """The profile for node managers; None if nodes share it."""
+        """Profile for node managers; None if nodes share it."""
         return None if self.split is Split.SHARED else self
 
     @property
     def shared(self) -> DesiredProfile | None:
-        """The profile if nodes share it."""
+        """Profile if nodes share it."""
         return self if self.split is Split.SHARED else None
 
     @cached_property

@@ -38,7 +38,6 @@ class PoolLateBinder:
     """Starts a request's jobs, and keeps the results."""
 
     def __init__(self, pool: GrowablePool, kinds: int) -> None:
-        """Create arrays."""
         self._pool = pool
         self._queue = job_queue.make_queue(FIRST_JOBS, kinds)
         self._how: tuple[bool, bool, bool, int, int] | None = None
@@ -92,7 +91,7 @@ class PoolLateBinder:
         self._queue = old._replace(hold_node=node, hold_units=units)
 
     def outcome(self) -> tuple[Ints, Ints, Ints, int, int, int]:
-        """Return the results as in `Bound`, in local numbers, and most breakpoints of a changed node."""
+        """Results as in `Bound`, in local numbers, and most breakpoints of a changed node."""
         _, used, booked, told, _, rounds, longest, *_ = self._at.tolist()
         node, units = self._queue.hold_node[:used].copy(), self._queue.hold_units[:used].copy()
         return self._got[:booked].copy(), node, units, rounds, told, longest

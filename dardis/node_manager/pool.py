@@ -1,7 +1,7 @@
 """Node-manager machine of a pool: (state, message, now) to effects.
 
-Offers reserve nothing. A confirmation is tested again, and refused if its claim no longer fits. So capacity is never
-exceeded, in any order of messages. No request waits, so there is no deadlock.
+Offers reserve nothing. Confirmations are tested again, and refused if the claim no longer fits: capacity is never
+exceeded, in any order of messages. No request waits: no deadlock.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from dardis.wire.effects import Effect, Kill, Launch, SendToManager, SendToManag
 LAPSE, REPORT, FORGET = range(3)
 """Timer tokens: a tentative reservation lapses; repeat `Finished`; forget a release."""
 LARGEST = 1 << 31
-"""Above any 32-bit amount."""
+"""Above 32-bit amounts."""
 _EMPTY = np.zeros(0, dtype=np.int64)
 _ZEROS = np.zeros(2, dtype=np.int64)
 
@@ -59,7 +59,7 @@ class NodePool:
         report_every: int = 0,
         virtual_hosts: VirtualHosts | None = None,
     ) -> None:
-        """Create empty nodes; with `report_every` s, messages may be lost, and ends are repeated."""
+        """With `report_every` s, messages may be lost, and ends are repeated."""
         self._platform = platform
         self._desired = None if desired is None else desired.by_node
         self.state = PoolState(platform, first, last, self._desired, virtual_hosts)

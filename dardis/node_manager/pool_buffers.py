@@ -45,7 +45,6 @@ class SingleSeek:
     # Reused, as creation takes as long as the answer.
 
     def __init__(self, kinds: int, nodes: int) -> None:
-        """Create space for `nodes` nodes."""
         self.nodes = nodes
         self._columns = np.empty((8, 1), dtype=np.int64)
         self._request = np.empty((1, kinds), dtype=np.int64)
@@ -68,7 +67,6 @@ class GrowingRows:
     """Growing rows."""
 
     def __init__(self, columns: int) -> None:
-        """Create initial rows."""
         self.rows: Ints = np.empty((FEWEST_OFFERS, columns), dtype=np.int64)
 
     def double(self) -> None:
@@ -103,7 +101,6 @@ class FreeCapacityIndexes:
     """Indexes by unit size, from the second request on."""
 
     def __init__(self, nodes: int) -> None:
-        """Create without indexes."""
         self._nodes = nodes
         self._changes = NO_CHANGES
         self._kept: OrderedDict[tuple[int, bytes], FreeCapacityIndex] = OrderedDict()

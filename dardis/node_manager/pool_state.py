@@ -1,4 +1,4 @@
-"""Arrays of a pool: profiles and reservations."""
+"""Pool's arrays: profiles and reservations."""
 
 from __future__ import annotations
 
@@ -77,7 +77,6 @@ class PoolState(NodeProfiles):
         self, platform: Platform, first: int, last: int, desired: DesiredProfile | None,
         virtual_hosts: VirtualHosts | None = None,
     ) -> None:  # fmt: skip
-        """Create empty profiles."""
         self._changed = np.ones(last - first, dtype=np.bool_)
         """Nodes changed since the last publication."""
         self._ready = self._boot = _ALL_UP
@@ -89,7 +88,7 @@ class PoolState(NodeProfiles):
         self._added = 0
         """Most breakpoints added meanwhile."""
         self._longest_seen = 1
-        """Limit of breakpoints; a count would visit all nodes on each ask."""
+        """Limit of breakpoints; a count would visit all nodes."""
         super().__init__(platform, first, last, desired)
         self._longest_seen = int(self.profiles.size.max(initial=1))
         self.books = make_rows(self.count, 1, 4, np.int64)
@@ -140,7 +139,7 @@ class PoolState(NodeProfiles):
         self._changed[nodes] = True
 
     def down_until(self, nodes: Ints, now: int) -> int:
-        """When all nodes (empty: the pool) can be up; `NO_TIME` if all are."""
+        """When all nodes (empty: the pool) can be up; `NO_TIME`: all are."""
         if len(self._ready) == 0:
             return NO_TIME
         those = nodes if len(nodes) else slice(None)
@@ -221,7 +220,7 @@ class PoolState(NodeProfiles):
     def later_jobs(self, nodes: Ints, now: int, depth: int) -> tuple[Ints, int]:
         """First `depth` jobs after `now` on the nodes, ascending; and the count with repeats.
 
-        Negative depth: each node's cores.
+        Negative: each node's cores.
         """
         depths = self.capacity[:, 0].take(nodes) if depth < 0 else np.full(len(nodes), depth)
         count = profile.later_jobs(self.books, nodes, now, depths, self._later)

@@ -1,7 +1,7 @@
-"""A host as inner node of a tree of hosts, and its order of simultaneous messages.
+"""Host as inner node of a tree of hosts, and its order of simultaneous messages.
 
 Summable answers are combined. Each request names its hosts and the dead ones. If messages may be lost, a host repeats
-requests until a deadline, then answers without missing children. The answer is kept while repeats may arrive.
+requests until a deadline, then answers without missing children, again at each repeat.
 """
 
 from __future__ import annotations
@@ -39,7 +39,6 @@ class RelayingHost:
     """Host with a pool and a place in the tree."""
 
     def __init__(self, pool: NodePool) -> None:
-        """Use the pool's address."""
         self.pool = pool
         self._host = pool.host
         self._open: dict[Key, RelayQuery] = {}
@@ -179,7 +178,7 @@ def process_queries(pool: NodePool, messages: Sequence[Message], now: int) -> It
 def process_claims(pool: NodePool, claims: Sequence[Message], now: int) -> Iterator[list[Effect]]:
     """Process claims in job order, one per node; yield effects.
 
-    A node claimed by an earlier job is refused, even if that job fails elsewhere.
+    A node claimed by an earlier job is refused, even if that job fails.
     """
     claimed: set[int] = set()
     for claim in claims:

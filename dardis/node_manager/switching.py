@@ -1,7 +1,7 @@
 """Switching of nodes off and on; nodes are up when reservations begin.
 
-Waiting jobs do not count. Each group keeps an idle reserve on. Jobs prefer low node numbers, so the highest idle nodes
-are shut down and the lowest booted.
+Waiting jobs do not count. Each group keeps an idle reserve on. The highest idle nodes are shut down, the lowest booted:
+jobs prefer low numbers.
 """
 
 from __future__ import annotations
@@ -139,7 +139,7 @@ class Switcher:
         return self._changed or self._wake <= now
 
     def decide(self, now: int) -> list[Switch]:
-        """Return switches, after all changes of an instant."""
+        """Switches, after all changes of an instant."""
         self._changed = False
         place = bisect_right(self._edges, now)
         self._wake = self._edges[place] if place < len(self._edges) else FOREVER

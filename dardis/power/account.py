@@ -1,4 +1,4 @@
-"""Account of a schedule: income, energy, cooling, charges."""
+"""Schedule's account: income, energy, cooling, charges."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Account:
     jobs_w: Floats
     """Mean power added by jobs."""
     idle_w: Floats
-    """Idle power of nodes that are up."""
+    """Idle power of nodes up."""
     off_w: Floats
     switching_w: Floats
     """Nodes in shut-down or boot."""
@@ -138,8 +138,8 @@ class Account:
 def accounted_jobs(schedule: Schedule, platform: Platform) -> AccountedJobs:
     """Jobs that ran, including killed jobs.
 
-    Stated watts (kind `power`) include a share of idle power, so only the rest is added. Other jobs add `core_w` per
-    core, and device power.
+    Of stated watts (kind `power`), the share of idle power is subtracted. Other jobs add `core_w` per core, and device
+    power.
     """
     schedule = schedule.by_part
     ran = schedule.ran
@@ -196,7 +196,7 @@ def span_sums(start: Ints, finish: Ints, weight: Floats, edges: Ints) -> Floats:
 
 
 def added_watts(schedule: Schedule, platform: Platform, cores: Ints) -> Floats:
-    """Power that each job adds to its nodes, W, shape (jobs,). `cores`: of a unit."""
+    """Power that each job adds to its nodes, W, (jobs,). `cores`: of a unit."""
     machine = MachinePower.of_platform(platform)
     job, nodes = schedule.placed.job_of, schedule.placed.nodes
     unit_w = cores[job] * machine.core_w[nodes]
@@ -210,7 +210,7 @@ def added_watts(schedule: Schedule, platform: Platform, cores: Ints) -> Floats:
 
 
 def _mean_watts(work: AccountedJobs, downtime: Downtime, machine: MachinePower, edges: Ints) -> Floats:
-    """Mean IT power by source: shape (4, segments)."""
+    """Mean IT power by source: (4, segments)."""
     node, down, up = downtime.node, downtime.down, downtime.up
     off = np.minimum(down + machine.shutdown_s[node], up)
     boot = np.maximum(up - machine.boot_s[node], off)

@@ -1,6 +1,6 @@
 """Fits node power figures to measurements.
 
-Node power is the sum of figures (W idle, per busy core or device) times counts. Unidentifiable figures are kept.
+Node power: sum of figures (W idle, per busy core or device) times counts. Unidentifiable figures stay.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ MOST_BLOCKS = 10
 _BEND = 3.0
 """Huber's bend, in standard deviations of the bulk.
 
-Machine power is a mean over jobs; the usual 1.345 fits closer to the median job.
+Machine power is a mean over jobs; the usual 1.345 fits the median job.
 """
 _ROUNDS = 50
 _SETTLED = 1e-9

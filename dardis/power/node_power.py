@@ -34,7 +34,7 @@ class MachinePower:
 
     @classmethod
     def of_platform(cls, platform: Platform) -> MachinePower:
-        """Figures of a platform; the thesis's for groups without."""
+        """Platform's figures; the thesis's for groups without."""
         powers = [group.power or NodePower() for group in platform.groups]
 
         def per_node(values: list[float]) -> Floats:

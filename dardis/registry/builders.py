@@ -59,7 +59,7 @@ class Late(Builder):
     def turns(self, setup: LateSetUp, cluster: Cluster) -> Turns:
         """In order of keys.
 
-        With events one by one, nodes may publish before all ends of an instant: then messages are needed.
+        With single events, nodes may publish before all ends of an instant: then messages are needed.
         """
         from dardis.task_manager import LockstepLateManager
         from dardis.turns import LateTurns
@@ -76,7 +76,7 @@ class Late(Builder):
         return LateTurns(setup.event_order, managers, cluster.bounds, cluster.new_switcher(), limit)
 
     def turns_by_message(self, setup: LateSetUp, cluster: Cluster, pace: ClaimTimeouts) -> MessageTurns:
-        """With delays that grow with the key. Raises InputError for a shared profile: messages take time."""
+        """With delays that grow with the key. Raises InputError for a shared profile."""
         if cluster.desired is not None and cluster.desired.shared is not None:
             found = "nodes share the desired profile (profile_split=shared)"
             raise InputError("dispatcher", found, "shares of nodes, since messages take time")
@@ -93,7 +93,7 @@ def _central(setup: QueueSetUp, platform: Platform, desired: DesiredProfile | No
 
 
 class Central(Builder):
-    """A central queue; set up by an `AnySetUp` without node queries."""
+    """Central queue; set up by an `AnySetUp` without node queries."""
 
     def __init__(self, make: Callable[[Any, Platform, DesiredProfile | None, int], Decider]) -> None:
         self._make = make

@@ -27,7 +27,7 @@ Manager = TypeVar("Manager")
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """Context of a dispatcher: machine, hosts and desired profile."""
+    """Dispatcher's context: machine, hosts and desired profile."""
 
     platform: Platform
     bounds: tuple[int, ...]
@@ -45,12 +45,12 @@ class Cluster:
 
     @property
     def layout(self) -> Layout:
-        """The layout for task managers."""
+        """Layout for task managers."""
         return layout_of(self.platform, self.bounds, self.desired)
 
     @property
     def direct_pool(self) -> LocalNodes | None:
-        """The pool, if calls may replace whole rounds."""
+        """Pool, if calls may replace whole rounds."""
         return self.pool if self.reach == EVERY_HOST and self.switching is None else None
 
     def each(self, make: Callable[..., Manager]) -> list[Manager]:
@@ -59,7 +59,7 @@ class Cluster:
         return [make(layout, self.seed, reach=self.reach, address=address_of(m)) for m in range(self.task_managers)]
 
     def new_switcher(self) -> Switcher | None:
-        """Return the node switcher, if any."""
+        """Node switcher, if any."""
         if self.switching is None:
             return None
         from dardis.node_manager.switching import Switcher
@@ -72,14 +72,14 @@ class Builder(Protocol):
 
     @abstractmethod
     def turns(self, setup: Any, cluster: Cluster) -> Turns:  # noqa: ANN401 (the builder's kind of set-up)
-        """Return turns at events without message delay."""
+        """Turns at events without message delay."""
 
     def overlapped(self, setup: Any, cluster: Cluster, overlap: int) -> OverlappedTurns:  # noqa: ANN401, ARG002
-        """Return overlapping turns. Raises InputError without rounds."""
+        """Overlapping turns. Raises InputError without rounds."""
         raise InputError("dispatcher", "has no rounds", "a dispatcher with rounds for overlapping jobs")
 
     def turns_by_message(self, setup: Any, cluster: Cluster, pace: ClaimTimeouts) -> MessageTurns:  # noqa: ANN401, ARG002
-        """Return turns with message delays. Raises InputError without node queries."""
+        """Turns with message delays. Raises InputError without node queries."""
         raise InputError("dispatcher", "asks no nodes", "a dispatcher that asks nodes, since messages take time")
 
     def pool(self, setup: Any) -> Callable[..., NodePool]:  # noqa: ANN401, ARG002 (the default ignores the set-up)
@@ -91,7 +91,7 @@ class Builder(Protocol):
 
 @dataclass(frozen=True)
 class Dispatcher:
-    """A dispatcher with capabilities in `setup` and construction in `builder`."""
+    """Dispatcher with capabilities in `setup` and construction in `builder`."""
 
     name: str
     setup: AnySetUp
@@ -102,11 +102,11 @@ class Dispatcher:
     """Top module of the package."""
 
     def with_settings(self, settings: Iterable[str]) -> Dispatcher:
-        """Return a copy with `KEY=VALUE` settings. Raises InputError with the known keys or values."""
+        """Copy with `KEY=VALUE` settings. Raises InputError with the known keys or values."""
         return self.with_setup(with_settings(self.setup, settings))
 
     def with_setup(self, setup: AnySetUp) -> Dispatcher:
-        """Return a copy with another set-up. Raises InputError for incompatible settings."""
+        """Copy with another set-up. Raises InputError for incompatible settings."""
         self.check_split(setup.profile_split, "--set profile_split=shared", setup)
         return replace(self, setup=setup.checked())
 
@@ -117,20 +117,20 @@ class Dispatcher:
             raise InputError(place, f"nodes share the profile, which {self.name} does not obey", expected)
 
     def turns(self, cluster: Cluster) -> Turns:
-        """Return turns at events without message delay."""
+        """See `Builder.turns`."""
         return self.builder.turns(self.setup, cluster)
 
     def overlapped(self, cluster: Cluster, overlap: int) -> OverlappedTurns:
-        """Return overlapping turns. Raises InputError without rounds."""
+        """See `Builder.overlapped`."""
         return self.builder.overlapped(self.setup, cluster, overlap)
 
     def turns_by_message(self, cluster: Cluster, pace: ClaimTimeouts) -> MessageTurns:
-        """Return turns with message delays. Raises InputError without node queries."""
+        """See `Builder.turns_by_message`."""
         if cluster.switching is not None:
             raise InputError("dispatcher", "switches nodes", "a target without switching, since messages take time")
         return self.builder.turns_by_message(self.setup, cluster, pace)
 
     @property
     def pool(self) -> Callable[..., NodePool]:
-        """Factory of a host's node managers, called as `NodePool`."""
+        """See `Builder.pool`."""
         return self.builder.pool(self.setup)

@@ -58,8 +58,6 @@ _KINDS: Final[tuple[tuple[str, str, Builder, tuple[str, ...]], ...]] = (
 
 
 class _BuiltInDispatchers(Mapping[str, Dispatcher]):
-    """Built-in dispatchers, loaded on demand."""
-
     def __init__(self) -> None:
         self._kind_of = {name: kind[:3] for kind in _KINDS for name in kind[3]}
         self._found: dict[str, Dispatcher] = {}
@@ -146,7 +144,7 @@ def local_name(kind: type) -> str:
 
 
 def find_dispatcher(name: str, settings: Iterable[str] = ()) -> Dispatcher:
-    """Return a dispatcher with `KEY=VALUE` settings.
+    """Dispatcher with `KEY=VALUE` settings.
 
     Raises InputError with known names, keys or values.
     """
@@ -154,7 +152,7 @@ def find_dispatcher(name: str, settings: Iterable[str] = ()) -> Dispatcher:
 
 
 def resolve_dispatcher(what: type | Dispatcher) -> Dispatcher:
-    """The dispatcher of a class or object, with origin. Raises InputError."""
+    """Dispatcher of a class or object, with origin. Raises InputError."""
     found = class_dispatcher(what)
     ours = BUILT_IN_DISPATCHERS.get(found.name)
     if found.origin or (ours is not None and _parts(found) == _parts(ours)):
@@ -247,7 +245,7 @@ def is_module_object(name: str) -> bool:
 
 
 def module_dispatcher(name: str) -> Dispatcher:
-    """Return the dispatcher of `package.module:Class`; the current folder is searched last.
+    """Dispatcher `package.module:Class`; the current folder is searched last.
 
     Reloads a changed module. Raises InputError.
     """
@@ -275,13 +273,13 @@ def _reload_changed(module: str) -> None:
 
 
 def origin_of(name: str) -> str:
-    """Return file and digest of a loaded module."""
+    """File and digest of a loaded module."""
     module = name.partition(":")[0]
     return _ORIGINS.setdefault(module, _origin(module)) if module in sys.modules else module
 
 
 def class_dispatcher(what: type | Dispatcher) -> Dispatcher:
-    """The dispatcher of a class or object. Raises InputError."""
+    """Dispatcher of a class or object. Raises InputError."""
     if isinstance(what, Dispatcher):
         return what
     if not isinstance(what, type):
@@ -389,7 +387,7 @@ def _with_defaults(setup: AnySetUp, place: str) -> AnySetUp:
 
 @dataclass(frozen=True)
 class _ClassDispatcher(Dispatcher):
-    """A dispatcher of a class, pickled by class."""
+    """Dispatcher of a class, pickled by class."""
 
     kind: type = Rule
 

@@ -1,7 +1,7 @@
 """Writes a run in Batsim's form: `PREFIX_jobs.csv` and `PREFIX_schedule.csv`.
 
-Resources are cores, numbered by `dardis.metrics.cores`. Unknown figures: -1 (energy of a job), 0 (of the machine),
-empty (simulation time).
+Resources: cores of `dardis.metrics.cores`. Unknown figures: -1 (energy of a job), 0 (of the machine), empty (simulation
+time).
 """
 
 from __future__ import annotations

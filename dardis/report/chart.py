@@ -176,8 +176,8 @@ class ChartFormat(StrEnum):
 def write_charts(folder: Path, charts: Mapping[str, Sequence[Chart]], form: ChartFormat) -> None:
     """Write charts into `folder/charts`, named by group (or "") and title.
 
-    Duplicate names are numbered; old files of this format are removed. Call after writing the page: drawing twice
-    changes charts slightly. Raises OSError.
+    Duplicate names are numbered; old files are removed. Call after writing the page: drawing changes charts slightly.
+    Raises OSError.
     """
     target = folder / CHARTS
     target.mkdir(exist_ok=True)

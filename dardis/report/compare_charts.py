@@ -1,4 +1,4 @@
-"""Charts of a comparison."""
+"""Comparison's charts."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _BY: Final = {WIDTH: "requested cores, and jobs", WALLTIME: "requested walltime,
 
 @dataclass(frozen=True)
 class DispatcherResults:
-    """Job results of a dispatcher; waits in s, shape (jobs,)."""
+    """Job results of a dispatcher; waits in s, (jobs,)."""
 
     label: str
     waits: Ints

@@ -155,7 +155,6 @@ def _notes(lines: Sequence[ResultRow], left_out: list[str]) -> Iterator[str]:
 
 
 def _rejection_notes(lines: Sequence[ResultRow]) -> Iterator[str]:
-    """Notes on unequal rejections."""
     traces = [trace for trace, group in by_trace(lines).items() if not has_equal_rejections(group)]
     if traces:
         yield (

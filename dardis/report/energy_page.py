@@ -131,7 +131,6 @@ def _ranking(found: JobEnergy, kind: Grouping) -> Chart | None:
 
 
 def _table(found: JobEnergy, kind: Grouping) -> tuple[str, list[str], list[list[str]], str]:
-    """Title, columns, rows, and a line on rows left out."""
     table, every = energy_table(kind), found.rows(kind)
     shown = every[-_MOST_ROWS:] if kind is Grouping.DAY else every[:_MOST_ROWS]
     used = [place for place in range(len(table.names)) if any(row[place] not in {None, 0, ""} for row in shown)]

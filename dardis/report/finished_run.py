@@ -1,4 +1,4 @@
-"""A finished run as data for the page."""
+"""Finished run as data for the page."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ BINS: Final = 4000
 
 
 class FinishedRun:
-    """Data of a run's folder: as an overview, its jobs, nodes and energy. Times are Unix s or ms."""
+    """Data of a run's folder: overview, jobs, nodes and energy. Times are Unix s or ms."""
 
     def __init__(self, folder: Path) -> None:
         """Read all files. Raises InputError."""
@@ -87,7 +87,7 @@ class FinishedRun:
         ]  # fmt: skip
 
     def job(self, number: int) -> dict[str, Any] | None:
-        """Facts of a job; None: unknown."""
+        """Job's facts; None: unknown."""
         if (place := self._places.get(number)) is None:
             return None
         schedule, row = self._files.schedule, dict(zip(COLUMNS, self._row(place), strict=True))
@@ -152,7 +152,7 @@ class FinishedRun:
         return time + self._zero
 
     def _added_watts(self) -> Floats | None:
-        """Power that each job adds to its nodes, W; None: unknown."""
+        """Power that each job adds, W; None: unknown."""
         schedule, platform = self._files.schedule, self._files.platform
         if not MachinePower.of_platform(platform).stated:
             return None
@@ -176,7 +176,7 @@ class FinishedRun:
         return [float(value) for value in total / (self._end - self._start)]
 
     def _samples(self, all_cores: int) -> list[list[Any]]:
-        """Largest use and cap of each moment of a chart, as samples of a live service."""
+        """Largest use and cap of each moment of a chart, as live samples."""
         files, schedule = self._files, self._files.schedule
         ran = schedule.ran
         used, desired = files.profile[f"{CORES}_used"], files.profile[f"{CORES}_desired"]

@@ -94,7 +94,7 @@ def _draw_use(axes: Axes, schedule: Schedule, platform: Platform, axis: TimeAxis
 
 
 def node_use(schedule: Schedule, platform: Platform, edges: Floats, rows: int, of_job: Ints, classes: int) -> Floats:
-    """Mean share of cores in use, shape (classes, rows, steps).
+    """Mean share of cores in use, (classes, rows, steps).
 
     Nodes are grouped into `rows`; `edges` bound equal steps; `of_job` (jobs,): class per job.
     """

@@ -97,7 +97,7 @@ def radial_positions(lines: Sequence[ResultRow], keys: Sequence[str]) -> dict[st
     """Median, maximum, and radial positions of rows, per metric.
 
     Centre: 0; half-way: median; rim: twice the median, or the maximum if larger. Metrics without comparable positive
-    values are omitted; missing values are NaN.
+    values are omitted; NaN: missing.
     """
     found = {}
     for key in keys:

@@ -72,7 +72,7 @@ class RunFiles:
 
 
 def read_run(folder: Path) -> RunFiles:
-    """Read all files of a run. Raises InputError."""
+    """All files of a run. Raises InputError."""
     run = read_json(folder / "run.json", RunRecord)
     platform = run.machine(folder / "run.json")
     downtime, expected, solved = folder / DOWNTIME_FILE, folder / EXPECTATIONS_FILE, folder / SOLVER_FILE
@@ -128,7 +128,6 @@ def _figure(text: str) -> float | None:
 
 
 def _parsed(path: Path, parse: Callable[[str], T]) -> T:
-    """Parse a file. Raises InputError."""
     try:
         return parse(path.read_text(encoding="utf-8"))
     except OSError as error:

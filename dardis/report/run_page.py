@@ -78,7 +78,6 @@ def charts(files: RunFiles, span: Span | None = None) -> list[Chart]:
 
 
 def _jobs_within(files: RunFiles, span: Span) -> Chart:
-    """Single jobs in a span. Raises InputError."""
     schedule, run = files.schedule, files.run
     begins, first = "seconds, +2d, or a run with --calendar-start", int(schedule.submit.min(initial=_NEVER))
     clock = TraceClock(Path(run.trace or "the trace"), first, run.unix_start, begins)

@@ -1,4 +1,4 @@
-"""Summary of a run."""
+"""Run's summary."""
 
 from __future__ import annotations
 

@@ -111,7 +111,7 @@ def amount_seconds(kind: str, value: float) -> str:
 
 
 def label_and_value(key: str, value: str | float | None, currency: str) -> tuple[str, str]:
-    """Name and value; the key ends with the unit, `_eur` is the currency."""
+    """Name and value; the key ends with the unit, `_eur`: currency."""
     ending, unit = next((pair for pair in _UNITS if key.endswith(pair[0])), ("", ""))
     parts = [_SPELLED.get(part, part) for part in key.removesuffix(ending).split("_")]
     name = " ".join(sorted(parts, key=lambda part: part.startswith("(")))

@@ -1,1 +1,1 @@
-"""A run, from its request to its folder."""
+"""Run, from its request to its folder."""

@@ -15,7 +15,7 @@ from dardis.registry import Dispatcher
 def attribute_errors(dispatcher: Dispatcher) -> Iterator[None]:
     """Report errors within as those of an external dispatcher.
 
-    Unexpected errors also print a traceback. Raises ProtocolError, DispatcherError.
+    Unexpected ones also print a traceback. Raises ProtocolError, DispatcherError.
     """
     whose = f"dispatcher {dispatcher.name!r} of {dispatcher.origin}"
     try:

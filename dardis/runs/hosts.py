@@ -20,7 +20,7 @@ def even_bounds(nodes: int, hosts: int) -> tuple[int, ...]:
 
 
 def host_plan(platform: Platform, desired: DesiredProfile | None, bounds: tuple[int, ...], seed: int) -> dict[str, Any]:
-    """Return the data for every host."""
+    """Data for every host."""
     wished = None
     if desired is not None:
         wished = {
@@ -32,7 +32,7 @@ def host_plan(platform: Platform, desired: DesiredProfile | None, bounds: tuple[
 
 
 def host_from_plan(plan: dict[str, Any], host: HostId, make_pool: Callable[..., NodePool]) -> RelayingHost:
-    """Return the node managers of one host."""
+    """Node managers of one host."""
     from dardis.config.platform_record import platform_from_dict
 
     platform = platform_from_dict(plan["platform"])
@@ -52,7 +52,7 @@ def host_of(
     platform: Platform, desired: DesiredProfile | None, bounds: Sequence[int], host: HostId, seed: int,
     make_pool: Callable[..., NodePool],
 ) -> RelayingHost:  # fmt: skip
-    """Return the node managers of one host. `make_pool` has the signature of NodePool."""
+    """Node managers of one host. `make_pool` has the signature of NodePool."""
     from dardis.node_manager import RelayingHost
 
     first, last = bounds[host : host + 2]

@@ -1,4 +1,4 @@
-"""Inputs of a run."""
+"""Run's inputs."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ STARTS_ONLY: Final = "profile=hard is tested when a job starts, not after (profi
 
 @dataclass(frozen=True)
 class Inputs:
-    """Inputs of a run, read and checked."""
+    """Run's inputs, read and checked."""
 
     platform: Platform
     dispatcher: Dispatcher
@@ -185,7 +185,7 @@ def _story(request: RunSpec, platform: Platform, given: RunSources, part: Trace)
 
 
 def check_failures(path: Path | None, events: Sequence[SiteEvent], dispatcher: str, setup: AnySetUp) -> None:
-    """Raise InputError for node failures or reservations beyond the dispatcher's abilities."""
+    """Raise InputError for node failures or reservations unsupported by the dispatcher."""
     changes_nodes = any(isinstance(event, NodesDown | NodesUp | ReservationMade) for event in events)
     if changes_nodes and not setup.bears_failures:
         found = f"nodes fail or reservations are made, which {dispatcher} does not support"
@@ -210,7 +210,7 @@ def _with_groups(
 
 
 def check_shapes(trace: Path, jobs: Sequence[ActualJob], dispatcher: str, setup: AnySetUp, target: Target) -> None:
-    """Raise InputError for job parts, nodes or alternatives beyond the dispatcher's abilities."""
+    """Raise InputError for job parts, nodes or alternatives unsupported by the dispatcher."""
     shaped = [job.number for job in jobs if job.job.requests]
     if not shaped:
         return
@@ -244,7 +244,7 @@ def _walltime_warnings(trace: Path, jobs: Sequence[ActualJob]) -> list[str]:
 
 
 def check_reach(request: RunSpec, setup: AnySetUp) -> list[str]:
-    """Return warnings about unused node-reach options. Raises InputError."""
+    """Warnings about unused node-reach options. Raises InputError."""
     if not setup.asks_nodes:
         asked = {"--task-managers": request.task_managers - 1, "--arity": request.arity, "--sample": request.sample}
         return [f"{option}: {request.dispatcher} asks no nodes" for option, value in asked.items() if value]

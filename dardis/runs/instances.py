@@ -67,14 +67,14 @@ def _is_instance(name: str) -> bool:
 
 
 def setup_of(dispatcher: str, settings: Iterable[str]) -> ModelSetUp:
-    """Return a model dispatcher's set-up with `KEY=VALUE` settings. Raises InputError."""
+    """Model dispatcher's set-up with `KEY=VALUE` settings. Raises InputError."""
     if dispatcher not in MODEL_SETUPS:
         raise InputError(f"--dispatcher {dispatcher}", "has no model", f"one of {', '.join(MODEL_SETUPS)}")
     return with_settings(MODEL_SETUPS[dispatcher], settings).checked()
 
 
 def read_instances(what: Sequence[Path], setup: ModelSetUp) -> list[tuple[Path, DecisionProblem]]:
-    """Return the problems in files and folders, by number.
+    """Problems in files and folders, by number.
 
     Raises InputError, also for jobs without required deadlines.
     """
@@ -105,7 +105,7 @@ def _drop_closed_queues(problem: DecisionProblem, setup: ModelSetUp) -> Decision
 
 
 class Solution:
-    """A model's answer to a problem."""
+    """Model's answer to a problem."""
 
     TABLE: Final = CsvTable(
         "solutions.csv",

@@ -42,7 +42,7 @@ def warm_kernels(
 ) -> None:  # fmt: skip
     """Compile or load a dispatcher's kernels for one or several `hosts`.
 
-    `wished`: with a desired profile. Does nothing for an external dispatcher with its own builder.
+    `wished`: with a desired profile. Nothing for an external dispatcher with own builder.
     """
     ours = dispatcher if not dispatcher.origin else _equal_builtin(dispatcher)
     if ours is None:

@@ -22,7 +22,7 @@ Report = Callable[[Path], object]
 
 
 def decision_figures(decision_ns: Sequence[int], upkeep_ns: int) -> dict[str, Number]:
-    """Return the `decision_…` figures of metrics.json. `upkeep_ns`: CPU time outside decisions."""
+    """`decision_…` figures of metrics.json. `upkeep_ns`: CPU time outside decisions."""
     times = np.array(decision_ns, dtype=np.int64)
     total = int(times.sum()) + upkeep_ns
     return {

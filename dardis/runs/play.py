@@ -29,7 +29,7 @@ from dardis.transport.local_transport import LocalPool, in_process_pool
 
 @dataclass(frozen=True)
 class SimulatedRun:
-    """Outcome of a run; `jobs` have their final submission times."""
+    """Run's outcome; `jobs` have their final submission times."""
 
     jobs: Sequence[ActualJob]
     recorder: Recorder
@@ -48,7 +48,7 @@ def _schedule(recorder: Recorder, jobs: Sequence[ActualJob], laid_out: NodeLayou
 
 
 def followed_profile(dispatcher: Dispatcher, target: Target) -> DesiredProfile | None:
-    """Return the desired profile, or None with `profile=off`."""
+    """Desired profile, or None with `profile=off`."""
     return None if dispatcher.setup.profile is ProfileRule.OFF else target.desired
 
 

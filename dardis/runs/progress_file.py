@@ -1,4 +1,4 @@
-"""Progress of a run, in a file for its parent process."""
+"""Run's progress, in a file for its parent process."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ PERIOD_S = 0.3
 
 
 def progress_writer(path: Path) -> Callable[[int, int], None]:
-    """Return a function to write progress (settled, total) to the file."""
+    """Function to write progress (settled, total) to the file."""
     told = monotonic_s() - PERIOD_S
 
     def tell(settled: int, total: int) -> None:
@@ -25,7 +25,7 @@ def progress_writer(path: Path) -> Callable[[int, int], None]:
 
 
 def read_progress(path: Path) -> tuple[int, int] | None:
-    """Return settled and total jobs, or None if unknown."""
+    """Settled and total jobs, or None if unknown."""
     try:
         settled, total = map(int, path.read_text(encoding="utf-8").split())
     except (OSError, ValueError):  # not begun, or partly written

@@ -1,4 +1,4 @@
-"""Results of a run: figures and files."""
+"""Run's results: figures and files."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Results:
-    """Results of a run."""
+    """Run's results."""
 
     request: RunSpec
     inputs: Inputs
@@ -96,7 +96,7 @@ class Results:
         return self.warnings[len(self.inputs.warnings) :]
 
     def violations(self) -> list[Violation]:
-        """Return violations of rules and requests; empty if legal."""
+        """Violations of rules and requests; empty if legal."""
         changed = [ChangedJob(one["job"], one["walltime_s"], one["queue"], one["ran_s"]) for one in self.changed_jobs]
         asked = RequestedJobs.of(self.inputs.jobs, make_layout(self.platform).machine.kinds).apply_changes(changed)
         return audit(self.schedule, self.platform, downtime=self.downtime, asked=asked)
@@ -132,7 +132,7 @@ class Results:
         write_json(folder / RUN_FILE, self.record())
 
     def record(self) -> dict[str, Any]:
-        """Return the content of run.json."""
+        """Content of run.json."""
         request, inputs, given = self.request, self.inputs, self.inputs.sources
         asked = inputs.record
         return {
@@ -173,7 +173,7 @@ class Results:
 
 
 def results_of(request: RunSpec, inputs: Inputs, played: SimulatedRun) -> Results:
-    """Return the results of a played run."""
+    """Results of a played run."""
     recorder, schedule, platform = played.recorder, played.schedule, played.site.platform_after_events
     counted, window = trimmed(schedule, inputs.trim)
     downtime = recorder.downtime() if inputs.target.switching else None

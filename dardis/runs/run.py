@@ -47,7 +47,7 @@ class FinishedRun:
 def run(request: RunSpec, progress: Progress | None = None, report: Report | None = None) -> FinishedRun:
     """Simulate in this process, then draw the report, if any.
 
-    Raises InputError before anything is written, OSError if writing fails.
+    Raises InputError before writing, and OSError.
     """
     with RUN_FOLDER.lock(request.out, force=request.force):
         inputs = _prepare(request, InputFiles())
@@ -79,8 +79,8 @@ def run_over_ranks(
 ) -> FinishedRun | int:
     """Simulate over all ranks: rank 0 reads, drives and writes; every rank holds nodes.
 
-    A central dispatcher uses rank 0 only. Returns the outcome on rank 0, elsewhere the exit status. An error of rank 0
-    before the run ends all ranks quietly.
+    A central dispatcher uses rank 0 only. Returns the outcome on rank 0, elsewhere the exit status. Errors before the
+    run end all ranks quietly.
     """
     from dardis.transport.mpi_transport import MpiHosts, run_after_first_rank, serve
 

@@ -1,4 +1,4 @@
-"""Objects of a run, and its request record."""
+"""Run's objects, and its request record."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class RunSources:
         return None if file is None else str((self.folder / file).resolve())
 
     def record(self, request: RunSpec) -> dict[str, Any]:
-        """Return the request record; digests are None without a file."""
+        """Request record; digests are None without a file."""
         record = record_of(request, self.files, self.platform, self.digests)
         return record | ({"dispatcher_of": self.dispatcher.origin} if self.dispatcher.origin else {})
 
@@ -88,7 +88,7 @@ NO_DIGESTS: Final[Mapping[str, str | None]] = MappingProxyType({})
 
 
 def reach_of(request: ReplaySpec) -> Reach:
-    """Return the reach of task managers."""
+    """Reach of task managers."""
     return Reach(request.arity, request.sample)
 
 
@@ -96,10 +96,9 @@ def record_of(
     request: RunSpec, files: InputFiles, platform: Platform | None = None,
     known: Mapping[str, str | None] = NO_DIGESTS,
 ) -> dict[str, Any]:  # fmt: skip
-    """Return everything that affects the outcome, as JSON with file digests.
+    """Everything that affects the outcome, as JSON with file digests.
 
-    Equal records have equal outcomes. `platform` replaces its file; `known` holds digests of objects. Raises
-    InputError.
+    `platform` replaces its file; `known`: digests of objects. Raises InputError.
     """
     digest, platform = files.digest, platform or files.once(load_platform, request.platform)
     named = {"trace": request.trace, "platform": request.platform}

@@ -20,14 +20,14 @@ from dardis.workload.transform import extended, first_jobs, submitted, with_esti
 
 
 class TraceSelection(NamedTuple):
-    """The replayed part of a trace: jobs submitted in `[start, end)`, in s."""
+    """Replayed part of a trace: jobs submitted in `[start, end)`, in s."""
 
     start: int | None
     end: int | None
     spec: JobsSpec = JobsSpec()
 
     def select_from(self, whole: Trace) -> Trace:
-        """Return the part. Raises InputError if empty."""
+        """Part. Raises InputError if empty."""
         part = whole
         if self.start is not None or self.end is not None:
             part = submitted(part, self.start, self.end)
@@ -38,12 +38,12 @@ class TraceSelection(NamedTuple):
         return extended(part) if self.spec.overrun is Overrun.EXTEND else part
 
     def as_stated(self) -> TraceSelection:
-        """Return the same part with the trace's walltimes."""
+        """Same part with the trace's walltimes."""
         return TraceSelection(self.start, self.end, JobsSpec(jobs=self.spec.jobs))
 
 
 def requested_selection(request: RunSpec, whole: Trace, unix_start: int | None) -> TraceSelection:
-    """Return the part of a request. Raises InputError."""
+    """Part of a request. Raises InputError."""
     clock = TraceClock(request.trace, int(whole.submit.min()), unix_start)
     start, end = (
         None if cut is None else seconds_of(option, cut, clock)
@@ -53,14 +53,14 @@ def requested_selection(request: RunSpec, whole: Trace, unix_start: int | None) 
 
 
 def requested_trim(request: RunSpec, first: int, last: int, unix_start: int | None) -> tuple[int, int] | None:
-    """Return warm-up and cool-down in s from the first and last submission. Raises InputError."""
+    """Warm-up and cool-down in s from the first and last submission. Raises InputError."""
     if request.trim is None:
         return None
     return trim_seconds("--trim", request.trim, TraceClock(request.trace, first, unix_start), last)
 
 
 def jobs_of(part: Trace, platform: Platform, unit_cores: int | None, *, think_times: bool) -> Workload:
-    """Return the jobs with the trace's deadlines. Raises InputError."""
+    """Jobs with the trace's deadlines. Raises InputError."""
     return to_jobs(part, make_layout(platform).machine, unit_cores=unit_cores, think_times=think_times)
 
 
@@ -81,7 +81,7 @@ def name_trace_in_errors(trace: Path, read: Callable[[], Workload]) -> Workload:
 
 
 def walltime_notes(whole: Trace, part: TraceSelection) -> list[str]:
-    """Return notes on missing or extended walltimes."""
+    """Notes on missing or extended walltimes."""
     asked = TraceSelection(part.start, part.end, part.spec.model_copy(update={"overrun": Overrun.KILL})).select_from(
         whole
     )
@@ -101,6 +101,6 @@ def walltime_notes(whole: Trace, part: TraceSelection) -> list[str]:
 
 
 def machine_notes(whole: Trace, platform: Platform) -> list[str]:
-    """Return notes if the trace's header describes another machine."""
+    """Notes if the trace's header describes another machine."""
     found = unlike_header(whole, platform)
     return [found] if found else []

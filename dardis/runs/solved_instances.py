@@ -22,7 +22,7 @@ _PROVEN: Final = {SolverStatus.OPTIMAL, SolverStatus.INFEASIBLE}
 
 
 def figure_of(phase: str) -> str:
-    """Return a phase's key in metrics.json."""
+    """Phase's key in metrics.json."""
     return f"solver_{phase}".replace("solver_solver", "solver")
 
 
@@ -55,7 +55,7 @@ def write_solved(path: Path, decisions: Decisions) -> None:
 
 
 def row_of(moment: int, one: Solved) -> list[object]:
-    """Return a row of SOLVED; None: missing."""
+    """Row of SOLVED; None: missing."""
     return [
         moment, one.waiting, one.planned, one.started, one.status, _stopped_by(one), one.objective,
         one.bound, gap(one.objective, one.bound), one.variables, one.deterministic_s,
@@ -106,7 +106,7 @@ def _outcome(status: SolverStatus | None, too_large: int) -> DecisionOutcome:
 
 
 def solver_figures(decisions: Decisions) -> dict[str, Any]:
-    """Return the figures for metrics.json; empty without decisions."""
+    """Figures for metrics.json; empty without decisions."""
     if not decisions:
         return {}
     asked = [one for _, one in decisions if one.status]

@@ -1,4 +1,4 @@
-"""A scale experiment, with machine, jobs and background load."""
+"""Scale experiment, with machine, jobs and background load."""
 
 from __future__ import annotations
 
@@ -124,12 +124,12 @@ _CHUNK = 1 << 16
 
 
 def machine(nodes: int) -> Platform:
-    """Return a platform of equal nodes."""
+    """Platform of equal nodes."""
     return Platform("scale", (NodeGroup("n", nodes, {CORES: CORES_OF_A_NODE}),))
 
 
 def jobs(count: int, window: int, seed: int) -> list[ActualJob]:
-    """Return jobs numbered from 1, submitted every second, with starts within `window` s."""
+    """Jobs numbered from 1, submitted every second, with starts within `window` s."""
     draws = stream(seed, "scale", "jobs").random((count, 3))
     units = 1 + (MOST_UNITS * draws[:, 0]).astype(np.int64)
     cores = 1 + (CORES_OF_A_NODE * draws[:, 1]).astype(np.int64)
@@ -149,8 +149,8 @@ def _walltimes(draws: Floats) -> Ints:
 def fill(state: PoolState, window: int, reservations: int, seed: int) -> None:
     """Reserve `reservations` background jobs per empty node in `[0, window)`.
 
-    Each reservation has a part of the window, filled by jobs of 1 to 8 units on adjacent nodes. Raises InputError for
-    nodes with closures.
+    Each has a part of the window, filled by jobs of 1 to 8 units on adjacent nodes. Raises InputError for nodes with
+    closures.
     """
     if reservations == 0:
         return
@@ -179,7 +179,7 @@ def _lay_down(rows: Rows, nodes: slice, time: Ints, value: Ints) -> None:
 
 
 def background(low: int, high: int, window: int, reservations: int, seed: int) -> tuple[Ints, Ints, Ints, Ints]:
-    """Return start, end, cores and job number for the nodes `[low, high)`, each (nodes, reservations)."""
+    """Start, end, cores and job number for the nodes `[low, high)`, each (nodes, reservations)."""
     aligned = low // _BLOCK * _BLOCK
     blocks = [
         stream(seed, "scale", "background", block).random((_BLOCK, reservations, 4))

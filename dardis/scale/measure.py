@@ -48,7 +48,7 @@ def measure(
 
 
 def filled_host(what: Experiment, rank: int) -> RelayingHost:
-    """Return a rank's loaded node managers."""
+    """Rank's loaded node managers."""
     cluster = what.cluster
     first, last = cluster.bounds[rank : rank + 2]
     inside = VirtualHosts(what.hosts_of, what.arity or INNER_ARITY)
@@ -59,7 +59,7 @@ def filled_host(what: Experiment, rank: int) -> RelayingHost:
 
 
 def bare_collective_s(ground: RankGroup, driven: ExperimentResult | None) -> float | None:
-    """Return the time of a bare broadcast and gather. Collective."""
+    """Time of a bare broadcast and gather. Collective."""
     if ground.comm is None or ground.comm.size == 1:
         return None
     from dardis.transport.loggp_probe import collective_ns

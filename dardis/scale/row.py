@@ -119,7 +119,7 @@ def row_of(
     collective_s: float | None,
     repeat: int,
 ) -> ExperimentRow:
-    """Return the row; `grown`: memory of nodes in bytes."""
+    """Row; `grown`: memory of nodes in bytes."""
     node_jobs = what.nodes * what.jobs
     several = what.ranks > 1
     cores = min(what.ranks, ground.cores)
@@ -159,7 +159,7 @@ def _cost(what: Experiment, driven: ExperimentResult) -> JobCost | None:
 
 
 def predicted_s(what: Experiment, ground: RankGroup, driven: ExperimentResult, cost: JobCost | None) -> float | None:
-    """Return the modelled time of a round, in s."""
+    """Modelled time of a round, in s."""
     if ground.network is None:
         return None
     if driven.job_ns is not None and driven.waves is not None:

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 RECORD_FILE = "scale.json"
 OVERLAP = 64
-"""Default number of jobs in flight for samples of several task managers, and for their baseline with one."""
+"""Default number of jobs in flight for samples of several task managers (and of one, as baseline)."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class ScaleRequest:
     faults: tuple[FaultyNetwork, ...] = ()
 
     def experiments(self, ranks: int) -> list[Experiment]:
-        """Return the experiments for `ranks` ranks. Raises InputError."""
+        """Experiments for `ranks` ranks. Raises InputError."""
         dispatcher = find_dispatcher(self.dispatcher)
         if self.faults:
             self._check_faults(dispatcher, ranks)
@@ -234,7 +234,7 @@ def _rank_group(comm: Communicator | None, ranks: int) -> RankGroup | None:
 
 
 def process_age_s() -> float:
-    """Return the process's age, in s."""
+    """Process's age, in s."""
     ticks = int(Path("/proc/self/stat").read_text().rpartition(")")[2].split()[19])
     return float(Path("/proc/uptime").read_text().split()[0]) - ticks / os.sysconf("SC_CLK_TCK")
 

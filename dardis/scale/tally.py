@@ -29,12 +29,12 @@ _REPETITIONS, _BATCH = 9, 50
 
 
 def size_of(message: Message) -> int:
-    """Return the payload bytes."""
+    """Payload bytes."""
     return len(encode([(0, message)]))
 
 
 def short_message_ns() -> float:
-    """Return the CPU ns to encode or decode a short message."""
+    """CPU ns to encode or decode a short message."""
     one = np.ones(1, dtype=np.int64)
     message = Offers(1, HostId(1), 1, 1, 1, one, np.ones((1, 6), dtype=np.int64))
     taken = []
@@ -174,7 +174,7 @@ class Tally:
 
 
 def tally_of(what: Experiment, host: RelayingHost) -> Tally:
-    """Return an experiment's counter."""
+    """Experiment's counter."""
     return Tally(what.hosts, what.nodes, what.arity, host.pool.state if what.ranks == 1 else None)
 
 
@@ -217,7 +217,7 @@ class TalliedHosts:
 
 
 def depth_of(host: int, hosts: int, arity: int) -> int:
-    """Return the hops from the first host."""
+    """Hops from the first host."""
     depth, first, last = 0, 0, hosts
     while host != first:
         first, last = next(part for part in split_hosts(first + 1, last, arity) if part[0] <= host < part[1])
@@ -230,7 +230,7 @@ _SMALL, _LARGE = 1 << 16, 1 << 25
 
 
 def resident_bytes() -> int:
-    """Return the resident memory, without freed memory."""
+    """Resident memory, without freed memory."""
     gc.collect()
     with suppress(AttributeError):  # another C library
         ctypes.CDLL(None).malloc_trim(0)
@@ -239,10 +239,7 @@ def resident_bytes() -> int:
 
 @contextmanager
 def untouched_pages() -> Iterator[None]:
-    """Give large arrays their own memory, resident only when written.
-
-    Otherwise the C library reuses freed memory and writes zeros.
-    """
+    """Give large arrays their own memory, resident only when written."""
     _set(_SMALL)
     try:
         yield

@@ -38,7 +38,7 @@ class ExecutedAttempts:
             self.attempts[run.job].setdefault(run.attempt, []).append(run)
 
     def full(self, job: ActualJob) -> list[list[UnitRun]]:
-        """Return the attempts in which all units ran in full."""
+        """Attempts in which all units ran in full."""
         return [runs for runs in self.attempts[job.number].values() if is_full(job, runs)]
 
     def overlaps(self, job: JobId) -> bool:
@@ -51,7 +51,7 @@ class ExecutedAttempts:
         return False
 
     def schedule(self, ran: Mapping[JobId, list[UnitRun]], others: Iterable[Piece] = ()) -> Schedule:
-        """Return a schedule; jobs without an attempt are rejected.
+        """Schedule; jobs without an attempt are rejected.
 
         Other attempts and `others` become jobs.
         """

@@ -1,6 +1,6 @@
 """Simulation of faulty messages and host crashes.
 
-The executor is the world: its record shows the actual runs.
+The executor's record shows the actual runs.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Crash:
 
 @dataclass(frozen=True)
 class Scenario:
-    """Inputs of a run. Host h holds the nodes `[bounds[h], bounds[h+1])`; job i belongs to task manager i mod M."""
+    """Run's inputs. Host h holds the nodes `[bounds[h], bounds[h+1])`; job i belongs to task manager i mod M."""
 
     seed: int
     platform: Platform
@@ -101,7 +101,7 @@ class UnitRun:
 
 @dataclass
 class SimulatedHost:
-    """A living host: its machine, and launched runs by (job, attempt)."""
+    """Living host: its machine, and launched runs by (job, attempt)."""
 
     machine: RelayingHost
     launched: dict[tuple[JobId, int], list[UnitRun]] = field(default_factory=dict)
@@ -156,7 +156,7 @@ class FaultSimulation:
             self.network.at(crash.at, partial(self._crash, crash))
 
     def run(self, is_over: Callable[[], bool], most_events: int) -> bool:
-        """Run until `is_over` or no event remains; return False after `most_events`."""
+        """Run until `is_over` or the last event; False: after `most_events`."""
         while self.network.events < most_events:
             if is_over() or not self.network.step():
                 return True
@@ -169,7 +169,7 @@ class FaultSimulation:
 
     @property
     def renegotiations(self) -> int:
-        """Queries and claims after the first."""
+        """See `Negotiation.renegotiations`."""
         return self.turns.renegotiations
 
     def _note(self, now: int, *words: object) -> None:
@@ -192,7 +192,7 @@ class FaultSimulation:
         self._interpreter.perform(address_of(manager), self.turns.on_submit(job.job, place, now), now)
 
     def send(self, who: Address, said: ToHosts, now: int) -> None:
-        """Send a message to hosts."""
+        """See `Network.send`."""
         for host in receivers(said, len(self.hosts)):
             if host == who:
                 self._receive(host, said.message, now)
@@ -204,7 +204,7 @@ class FaultSimulation:
         self.network.send(to, message)
 
     def send_to_managers(self, who: Address, said: ToManagers, now: int) -> None:  # noqa: ARG002 (the network knows what time it is)
-        """Send a message to task managers."""
+        """See `Network.send_to_managers`."""
         self._watch_claims(HostId(who), said.message)
         match said:
             case SendToManager(job=job):
@@ -217,7 +217,7 @@ class FaultSimulation:
             self.carry(address, said.message)
 
     def set(self, who: Address, timer: SetTimer, now: int) -> None:  # noqa: ARG002
-        """Return the timer if the machine survives."""
+        """Timer if the machine survives."""
         machine = self.hosts[who] if not is_manager(who) else None
         self.network.at(timer.at, partial(self._remind, who, machine, timer.timer))
 

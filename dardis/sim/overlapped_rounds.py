@@ -1,7 +1,7 @@
 """Overlapped rounds in virtual time, in waves.
 
-`turns.overlapped` decides; this module exchanges messages and ends jobs. Decisions depend on jobs in flight, and with
-samples on the number of task managers, not on ranks.
+`turns.overlapped` decides. Decisions depend on jobs in flight, and with samples on the number of task managers, not on
+ranks.
 """
 
 from __future__ import annotations
@@ -191,7 +191,7 @@ class OverlappedRounds:
         return self._turns.manager_of(place) % self._peers.size
 
     def record(self) -> Recorder | None:
-        """Return the record on rank 0, else None. Collective."""
+        """Record on rank 0, else None. Collective."""
         rows = [[place, placed.start, placed.nodes, placed.units] for place, placed in sorted(self.placed.items())]
         gathered = self._peers.gather([rows, [[place, reason] for place, reason in self.rejected.items()]])
         if gathered is None:

@@ -21,9 +21,9 @@ _BLOCK = 1 << 14
 
 
 class Recorder:
-    """Record of one run, by place of the job.
+    """Run's record, by place of the job.
 
-    One array holds all nodes and units: small arrays take half as much memory again.
+    One array holds all nodes and units, to save memory.
     """
 
     def __init__(self, count: int, keep: Keep | None = None) -> None:
@@ -78,12 +78,12 @@ class Recorder:
         self.parts.pop(place, None)
 
     def nodes_of(self, place: int) -> NDArray[np.int32]:
-        """Return the reserved nodes, ascending."""
+        """Reserved nodes, ascending."""
         first = self._first[place]
         return self._placed[0, first : first + self._count[place]]
 
     def placement(self, place: int) -> tuple[Ints, Ints]:
-        """Return reserved nodes and units."""
+        """Reserved nodes and units."""
         span = slice(self._first[place], self._first[place] + self._count[place])
         nodes, units = self._placed[:, span].astype(np.int64)
         return nodes, units
@@ -97,7 +97,7 @@ class Recorder:
                 self._down[node] = moment
 
     def downtime(self) -> Downtime:
-        """Return downtimes."""
+        """Downtimes."""
         for_ever = [(node, since, FOREVER) for node, since in self._down.items()]
         spans = np.array(sorted([*self._downtime, *for_ever]), dtype=np.int64).reshape(-1, 3)
         return Downtime(*spans.T.copy())
@@ -147,7 +147,7 @@ class Recorder:
         return gathered
 
     def schedule(self, jobs: Sequence[ActualJob], kinds: tuple[str, ...]) -> Schedule:
-        """Return the schedule of these jobs."""
+        """Schedule of these jobs."""
         status = [
             Status.REJECTED
             if place in self.reasons

@@ -1,6 +1,6 @@
 """Simulated world: jobs arrive, follow each other and end, in one order of events.
 
-The simulation alone knows runtimes. It notifies the dispatcher's turns and records their decisions.
+Only the simulation knows runtimes. It notifies the dispatcher's turns and records decisions.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ NO_HOSTS = LocalHosts(())
 MOST_WAKES = 1_000_000
 """Most wake-ups without events: a year has half as many minutes."""
 NO_SITE = Platform("", ())
-"""A site that accepts all jobs."""
+"""Site that accepts all jobs."""
 
 
 class Simulation:
@@ -45,9 +45,9 @@ class Simulation:
         keep: Keep | None = None, site: Platform = NO_SITE, happens: Sequence[SiteEvent] = (), *,
         distinct: bool = False,
     ) -> None:  # fmt: skip
-        """Schedule arrivals of jobs without predecessors, and the site events `happens`.
+        """Schedule arrivals of jobs without predecessors, and site events `happens`.
 
-        `site` applies its rules for users. `distinct`: units of a job run on different nodes.
+        `site`: rules for users. `distinct`: units run on different nodes.
         """
         self.jobs = list(jobs)
         self.recorder = Recorder(len(self.jobs), keep)
@@ -76,7 +76,7 @@ class Simulation:
         self._events.fill(first)
         self._events.fill((event.at, self._happening, place, place) for place, event in enumerate(happens))
         self._begun = self._decided = 0
-        """Start of unassigned CPU time in ns, and the decision's part so far."""
+        """Start of unassigned CPU time, and the decision's part, ns."""
 
     def run(self, progress: Progress | None = None) -> None:
         """Run until all jobs have ended or been rejected."""
@@ -89,7 +89,7 @@ class Simulation:
     def _reject_waiting(self, now: int) -> bool:
         """Reject jobs that wait in vain; return success.
 
-        Jobs too large for the remaining nodes go first, as others may wait only behind these.
+        Jobs too large for the remaining nodes go first.
         """
         reasons = {place: self.site.never_reason(place, self.jobs[place].job) for place in sorted(self._in)}
         vain = [place for place, reason in reasons.items() if reason]
@@ -156,7 +156,7 @@ class Simulation:
                 self._take(self._turns.on_job_ends(ended, now), now)
 
     def submit(self, place: int, now: int) -> None:
-        """Submit a job to the site."""
+        """See `SimulatedJobs.submit`."""
         asked = self.jobs[place].job
         if reason := self.site.refusal(asked):
             self._reject(place, reason, now)
@@ -180,25 +180,25 @@ class Simulation:
     # Effects of site events on jobs.
 
     def place_of(self, job: JobId) -> int:
-        """Return a job's place."""
+        """Job's place."""
         return self._place[job]
 
     def is_in(self, place: int) -> bool:
-        """Whether a job is accepted and unfinished."""
+        """See `SimulatedJobs.is_in`."""
         return place in self._in
 
     def has_begun(self, place: int, now: int) -> bool:
-        """Whether a job runs or is over."""
+        """See `SimulatedJobs.has_begun`."""
         start = self.recorder.start[place]
         is_over = self.recorder.finish[place] != NO_TIME or place in self.recorder.reasons
         return is_over or (start != NO_TIME and start < now)
 
     def waiting(self, now: int) -> list[int]:
-        """Return submitted jobs that have not begun."""
+        """See `SimulatedJobs.waiting`."""
         return [place for place in sorted(self._in) if not self.site.is_held(place) and not self.has_begun(place, now)]
 
     def withdraw(self, places: Sequence[int], now: int) -> None:
-        """Withdraw jobs that have not begun."""
+        """See `SimulatedJobs.withdraw`."""
         for place in places:
             self._version[place] += 1
             self.recorder.drop_placement(place)
@@ -211,11 +211,11 @@ class Simulation:
         self._take(self._turns.on_change(change, now), now)
 
     def running(self, now: int) -> list[int]:
-        """Return running jobs."""
+        """Running jobs."""
         return [place for place in sorted(self._in) if self.has_begun(place, now)]
 
     def kill(self, places: Sequence[int], now: int) -> None:
-        """Fail jobs with their nodes."""
+        """See `SimulatedJobs.kill`."""
         for place in places:
             self._version[place] += 1
             self.recorder.record_failure(place, now)
@@ -239,7 +239,7 @@ class Simulation:
     def _take(self, turns: Iterable[Turn], now: int) -> None:
         """Perform turns.
 
-        Time before a turn counts to the turn: clock reads are expensive.
+        Time before a turn counts to it: clock reads are expensive.
         """
         for turn in turns:
             elsewhere = self._lockstep.run_turn(turn.dialogue, now)

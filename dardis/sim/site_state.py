@@ -32,13 +32,13 @@ from dardis.sim.recorder import Recorder
 
 
 class SimulatedJobs(Protocol):
-    """Jobs of a run, for site events."""
+    """Run's jobs, for site events."""
 
     jobs: list[ActualJob]
     recorder: Recorder
 
     def place_of(self, job: JobId) -> int:
-        """Return a job's place."""
+        """Job's place."""
         ...
 
     def is_in(self, place: int) -> bool:
@@ -50,11 +50,11 @@ class SimulatedJobs(Protocol):
         ...
 
     def waiting(self, now: int) -> list[int]:
-        """Return submitted jobs that have not begun."""
+        """Submitted jobs that have not begun."""
         ...
 
     def running(self, now: int) -> list[int]:
-        """Return running jobs."""
+        """Running jobs."""
         ...
 
     def submit(self, place: int, now: int) -> None:
@@ -93,7 +93,7 @@ class SiteState:
 
     @property
     def platform_after_events(self) -> Platform:
-        """The machine with past events."""
+        """Machine with past events."""
         return _with_stops(self.platform, {queue: (since, UNKNOWN_END) for queue, since in self._stopped.items()})
 
     def must_hold(self, place: int, job: Job) -> bool:
@@ -107,19 +107,19 @@ class SiteState:
         return place in self._held
 
     def refusal(self, job: Job) -> str:
-        """Return why a job is refused, or empty."""
+        """Why a job is refused, or empty."""
         return self.platform.refusal(job)
 
     def last_start(self, job: Job) -> int:
-        """Return the last allowed start (FOREVER: any)."""
+        """Last allowed start (FOREVER: any)."""
         return self.platform.last_start(job)
 
     def too_late(self, job: Job) -> str:
-        """Return why a late job never starts."""
+        """Why a late job never starts."""
         return self.platform.too_late(job)
 
     def judged_by(self, job: Job) -> str:
-        """Return an addition to a rejection's reason."""
+        """Addition to a rejection's reason."""
         return self.platform.reservation_note(job)
 
     def release_held(self, place: int) -> bool:
@@ -130,14 +130,14 @@ class SiteState:
         return False
 
     def never_reason(self, place: int, job: Job) -> str:
-        """Return why a waiting job never starts, or empty."""
+        """Why a waiting job never starts, or empty."""
         if place in self._held:
             return f"waits in queue {job.queue}, which is stopped"
         has_failed = any(window.end == UNKNOWN_END for window in self.platform.maintenance)
         return "finds no start while nodes have failed" if has_failed else ""
 
     def unplaceable_jobs(self, jobs: Mapping[int, Job]) -> list[int]:
-        """Return the places of jobs too large for the remaining nodes."""
+        """Places of jobs too large for the remaining nodes."""
         machine = make_layout(self.platform).machine
         failed = {node for window in machine.maintenance if window.end == UNKNOWN_END for node in window.nodes}
         left = np.delete(np.arange(machine.node_count), sorted(failed))
@@ -257,9 +257,9 @@ def _restore_nodes(platform: Platform, nodes: tuple[int, ...], now: int) -> Plat
 
 
 def _lacks(platform: Platform, asked: Reservation, running: list[tuple[int, Ints, Ints]]) -> int | None:
-    """A node without room for a reservation beside others, or None.
+    """Node without room for a reservation beside others, or None.
 
-    `running`: (walltime end, nodes, amounts of shape (nodes, kinds)) by job.
+    `running`: (walltime end, nodes, amounts (nodes, kinds)) by job.
     """
     kept = asked.reserved_amounts(platform.capacity, platform.kinds)
     others = [other for other in platform.reservations if other.stands]

@@ -95,7 +95,7 @@ def solve(
     stop: Callable[[], bool] | None = None,
     notes_when: bool = False,
 ) -> CpSolution:
-    """Run a model within a budget; `stop` is polled, and Ctrl-C stops the run and is raised.
+    """Run a model within a budget; `stop` is polled, Ctrl-C is raised.
 
     `notes_when`: record times of solutions.
     """

@@ -21,7 +21,7 @@ _LARGEST_SEED = (1 << 31) - 1
 
 @dataclass(frozen=True, slots=True)
 class MilpBudget:
-    """Bounds of a run."""
+    """Run's bounds."""
 
     nodes: int
     """Most branch-and-bound nodes; the first is always solved."""
@@ -31,7 +31,7 @@ class MilpBudget:
 def maximise(
     program: LinearProgram, whole: Bools, search: MilpBudget, known: Floats | None = None
 ) -> tuple[Result, Floats | None]:
-    """Return the result and best values, or None; variables in `whole` are integers.
+    """Result and best values, or None; variables in `whole` are integers.
 
     `known`: values to start from.
     """
@@ -140,7 +140,7 @@ class LpSolution:
 def solve_lp(program: LinearProgram, budget: Budget) -> LpSolution:
     """Solve a linear program within a budget, without workers and seed.
 
-    Status is OPTIMAL or UNKNOWN, as GLOP may confuse infeasible and unbounded.
+    OPTIMAL or UNKNOWN: GLOP may confuse infeasible and unbounded.
     """
     from ortools.linear_solver.python import model_builder_helper as helper
 

@@ -36,14 +36,14 @@ class EndReason(StrEnum):
     BUDGET = "budget"
     """Deterministic time spent; repeatable."""
     GUARD = "guard"
-    """Stopped by the wall clock; not repeatable."""
+    """Stopped by the wall clock."""
     STOPPED = "stopped"
     """Stopped by the caller."""
 
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """Bounds of a run: `deterministic_s` of work, `guard_s` of wall clock."""
+    """Run's bounds: `deterministic_s` of work, `guard_s` of wall clock."""
 
     deterministic_s: float
     guard_s: float = math.inf
@@ -62,7 +62,6 @@ class Budget:
     """End with the first solution."""
 
     def __post_init__(self) -> None:
-        """Refuse missing bounds."""
         if not 0 < self.deterministic_s < math.inf or self.guard_s <= 0 or self.workers < 1:
             raise ValueError("a run needs a finite deterministic time above 0, a time limit above 0 and a worker")
 
@@ -76,7 +75,7 @@ def gap(objective: float | None, bound: float | None) -> float | None:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """Outcome of a run."""
+    """Run's outcome."""
 
     status: SolverStatus
     ended: EndReason

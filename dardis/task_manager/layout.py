@@ -1,4 +1,4 @@
-"""A task manager's view of the machine: hosts, nodes and group capacities."""
+"""Task manager's view of the machine: hosts, nodes and group capacities."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Layout:
     levels: Mapping[str, int] = field(default_factory=lambda: {"": 0})
     """Number of lower priorities, by queue."""
     _cuts: Ints = field(init=False, compare=False, repr=False)
-    """The bounds as an array, stored since conversions are slow."""
+    """Bounds as an array, stored since conversions are slow."""
     _group_ends: Ints = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -57,7 +57,7 @@ class Layout:
         return int(self.sets.counts @ self.sets.capacity[:, self.cores_place])
 
     def host_of(self, nodes: Ints) -> Ints:
-        """Return the host of each node."""
+        """Host of each node."""
         return np.searchsorted(self._cuts, nodes, side="right") - 1
 
     def nodes_by_host(self, nodes: Ints) -> Iterator[tuple[HostId, slice]]:
@@ -71,30 +71,30 @@ class Layout:
             low = high
 
     def span(self, host: HostId) -> tuple[int, int]:
-        """Return a host's nodes `[first, last)`."""
+        """Host's nodes `[first, last)`."""
         return self.bounds[host], self.bounds[host + 1]
 
     def most_units(self, nodes: Ints, request: Sequence[int], *, distinct: bool) -> int:
-        """Return the units of size `request` that fit these nodes when empty."""
+        """Units of size `request` that fit these nodes when empty."""
         of_node = self.sets.capacity[np.searchsorted(self._group_ends, nodes, side="right")]
         whole = units_in(of_node, request)
         return int((np.minimum(whole, 1) if distinct else whole).sum())
 
     def starts_of(self, job: Job) -> PermittedStarts:
-        """Return the queue's start hours."""
+        """Queue's start hours."""
         return self.hours.get(job.queue, ALWAYS)
 
     def level_of(self, job: Job) -> int:
-        """Return the queue's priority level."""
+        """Queue's priority level."""
         return self.levels.get(job.queue, self.levels[""])
 
     def allowed_node_count(self, groups: int) -> int:
-        """Return the number of allowed nodes, at least 1."""
+        """Number of allowed nodes, at least 1."""
         return max(self.sets.count(groups), 1)
 
 
 def layout_of(platform: Platform, bounds: tuple[int, ...], desired: DesiredProfile | None) -> Layout:
-    """Return the layout with nodes [bounds[h], bounds[h+1]) on host h."""
+    """Layout with nodes [bounds[h], bounds[h+1]) on host h."""
     return Layout(
         bounds,
         platform.sets,

@@ -94,7 +94,7 @@ class Negotiation:
         return [Rejected(job.number, too_large(job, self._layout.kinds, could), state.window_count)]
 
     def message_to_all(self, message: say.Message) -> ToHosts:
-        """Return a message that all hosts answer."""
+        """Message that all hosts answer."""
         return self._asking.message_to_all(message)
 
     # ------------------------------------------------------------------------------------------------------------------
@@ -180,7 +180,7 @@ class Negotiation:
     # Answers.
 
     def handle(self, message: say.Message, now: int) -> list[Effect]:
-        """Handle an answer, a timer or a host loss."""
+        """See `Claims.handle`."""
         match message:
             case say.Offers():
                 self._claims.note_answer(message.host, message.incarnation)
@@ -221,7 +221,7 @@ class Negotiation:
         return self._conclude(this, now)
 
     def found_picks(self, this: Round) -> Iterator[Pick]:
-        """Return the picks of a finished round, by query."""
+        """Picks of a finished round, by query."""
         if this.offers:
             return picks(this, self._setup.selection, self._seed)
         return iter(()) if this.candidates is None else picks_of_candidates(this)

@@ -42,20 +42,20 @@ class PlannedManager:
 
     @property
     def messages(self) -> int:
-        """Messages with node managers, counted per node, without measurements."""
+        """See `Negotiation.messages`."""
         return self._negotiation.messages
 
     @property
     def renegotiations(self) -> int:
-        """Queries and claims after the first."""
+        """See `Negotiation.renegotiations`."""
         return self._negotiation.renegotiations
 
     def attempts(self, number: JobId) -> int:
-        """Return the windows tried in the last search (thesis 5.3.6)."""
+        """Windows tried in the last search (thesis 5.3.6)."""
         return self._negotiation.states[number].window_count
 
     def hosts(self, number: JobId) -> tuple[HostId, ...]:
-        """Return the hosts of a reservation."""
+        """Hosts of a reservation."""
         return self._negotiation.states[number].hosts
 
     def submit(self, job: Job, now: int) -> list[Effect]:
@@ -73,8 +73,8 @@ class PlannedManager:
     def renegotiate(self, numbers: Iterable[JobId], now: int, freed_until: int = 0) -> list[Effect]:
         """Let jobs query again, in order, after nodes became free.
 
-        Either all jobs have reservations or none. Reserved jobs query `[now, start)`, and with all nodes also their own
-        start. Others query `[now, freed_until)`: later starts cannot use the freed nodes.
+        All jobs have reservations, or none. Reserved jobs query `[now, start)`, and with all nodes also their start.
+        Others query `[now, freed_until)`.
         """
         states = [self._negotiation.states[number] for number in numbers]
         if self._at_once is not None and self._at_once.may_improve(states):

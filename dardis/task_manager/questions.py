@@ -25,7 +25,7 @@ class QueryRouter:
     def __init__(self, layout: Layout, reach: Reach, address: ManagerAddress, resend: int, gone: set[HostId]) -> None:
         """Send queries, with answers to `address`.
 
-        `resend`: seconds until tree hosts ask again (0: never). `gone`: dead hosts, updated by the caller.
+        `resend`: s until tree hosts ask again (0: never). `gone`: dead hosts, updated by the caller.
         """
         self._layout = layout
         self._hosts = layout.hosts
@@ -37,23 +37,23 @@ class QueryRouter:
         self._questions = 0
 
     def queried_hosts(self, ask: say.OfferQuery, states: Sequence[JobState]) -> tuple[HostId, ...] | None:
-        """Return the queried hosts (None: all)."""
+        """Queried hosts (None: all)."""
         if len(ask.sample_offset):
             return tuple(np.unique(self._layout.host_of(ask.sample)).tolist())
         return tuple(sorted({host for state in states for host in state.hosts})) if ask.held_only else None
 
     def first_messages(self, this: Round, step: int) -> Sequence[ToHosts]:
-        """Return a round's messages. Each tree level waits `step` s longer than the level below."""
+        """Round's messages. Each tree level waits `step` s longer than the level below."""
         return self._to_all(this, step) if this.hosts is None else [self._to(host, this) for host in this.hosts]
 
     def repeat_messages(self, this: Round, step: int) -> Sequence[ToHosts]:
-        """Return the messages to silent hosts, or to all for joint answers."""
+        """Messages to silent hosts, or to all for joint answers."""
         if this.sent_query.want == say.ROWS:
             return [self._to(host, this) for host in self._missing_hosts(this)]
         return [] if this.is_answered else self._to_all(this, step)
 
     def is_incomplete(self, this: Round) -> bool:
-        """Whether answers are missing. A count avoids scans quadratic in hosts."""
+        """Whether answers are missing."""
         if this.sent_query.want != say.ROWS:
             return not this.is_answered
         asked = self._hosts if this.hosts is None else len(this.hosts)
@@ -71,7 +71,7 @@ class QueryRouter:
         return said.hosts < self._hosts - this.dead_host_count
 
     def message_to_all(self, message: say.Message) -> ToHosts:
-        """Return a message that all hosts answer."""
+        """Message that all hosts answer."""
         return Send(FIRST_HOST, self._relay_of(message, 0, FOREVER)) if self._arity else SendAll(message)
 
     def _to(self, host: HostId, this: Round) -> Send:
@@ -133,7 +133,7 @@ class RenegotiationQueue:
         self._batch = FIRST_BATCH
 
     def next_batch(self, now: int) -> tuple[list[JobState], list[Search]]:
-        """Return the jobs and windows of the next message."""
+        """Jobs and windows of the next message."""
         batch: list[JobState] = []
         searches: list[Search] = []
         while self._queue and len(batch) < self._batch:

@@ -30,14 +30,14 @@ _GENERATORS = {
 }  # fmt: skip
 
 ALL_NODES: tuple[Ints, Ints] = (np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))
-"""The sample (offset, nodes) of a query to all nodes."""
+"""Sample (offset, nodes) of a query to all nodes."""
 MOST_DRAWN_FROM = 1 << 22
 """Most grid instants for draws (eight years of minutes); beyond, nodes offer all runs."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pick:
-    """A start found by a round. `place`: of its query."""
+    """Start found by a round. `place`: of its query."""
 
     place: int
     start: int
@@ -47,7 +47,7 @@ class Pick:
 
 @dataclass(slots=True)
 class JobState:
-    """A task manager's record of a job. `nodes` and `units`: reserved, or None."""
+    """Task manager's record of a job. `nodes` and `units`: reserved, or None."""
 
     job: Job
     round_count: int = 0
@@ -106,14 +106,14 @@ class Round:
     dead_host_count: int = 0
     """Most hosts in `relay.gone`."""
     measures: tuple[Round, Pick] | None = None
-    """The round and pick to claim after this measurement."""
+    """Round and pick to claim after this measurement."""
     sums: say.Sums | None = None
     starts: list[tuple[int, int]] = field(default_factory=list)
     """(place, start) of each query with a start in the sums."""
     candidates: say.Candidates | None = None
 
     def join_offers(self) -> tuple[Ints, Ints]:
-        """Return all offers as (rows, offset), by query, nodes ascending."""
+        """All offers as (rows, offset), by query, nodes ascending."""
         offers = [self.offers[host] for host in sorted(self.offers)]
         if len(offers) == 1:
             return offers[0].rows, offers[0].offset
@@ -127,7 +127,7 @@ class Round:
         return bool(self.offers) or (self.sums is not None and (self.candidates is not None or not self.starts))
 
     def incarnations(self, host_of: Callable[[Ints], Ints]) -> dict[HostId, int]:
-        """Return the incarnations of answering hosts, or at least of candidates."""
+        """Incarnations of answering hosts, or at least of candidates."""
         if self.candidates is None:
             return {host: offer.incarnation for host, offer in self.offers.items()}
         rows = self.candidates.rows
@@ -163,7 +163,7 @@ class Round:
 
 
 def quota_of(search: Search, units: int, nodes: int, grain: int) -> int:
-    """Return the starts per node that let `units` nodes agree on one (thesis 5.3.2); -1: all starts."""
+    """Starts per node that let `units` nodes agree on one (thesis 5.3.2); -1: all starts."""
     if search.is_horizon_query:
         return 0
     instants = (search.last - search.first) // grain + 1
@@ -185,9 +185,9 @@ def make_query(
     asks_again: bool, held_only: bool, as_if_up: bool = False, want: int = say.ROWS,
     sample: tuple[Ints, Ints] = ALL_NODES,
 ) -> say.OfferQuery:  # fmt: skip
-    """Build the query for all these jobs.
+    """Query for all these jobs.
 
-    Repeated queries key draws by their instant, so draws do not depend on other jobs in the message.
+    Repeated queries key draws by instant, so draws do not depend on other jobs.
     """
     draws = [search.first if asks_again else state.round_count for state, search in zip(states, searches, strict=True)]
     rows = [
@@ -223,7 +223,7 @@ def make_query(
 def confirms_of(
     state: JobState, incarnations: Mapping[HostId, int], chosen: Pick, layout: Layout, *, tentative: bool
 ) -> dict[HostId, say.Confirm]:
-    """Return the claim messages by host."""
+    """Claim messages by host."""
     job = state.job
     request = np.array(job.request, dtype=np.int64)
     confirms = {}
@@ -241,7 +241,7 @@ def _draw(seed: int, job: int, attempt: int) -> Draw:
 
 
 def _take_instant(policy: SelectionPolicy, spans: Ints, ask: say.OfferQuery, place: int, seed: int) -> int:
-    """Return the instant that the policy takes for an ask. Raises ProtocolError if it is no common start."""
+    """Policy's instant for an ask. Raises ProtocolError if it is no common start."""
     taken = int(policy.take(spans, _draw(seed, int(ask.job[place]), int(ask.draw_key[place]))))
     if not ((spans[:, FROM] <= taken) & (taken < spans[:, TO])).any():
         raise ProtocolError(f"selection={policy} chose instant {taken}, which is no common start")

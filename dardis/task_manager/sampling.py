@@ -1,6 +1,6 @@
 """Samples of queried nodes, and their growth.
 
-Two nodes are drawn per place; the node with fewer own reserved cores is queried.
+Of two drawn nodes per place, the one with fewer own reserved cores is queried.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ class Sampling:
         self._placed: dict[JobId, tuple[Ints, Ints]] = {}
 
     def first(self, job: Job) -> int:
-        """Return a first sample's size; 0: all."""
+        """First sample's size; 0: all."""
         return self._or_all(self._nodes_a_unit * job.units, job)
 
     def wider(self, job: Job, size: int) -> int:
-        """Return the next sample's size; 0: all."""
+        """Next sample's size; 0: all."""
         return self._or_all(WIDER * size, job)
 
     def _or_all(self, size: int, job: Job) -> int:
@@ -49,7 +49,7 @@ class Sampling:
     def nodes_of(
         self, states: Sequence[JobState], searches: Sequence[Search], *, asks_again: bool
     ) -> tuple[Ints, Ints]:
-        """Return samples as (offset, nodes). Moving jobs add their nodes."""
+        """Samples as (offset, nodes). Moving jobs add their nodes."""
         parts = []
         for state, search in zip(states, searches, strict=True):
             job, nodes = state.job, np.empty(search.sample, dtype=np.int64)
@@ -78,7 +78,7 @@ class Sampling:
 
 
 def query_for_nodes(ask: OfferQuery, first: int, last: int) -> OfferQuery:
-    """Return the query for the nodes `[first, last)`."""
+    """Query for the nodes `[first, last)`."""
     mine = (first <= ask.sample) & (ask.sample < last)
     if mine.all():
         return ask
@@ -87,7 +87,7 @@ def query_for_nodes(ask: OfferQuery, first: int, last: int) -> OfferQuery:
 
 
 def sample_of_job(ask: OfferQuery, place: int) -> tuple[Ints, Ints]:
-    """Return one job's sample as (offset, nodes)."""
+    """One job's sample as (offset, nodes)."""
     if len(ask.sample_offset) == 0:
         return ask.sample_offset, ask.sample
     nodes = ask.sample[ask.sample_offset[place] : ask.sample_offset[place + 1]]

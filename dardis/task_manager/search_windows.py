@@ -1,4 +1,4 @@
-"""The next window after a window without a start (thesis 5.3.6)."""
+"""Next window after a window without a start (thesis 5.3.6)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SHIFTS = 3
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """A window `[first, last]` of starts: one step of a search.
+    """Window `[first, last]` of starts: one step of a search.
 
     `earliest` and `latest` bound the attempt; `latest` is None without a deadline: up to the last change. `quota`:
     nodes offer a few starts, not all.
@@ -55,7 +55,7 @@ class SearchRules:
     """Start hours of queues with limited hours."""
 
     def starts_of(self, job: Job) -> PermittedStarts:
-        """Return the queue's start hours."""
+        """Queue's start hours."""
         return self.hours.get(job.queue, ALWAYS)
 
     @property
@@ -75,7 +75,7 @@ def _limit(search: Search, job: Job, rules: SearchRules, horizon: int) -> int:
 
 
 def in_hours(search: Search, job: Job, rules: SearchRules) -> Search | None:
-    """Return the first part of the window within queue hours, or None."""
+    """First part of the window within queue hours, or None."""
     starts = rules.starts_of(job)
     first = starts.opens(search.first)
     if first > search.last:
@@ -84,7 +84,7 @@ def in_hours(search: Search, job: Job, rules: SearchRules) -> Search | None:
 
 
 def open_window(search: Search, job: Job, rules: SearchRules, horizon: int) -> Search:
-    """Return the attempt's first window within queue hours, or a later one."""
+    """Attempt's first window within queue hours, or a later one."""
     found = _opened(_whole_window(search, job, rules, horizon), job, rules, horizon, search.earliest)
     assert found is not None, "the last window contains a possible start of the job"
     return found
@@ -108,7 +108,7 @@ def _whole_window(search: Search, job: Job, rules: SearchRules, horizon: int) ->
 
 
 def first_window(job: Job, now: int, rules: SearchRules, horizon: int) -> Search:
-    """Return the first window. A past deadline allows one instant."""
+    """First window. A past deadline allows one instant."""
     earliest = max(job.earliest, now)
     latest = None if job.latest is None else max(job.latest, earliest)
     blank = Search(0, earliest, latest, earliest, earliest, rules.desired_binds, rules.drawn)
@@ -116,10 +116,10 @@ def first_window(job: Job, now: int, rules: SearchRules, horizon: int) -> Search
 
 
 def first_search(job: Job, soonest: int, now: int, rules: SearchRules, sample: int, draw: int) -> Search:
-    """Return the first query, to `sample` nodes (0: all).
+    """First query, to `sample` nodes (0: all).
 
     A drawn window without a deadline ends at the last change, reported by nodes first. A sample without draws asks only
-    for the earliest start: no other node offers better.
+    for the earliest start.
     """
     if rules.drawn and job.latest is None:
         search = Search(
@@ -132,7 +132,7 @@ def first_search(job: Job, soonest: int, now: int, rules: SearchRules, sample: i
 
 
 def next_window(search: Search, job: Job, rules: SearchRules, horizon: int, last_end: int) -> Search | None:
-    """Return the next window, or None."""
+    """Next window, or None."""
     return _opened(_next(search, job, rules, horizon, last_end), job, rules, horizon, last_end)
 
 

@@ -27,7 +27,7 @@ class SelectionPolicy(Choice):
 
     @abstractmethod
     def take(self, spans: Ints, draw: Draw) -> int:
-        """Return the chosen instant from `spans` (spans, 3), ascending and not empty.
+        """Chosen instant from `spans` (spans, 3), ascending and not empty.
 
         Instants count grain steps from the first requested start. Fitting indices (1 unit: 1 << 20) measure the
         capacity beyond the job.
@@ -50,7 +50,7 @@ class Selection(SelectionPolicy):
         return self is Selection.RANDOM
 
     def take(self, spans: Ints, draw: Draw) -> int:
-        """Return the chosen instant."""
+        """Chosen instant."""
         match self:
             case Selection.MIN_START:
                 return int(spans[0, FROM])

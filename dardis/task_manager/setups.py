@@ -1,4 +1,4 @@
-"""The set-ups of the thesis, and their settings."""
+"""Set-ups of the thesis, and their settings."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ class Reach:
     """Nodes in the first sample per unit of the job; 0: all."""
 
     def levels(self, hosts: int) -> int:
-        """Return the tree levels below the root."""
+        """Tree levels below the root."""
         return levels_below(hosts, self.arity) if self.arity else 0
 
     @property

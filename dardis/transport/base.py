@@ -34,7 +34,7 @@ class Hosts(Protocol):
 
 
 class HostDownError(DardisError):
-    """Hosts have not answered in time. Their state is unknown."""
+    """Hosts have not answered in time, with unknown state."""
 
     def __init__(self, hosts: Iterable[HostId]) -> None:
         self.hosts = tuple(hosts)
@@ -50,7 +50,7 @@ class InProcessHosts(Hosts, Protocol):
 
 
 def receivers(said: ToHosts, hosts: int) -> Sequence[HostId]:
-    """Return the receiving hosts."""
+    """Receiving hosts."""
     return (said.to,) if isinstance(said, Send) else all_hosts(hosts)
 
 
@@ -64,7 +64,7 @@ def awaits_answer(message: Message) -> bool:
 def answers_to_batch(
     batch: Sequence[tuple[int, Message]], answers: Callable[[Message, int], list[Message]]
 ) -> list[tuple[int, Message]]:
-    """Return the answers to a batch. Raises ProtocolError for missing or extra answers."""
+    """Answers to a batch. Raises ProtocolError for missing or extra answers."""
     told: list[tuple[int, Message]] = []
     for now, message in batch:
         said = answers(message, now)
@@ -75,10 +75,7 @@ def answers_to_batch(
 
 
 class Outbox:
-    """Messages without answers, sent along with the next message with an answer.
-
-    So none is in transit when another is sent.
-    """
+    """Messages without answers, sent along with the next message with an answer."""
 
     def __init__(self, hosts: int) -> None:
         self._waiting: list[list[tuple[int, Message]]] = [[] for _ in range(hosts)]

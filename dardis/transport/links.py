@@ -1,7 +1,7 @@
 """Encrypted links over TCP, authenticated by keys of this start. The only importer of pyzmq.
 
-*Turns* are requests with answers, *talk* needs no answer. No message waits for an absent host: unsendable messages are
-dropped, and lost talk is reported. Small parts limit the memory for unknown peers.
+*Turns* are requests with answers, *talk* needs none. Messages to absent hosts are dropped, and lost talk is reported.
+Small parts limit the memory for unknown peers.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Keys:
 
 
 def new_keys() -> Keys:
-    """Return a new key pair."""
+    """New key pair."""
     return Keys(*zmq.curve_keypair())
 
 
@@ -97,8 +97,6 @@ def _number(value: int) -> bytes:
 
 
 class _Channel:
-    """One of the two channels to all hosts."""
-
     def __init__(self, context: zmq.Context[_Socket], keys: Keys) -> None:
         self.socket = _socket(context, zmq.ROUTER, keys, _SERVER)
         self.routes: dict[HostId, bytes] = {}
@@ -184,14 +182,14 @@ class Switchboard:
         self._read()
 
     def send(self, host: HostId, payload: bytes) -> None:
-        """Send talk, or drop the message if the host is absent. Requires `listen`."""
+        """Send talk, or drop it if the host is absent. Requires `listen`."""
         route = self._talk.routes.get(host)
         if route is None or not _try_send(self._talk.socket, route, *_split_payload(payload)):
             self._call_soon(self._broken, host)
         self._read()  # the descriptor signals a message once, perhaps during this send
 
     def seconds_since_contact(self, host: HostId) -> float:
-        """Return the seconds since the last talk or heartbeat (inf: none)."""
+        """Seconds since the last talk or heartbeat (inf: none)."""
         self._read()
         return monotonic_s() - self._heard_s.get(host, -inf)
 
@@ -235,7 +233,7 @@ class Link:
     """Host end of a link."""
 
     def __init__(self, places: tuple[str, str], server: bytes, keys: Keys) -> None:
-        """Connect to the switchboard with public key `server`."""
+        """`server`: public key of the switchboard."""
         self._context = zmq.Context()
         # Queue no messages for missing connections.
         client: _Options = {zmq.CURVE_SERVERKEY: server, zmq.IMMEDIATE: 1}
@@ -281,10 +279,7 @@ class Link:
         _try_send(self._turns, number, *_split_payload(self._answer))
 
     def send(self, payload: bytes) -> bool:
-        """Send talk or drop the message; return success.
-
-        The other end detects losses.
-        """
+        """Send talk or drop it; return success."""
         self._said += 1
         sent = _try_send(self._talk, _number(self._said), *_split_payload(payload))
         self._stirred.set()  # the descriptor signals a message once, perhaps during this send

@@ -66,7 +66,7 @@ class LocalPool:
 
 
 def in_process_pool(hosts: Hosts) -> LocalNodes | None:
-    """Return the pool, if local."""
+    """Pool, if local."""
     return hosts.pool if isinstance(hosts, LocalPool) else None
 
 
@@ -187,7 +187,7 @@ class Timers(Protocol):
     """Timer service."""
 
     def set(self, who: Address, timer: SetTimer, now: int) -> None:
-        """Return the timer in time."""
+        """Timer in time."""
 
 
 class Executor(Protocol):
@@ -214,7 +214,7 @@ NO_SERVICES = NoServices()
 
 
 class Interpreter:
-    """The only interpreter of effects."""
+    """Only interpreter of effects."""
 
     def __init__(self, network: Network, timers: Timers = NO_SERVICES, executor: Executor = NO_SERVICES) -> None:
         doers: tuple[tuple[Any, Callable[[Address, Any, int], None]], ...] = (

@@ -25,7 +25,7 @@ _TAG_DATA, _TAG_MARK = 11, 12
 
 
 def measure(comm: Communicator, repetitions: int = 15) -> LogGP | None:
-    """Return medians between rank 0 and others, or None for one rank.
+    """Medians between rank 0 and others, or None for one rank.
 
     Collective. With more ranks than cores, waiting ranks are included in the cost.
     """
@@ -106,7 +106,7 @@ def _receive_burst(comm: Communicator, source: int) -> None:
 
 
 def collective_ns(comm: Communicator, down_bytes: int, up_bytes: Sequence[int], repetitions: int = 31) -> Floats:
-    """Return the times of `Bcast` and `Gatherv`, in ns; (repetitions,).
+    """Times of `Bcast` and `Gatherv`, in ns; (repetitions,).
 
     Collective. `up_bytes`: one size per rank.
     """

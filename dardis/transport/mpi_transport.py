@@ -1,7 +1,6 @@
 """Node managers on MPI ranks in virtual time, driven by rank 0.
 
-Payloads are integer blocks (`wire/codec.py`). Messages without answers travel with the next answered one. An error ends
-all ranks.
+Messages without answers travel with the next answered one. An error ends all ranks.
 """
 
 from __future__ import annotations
@@ -84,8 +83,8 @@ def run_after_first_rank(
 ) -> Result | int:
     """Let rank 0 prepare, then all ranks work; return rank 0's result or an exit status.
 
-    `prepare` returns a plan for `follow` on the other ranks, and rank 0's work. An integer plan is the exit status of
-    the others. The stack closes after rank 0's work. Errors in `prepare` end the others silently.
+    `prepare` returns a plan for `follow` on the other ranks, and rank 0's work. An integer plan is the others' exit
+    status. The stack closes after rank 0's work. Errors in `prepare` end the others silently.
     """
     if comm.rank > 0:
         plan = broadcast(comm, None)
@@ -108,7 +107,7 @@ def run_after_first_rank(
 
 
 class Rank:
-    """A rank's machine, which forwards tree messages."""
+    """Rank's machine, which forwards tree messages."""
 
     def __init__(self, comm: Communicator, machine: StateMachine) -> None:
         from mpi4py import MPI
@@ -166,7 +165,7 @@ class Rank:
         return self._comm.Isend(payload, dest=host, tag=tag)
 
     def next(self) -> tuple[int, list[tuple[int, Message]]]:
-        """Return the next tag and (time, message) pairs."""
+        """Next tag and (time, message) pairs."""
         message = self._comm.Mprobe(status=self._status)
         payload = bytearray(self._status.count)
         tag = self._status.tag
@@ -214,7 +213,6 @@ class MpiHosts:
     """Hosts on MPI ranks; host h is on rank h."""
 
     def __init__(self, comm: Communicator, own: StateMachine) -> None:
-        """Control the ranks in `serve`."""
         self._comm = comm
         self._own = Rank(comm, own)
         self._outbox = Outbox(comm.size)

@@ -36,14 +36,14 @@ class Peers(Protocol):
         """Send a batch to each rank; return received ones. Collective."""
 
     def gather_all(self, *values: int) -> Ints:
-        """Return all ranks' values, shape (ranks, values). Collective."""
+        """All ranks' values, (ranks, values). Collective."""
 
     def gather(self, value: object) -> list[Any] | None:
-        """Return all values on rank 0, else None. Collective."""
+        """All values on rank 0, else None. Collective."""
 
 
 class SingleRank:
-    """A single rank."""
+    """Single rank."""
 
     rank = 0
     size = 1
@@ -52,15 +52,15 @@ class SingleRank:
     waiting_ns = 0
 
     def exchange(self, batches: Sequence[Batch]) -> Batch:
-        """Return the only batch."""
+        """Only batch."""
         return batches[0]
 
     def gather_all(self, *values: int) -> Ints:
-        """Return the only values."""
+        """Only values."""
         return np.array([values], dtype=np.int64)
 
     def gather(self, value: object) -> list[Any] | None:
-        """Return the only value."""
+        """Only value."""
         return [value]
 
 
@@ -98,7 +98,7 @@ class MpiPeers:
         return found
 
     def gather_all(self, *values: int) -> Ints:
-        """Return all values, shape (ranks, values)."""
+        """All values, (ranks, values)."""
         result = np.empty((self.size, len(values)), dtype=np.int64)
         begun = cpu_ns()
         self._comm.Allgather(np.array(values, dtype=np.int64), result)
@@ -106,7 +106,7 @@ class MpiPeers:
         return result
 
     def gather(self, value: object) -> list[Any] | None:
-        """Return all values on rank 0, else None."""
+        """All values on rank 0, else None."""
         payload = pack(value)
         sizes = np.empty(self.size, dtype=np.int64) if self.rank == 0 else None
         self._comm.Gather(np.array([len(payload)], dtype=np.int64), sizes)

@@ -18,7 +18,7 @@ _NAP_S = 0.002
 
 
 def first_ranks(comm: Communicator, count: int) -> Communicator | None:
-    """Return a communicator of the first `count` ranks, or None. Collective."""
+    """Communicator of the first `count` ranks, or None. Collective."""
     from mpi4py import MPI
 
     part = comm.Split(0 if comm.rank < count else MPI.UNDEFINED, comm.rank)
@@ -33,21 +33,21 @@ def wait_for_all(comm: Communicator) -> None:
 
 
 def total(comm: Communicator, value: int) -> int:
-    """Return the sum over all ranks."""
+    """Sum over all ranks."""
     from mpi4py import MPI
 
     return int(_reduced(comm, np.array([value], dtype=np.int64), MPI.SUM)[0])
 
 
 def largest(comm: Communicator, value: float) -> float:
-    """Return the maximum over all ranks."""
+    """Maximum over all ranks."""
     from mpi4py import MPI
 
     return float(_reduced(comm, np.array([value], dtype=np.float64), MPI.MAX)[0])
 
 
 def usable_cores(comm: Communicator) -> int:
-    """Return the number of usable cores."""
+    """Number of usable cores."""
     from mpi4py import MPI
 
     here = comm.Split_type(MPI.COMM_TYPE_SHARED)
@@ -67,7 +67,7 @@ def _reduced(comm: MPI.Comm, mine: NDArray[Any], how: MPI.Op) -> NDArray[Any]:
 
 
 def mpi_version() -> str:
-    """Return the MPI library's version."""
+    """MPI library's version."""
     from mpi4py import MPI
 
     return MPI.Get_library_version().strip("\x00\n ").splitlines()[0]

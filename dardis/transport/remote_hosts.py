@@ -1,7 +1,6 @@
 """Remote hosts over a switchboard, with local hosts.
 
-Messages without answers travel with the next answered one. A host holds the machine of one *session*, rebuilt at the
-first message of the next.
+A host holds the machine of one *session*, rebuilt at the first message of the next.
 """
 
 from __future__ import annotations
@@ -22,10 +21,10 @@ NO_SESSION = -1
 
 
 class RequestChannel(Protocol):
-    """Requests as in `Switchboard.request`."""
+    """As `Switchboard.request`."""
 
     def request(self, payloads: Mapping[HostId, bytes], patience_s: float) -> dict[HostId, bytes]:
-        """Return the hosts' answers. Raises HostDownError."""
+        """Hosts' answers. Raises HostDownError."""
 
 
 class RemoteHosts:

@@ -89,5 +89,5 @@ class VirtualNetwork:
         return True
 
     def digest(self) -> str:
-        """Return the SHA-256 of all deliveries with times and addresses."""
+        """SHA-256 of all deliveries with times and addresses."""
         return self._traffic.hexdigest()

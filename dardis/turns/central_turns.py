@@ -1,6 +1,6 @@
 """Turns of a central dispatcher.
 
-The dispatcher ignores nodes that are down. To keep reservations valid, all jobs get longer by the maximum boot time.
+The dispatcher ignores nodes down. All jobs get longer by the maximum boot time, so reservations stay valid.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class CentralTurns:
         self._waiting: set[int] = set()
 
     def wake(self) -> int:
-        """The dispatcher's next request (FOREVER: never)."""
+        """Dispatcher's next request (FOREVER: never)."""
         return self._dispatcher.wake()
 
     def on_wake(self, now: int) -> None:
@@ -104,7 +104,7 @@ class CentralTurns:
         return placed if start == placed.start else replace(placed, start=start, boot_delay=start - placed.start)
 
     def next_switch(self) -> int:
-        """Next possible switch of nodes (FOREVER: never)."""
+        """See `Turns.next_switch`."""
         return self._switches.wake()
 
     def switch(self, now: int) -> Iterable[Turn]:

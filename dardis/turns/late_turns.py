@@ -1,7 +1,7 @@
 """Turns of late-binding task managers, in order of job keys.
 
-Emulates message delays: a better key speaks earlier, and each speaker sees earlier claims. After an instant with
-events, nodes publish capacity.
+Emulates message delays: a better key speaks earlier and is seen by later ones. After an instant with events, nodes
+publish capacity.
 """
 
 from __future__ import annotations
@@ -47,20 +47,20 @@ class LateTurns:
 
     @property
     def messages(self) -> int:
-        """Messages between task managers and node managers so far."""
+        """See `Turns.messages`."""
         return sum(manager.messages for manager in self._managers)
 
     @property
     def renegotiations(self) -> int:
-        """Repeated queries and claims so far."""
+        """See `Turns.renegotiations`."""
         return sum(manager.renegotiations for manager in self._managers)
 
     def wake(self) -> int:
-        """Next turn without an event (FOREVER: never)."""
+        """See `Turns.wake`."""
         return min(manager.wake() for manager in self._managers)
 
     def set_others(self, amounts: Sequence[int]) -> None:
-        """State what others than jobs take of the shared limit, if any; all waiting jobs get turns."""
+        """State what others than jobs take of the shared limit; all waiting jobs get turns."""
         if self._limit is not None:
             self._limit.set_others(amounts)
             for manager in self._managers:
@@ -240,7 +240,7 @@ class LateTurns:
         return True
 
     def next_switch(self) -> int:
-        """Next possible switch of nodes (FOREVER: never)."""
+        """See `Turns.next_switch`."""
         return self._switches.wake()
 
     def switch(self, now: int) -> Iterable[Turn]:

@@ -19,7 +19,7 @@ class MessageTurns:
 
     @property
     def renegotiations(self) -> int:
-        """Repeated queries and claims so far."""
+        """See `Turns.renegotiations`."""
         return sum(manager.renegotiations for manager in self.managers)
 
     def manager_of(self, place: int) -> int:

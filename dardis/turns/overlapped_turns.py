@@ -1,8 +1,8 @@
 """Overlapping turns: concurrent rounds of many jobs.
 
 The first unplaced jobs in (submit, number) order are in flight. In each *wave* all query the same state, then decided
-jobs claim in order. A refused job releases everything and retries. The first job is never refused and no job waits for
-another: neither starvation nor deadlock.
+jobs claim in order. A refused job releases everything and retries. The first is never refused and none waits for
+another: no starvation, no deadlock.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from dardis.wire.messages import Message, OfferQuery, UnitsEnded
 
 @dataclass(slots=True)
 class JobInFlight:
-    """An unplaced job, with effects, queries and claim of the wave."""
+    """Unplaced job, with effects, queries and claim of the wave."""
 
     number: JobId
     manager: PlannedManager
@@ -60,11 +60,11 @@ class OverlappedTurns:
         return manager_of(place, len(self._managers))
 
     def last_in_flight(self, settled: int) -> int:
-        """Return the last place allowed in flight."""
+        """Last place allowed in flight."""
         return settled + self._overlap
 
     def oldest(self, default: int) -> int:
-        """Return the first place in flight, or the default."""
+        """First place in flight, or the default."""
         return min(self._flying, default=default)
 
     def on_submit(self, job: Job, place: int, now: int) -> None:

@@ -57,12 +57,12 @@ class PlannedTurns:
 
     @property
     def messages(self) -> int:
-        """Messages between task managers and node managers so far."""
+        """See `Turns.messages`."""
         return sum(manager.messages for manager in self._managers) + self._notices
 
     @property
     def renegotiations(self) -> int:
-        """Repeated queries and claims so far."""
+        """See `Turns.renegotiations`."""
         return sum(manager.renegotiations for manager in self._managers)
 
     def wake(self) -> int:
@@ -174,7 +174,7 @@ class PlannedTurns:
         yield rejected
 
     def next_switch(self) -> int:
-        """Next possible switch of nodes (FOREVER: never)."""
+        """See `Turns.next_switch`."""
         return self._switches.wake()
 
     def switch(self, now: int) -> Iterable[Turn]:

@@ -26,7 +26,7 @@ def manager_of(place: int, managers: int) -> int:
 
 @dataclass(slots=True)
 class Turn:
-    """An exclusive action: a complete talk with hosts, or effects without answers."""
+    """Exclusive action: a complete talk with hosts, or effects without answers."""
 
     dialogue: Dialogue | tuple[Effect, ...]
     upkeep: bool = False
@@ -34,7 +34,7 @@ class Turn:
 
 
 class DialogueManager(Protocol):
-    """A task manager in a talk."""
+    """Task manager in a talk."""
 
     def handle(self, message: Message, now: int) -> list[Effect]:
         """Handle a message; return effects."""
@@ -50,7 +50,7 @@ def run_dialogue(
 
 
 def send_closures(machine: Platform) -> Turn:
-    """A turn to send closures to all hosts."""
+    """Turn to send closures to all hosts."""
     return Turn(_closures_dialogue(machine), upkeep=True)
 
 
@@ -71,7 +71,7 @@ def _closures_dialogue(machine: Platform) -> Dialogue:
 
 
 class Turns(Protocol):
-    """Source of turns at events; each turn ends before the next is taken."""
+    """Source of turns at events, taken one by one."""
 
     batched: bool
     """Whether ends of an instant are reported together, before arrivals."""

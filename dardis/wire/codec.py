@@ -1,6 +1,6 @@
 """Exact encoding of messages as integers, headed by the protocol version.
 
-Any payload yields valid messages or a ProtocolError, in linear time and at most `MEMORY_FACTOR` times its bytes plus
+Any payload yields valid messages or a ProtocolError, in linear time and `MEMORY_FACTOR` times its bytes plus
 `MEMORY_BASE`.
 """
 
@@ -147,7 +147,7 @@ def encode(batch: Sequence[tuple[int, Message]], spent: HostCosts = NO_COSTS) ->
 
 
 def decode(payload: bytes | bytearray) -> tuple[HostCosts, list[tuple[int, Message]]]:
-    """Return costs and pairs. Raises ProtocolError.
+    """Costs and pairs. Raises ProtocolError.
 
     Arrays are views of the payload, or of a copy if read-only.
     """
@@ -344,8 +344,6 @@ def _plain(said: object) -> object:
 
 
 class _Form:
-    """Layout of a message kind."""
-
     def __init__(self, kind: type[Any]) -> None:
         types = {name: _plain(said) for name, said in get_type_hints(kind).items()}
         numbers = [name for name, said in types.items() if said in (int, bool)]

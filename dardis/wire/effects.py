@@ -50,7 +50,7 @@ class Reply:
 
 @value(frozen=True, slots=True)
 class SetTimer:
-    """Return the timer at time `at`."""
+    """Timer at time `at`."""
 
     at: int
     timer: Timer | Reminder
@@ -122,13 +122,13 @@ class Plain(Protocol):
     """Convertible to plain data."""
 
     def plain(self) -> dict[str, Any]:
-        """Return plain data."""
+        """Plain data."""
         ...
 
 
 @value(frozen=True, slots=True)
 class Solved:
-    """A model's decision. None: no such figure."""
+    """Model's decision. None: no such figure."""
 
     waiting: int
     """Jobs of the problem; with a planned start; with a start now."""

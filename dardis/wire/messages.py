@@ -69,7 +69,7 @@ class OfferQuery:
 
 @value(frozen=True, slots=True)
 class Offers:
-    """A host's answer: rows (node, from, to, fitting index, free from, free to) in grid instants."""
+    """Host's answer: rows (node, from, to, fitting index, free from, free to) in grid instants."""
 
     round: int
     host: HostId
@@ -140,7 +140,7 @@ class Candidates:
 
 @value(frozen=True, slots=True)
 class EncodedMessage:
-    """An encoded nested message."""
+    """Encoded nested message."""
 
     block: Ints
 
@@ -156,7 +156,7 @@ class Relay:
     serial: int
     """Names the query, with `origin`."""
     origin: ManagerAddress
-    """The asking task manager."""
+    """Asking task manager."""
     parent: Address
     """Address for the answer: a host or the origin. A host's own share has itself as parent."""
     first: HostId
@@ -193,8 +193,8 @@ class GatheredAnswers:
 class Confirm:
     """To hosts: reserve, in place of the job's present reservation.
 
-    A tentative claim is answered by `Reserved`, and expires at its start without a `Commit`. On reliable networks the
-    claim is final, and only refusals are answered.
+    A tentative claim is answered by `Reserved`, and expires at its start without a `Commit`. A final claim is answered
+    only if refused.
     """
 
     job: JobId
@@ -323,7 +323,7 @@ class Published:
     """To all task managers: free capacity of changed nodes.
 
     Node `node[i]` has steps `[offset[i], offset[i+1])`: from `time` on, at most `value` has been free (and desired)
-    since now. A run that starts now gets the last step before its end.
+    since now.
     """
 
     host: HostId
@@ -367,7 +367,7 @@ class Closures:
     span: Ints
     """`[start, end)`, (spans, 2)."""
     less: Ints
-    """Capacity cut, shape (spans, kinds); below 0: closed."""
+    """Capacity cut, (spans, kinds); below 0: closed."""
 
 
 @value(frozen=True, slots=True)
@@ -397,7 +397,7 @@ class HostDown:
 
 @value(frozen=True, slots=True)
 class Timer:
-    """A machine's timer for a job; `token`: its purpose."""
+    """Machine's timer for a job; `token`: its purpose."""
 
     job: JobId
     attempt: int

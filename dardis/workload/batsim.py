@@ -1,6 +1,6 @@
 """Reads and writes Batsim's workload JSON.
 
-Submit times are rounded down, runtimes and walltimes up. Jobs that need a simulated network are skipped.
+Submit times are rounded down, runtimes and walltimes up. Jobs that use a network are skipped.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ _EXPECTED: Final = "a Batsim workload: an object with the list `jobs` and the ob
 
 
 def parse_batsim(path: Path, text: str, *, strict: bool, flop_per_s: float | None = None) -> Trace:
-    """Read a workload; `path` is for messages, `flop_per_s` the speed of a core.
+    """Read a workload; `path`: for messages, `flop_per_s` the speed of a core.
 
-    Without `flop_per_s`, jobs that compute are skipped. A job's "line" is its position in `jobs`. Ids (after
-    `WORKLOAD!`) are job numbers if distinct whole numbers; else jobs are numbered by first occurrence, with the id as
-    `name`. `nb_res` becomes MaxProcs. Raises InputError.
+    Without `flop_per_s`, jobs that compute are skipped. "Line": position in `jobs`. Ids (after `WORKLOAD!`) are job
+    numbers if distinct whole numbers; else jobs are numbered by occurrence, with the id as `name`. `nb_res` becomes
+    MaxProcs. Raises InputError.
     """
     jobs, stated, processors = _workload(path, text)
     profiles = Profiles(stated, flop_per_s)

@@ -1,4 +1,4 @@
-"""The CSV job table: units, resource kinds, deadlines."""
+"""CSV job table: units, resource kinds, deadlines."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def read_table(path: Path, *, strict: bool = False) -> Trace:
 
 
 def parse_table(path: Path, text: str, *, strict: bool) -> Trace:
-    """Like `read_table`, from text; `path` is for messages."""
+    """Like `read_table`, from text; `path`: for messages."""
     table = csv_rows(path, text)
     _, header = next(table, (1, []))
     _check_header(path, header)

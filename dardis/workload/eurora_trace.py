@@ -38,7 +38,7 @@ class _EuroraRow(NamedTuple):
 
 
 def parse_eurora(path: Path, text: str, *, strict: bool) -> Trace:
-    """Read a trace; `path` is for messages. Invalid rows are skipped."""
+    """Read a trace; `path`: for messages. Invalid rows are skipped."""
     header, table = csv_table(path, text, COLUMNS)
     lines: list[int] = []
     rows: list[_EuroraRow] = []

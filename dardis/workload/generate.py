@@ -59,7 +59,7 @@ MORE_KINDS = {"ssd": {0: 50, 20: 25, 40: 15, 80: 10}, "fpga": {0: 95, 1: 5}}
 
 
 class GeneratorRequest(NamedTuple):
-    """`nodes` and `kinds` of the machine; `begin` is a midnight (s)."""
+    """`nodes` and `kinds` of the machine; `begin`: midnight (s)."""
 
     jobs: int
     days: int | None

@@ -19,7 +19,7 @@ COLUMNS = ("timestamp", "duration", "num_gpus", "cluster")
 
 
 def parse_philly(path: Path, text: str, *, strict: bool) -> Trace:
-    """Read a table; `path` is for messages. Invalid rows are skipped."""
+    """Read a table; `path`: for messages. Invalid rows are skipped."""
     header, table = csv_table(path, text, COLUMNS)
     lines: list[int] = []
     rows: list[tuple[int, int, int, int]] = []

@@ -23,7 +23,7 @@ def read_places(path: Path) -> dict[int, list[str]]:
 
 
 def places_of(path: Path, text: str) -> dict[int, list[str]]:
-    """`read_places` of a text; `path` is for messages."""
+    """`read_places` of a text; `path`: for messages."""
     if not is_job_table(text):
         return {}
     places = {}

@@ -3,8 +3,8 @@
 A job has one unit per node, with an equal share of resources, rounded up: as allocated, or as requested while pending.
 Without node columns, jobs count processors.
 
-The runtime is Slurm's elapsed time, without suspension. A suspended job has not ended, even beyond its walltime. A
-running job may have lost its end (`sacctmgr show runawayjobs`): the rule of `build_trace` applies.
+The runtime is Slurm's elapsed time, without suspension. A suspended job has not ended, even beyond its walltime.
+Running jobs that lost their end: see `build_trace`.
 
 Of several lines of a job (`sacct -D`, resized jobs), the last submitted counts, then the last in the file. Components
 of heterogeneous jobs are jobs. Pending array tasks in one line are jobs: the first has the line's number, others get
@@ -62,7 +62,7 @@ class _SacctRow(NamedTuple):
 
 
 def parse_sacct(path: Path, text: str, *, strict: bool) -> Trace:
-    """Read sacct's or squeue's jobs; `path` is for messages. Invalid lines are skipped."""
+    """Read sacct's or squeue's jobs; `path`: for messages. Invalid lines are skipped."""
     table = slurm_lines(path, text)
     clock = SlurmClock()
     rows: list[_SacctRow] = []
@@ -242,6 +242,5 @@ def _columns(rows: list[_SacctRow], *, has_nodes: bool) -> dict[str, Any]:
 
 
 def _kinds(rows: list[_SacctRow]) -> list[str]:
-    """Requested kinds, in order."""
     found = {kind for row in rows for kind, amount in row.amounts.items() if amount}
     return [CORES, *({MEMORY} & found), *sorted(found - {CORES, MEMORY})]

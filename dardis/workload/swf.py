@@ -26,7 +26,7 @@ from dardis.workload.trace import LARGEST, OUT_OF_RANGE, UNKNOWN, Skipped, Texts
 FIELDS = 18
 METACENTRUM_FIELDS = 21
 _CPU_TIME = 5
-"""The only decimal field; checked, not used."""
+"""Only decimal field; checked, not used."""
 _STATUS, _CANCELLED = 9, 5
 """Column in the table of numbers; cancelled jobs without runtime are not pending."""
 _PLAIN = np.dtype(
@@ -37,8 +37,6 @@ _STALE = ("; Queue:", "; Partition:", "; MaxJobs:", "; MaxRecords:")
 
 
 class _Extra(NamedTuple):
-    """MetaCentrum's fields."""
-
     queue: str
     nodes: int
 
@@ -49,7 +47,7 @@ def read_swf(path: Path, *, strict: bool = False) -> Trace:
 
 
 def parse_swf(path: Path, text: str, *, strict: bool) -> Trace:
-    """Like `read_swf`, from text; `path` is for messages."""
+    """Like `read_swf`, from text; `path`: for messages."""
     comments: list[str] = []
     lines: list[int] = []
     rows: list[str] = []
@@ -159,7 +157,7 @@ def _names(numbers: Ints) -> Texts:
 def _metacentrum(columns: dict[str, Any], extras: list[_Extra]) -> dict[str, Any]:
     """Queue names, and KiB per processor from bytes per node.
 
-    Data show bytes per node: per processor, one job in six would fit no node.
+    Data show bytes per node.
     """
     nodes = np.array([extra.nodes for extra in extras], dtype=np.int64)
     stated = columns["memory_kb"]

@@ -30,9 +30,9 @@ LARGEST = 1 << 40
 OUT_OF_RANGE = "number out of range"
 NOT_ENDED = "no runtime: the job runs or waits"
 _GRACE_S = 86_400
-"""A walltime that ended this long before the trace's last event ends a job without recorded end."""
+"""Seconds from a walltime's end to the trace's last event that end a job without recorded end."""
 _UNIX_FROM = 800_000_000
-"""Later times (from 1995) are Unix times: no trace clock runs for 25 years."""
+"""Later times (from 1995) are Unix times."""
 _LATEST_UNIX = 253_370_764_799
 """Last second of 9998."""
 
@@ -47,7 +47,7 @@ class Skipped(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Trace:
-    """Jobs of a trace. Times in s of the trace's clock; `UNKNOWN` (-1) if not stated.
+    """Trace's jobs. Times in s of the trace's clock; `UNKNOWN` (-1) if not stated.
 
     - `units`, `request` (per unit, by kind; memory in MiB): of job tables, with `procs` = units × cores. If 0 and
       empty, jobs request processors (SWF), and `memory_kb` is KiB per processor.

@@ -1,4 +1,4 @@
-"""Jobs of a trace, in units that fit a platform."""
+"""Trace's jobs, in units that fit a platform."""
 
 from __future__ import annotations
 
@@ -95,7 +95,6 @@ def _with_requests(job: ActualJob, stated: Sequence[StatedRequest], platform: Pl
 
 
 def _check_queues(trace: Trace, platform: Platform) -> None:
-    """Reject undeclared queues. Raises InputError."""
     for name in sorted({*trace.queue.tolist()} - {"", *platform.queue_of}) if platform.queues else ():
         number = int(trace.number[trace.queue == name][0])
         raise InputError(f"job {number}", f"queue {name!r} is not declared", "one of " + ", ".join(platform.queue_of))
@@ -136,8 +135,8 @@ Bits = TypeVar("Bits", int, Sets)
 def in_units(trace: Trace, platform: Platform | None, unit_cores: int | None = None) -> Trace:
     """Convert processors to units.
 
-    With C = `unit_cores`, else cores of eligible nodes of `platform`, else 1: `units = ceil(procs / C)`, cores per unit
-    `ceil(procs / units)`, memory of these cores in MiB, rounded up.
+    C = `unit_cores`, else cores of eligible nodes of `platform`, else 1: `units = ceil(procs / C)`, cores per unit
+    `ceil(procs / units)`, memory of these in MiB, rounded up.
     """
     if not trace.counts_processors:
         return trace

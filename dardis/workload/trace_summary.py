@@ -1,4 +1,4 @@
-"""Summary of a trace, and fit to a platform."""
+"""Trace's summary, and fit to a platform."""
 
 from __future__ import annotations
 

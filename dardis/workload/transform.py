@@ -175,7 +175,7 @@ def whole_weeks(trace: Trace) -> int:
 
 
 def sessions(trace: Trace) -> Ints:
-    """Session of each job, from 0; shape (jobs,)."""
+    """Session of each job, from 0; (jobs,)."""
     users, user = np.unique(trace.user.astype(str), return_inverse=True)
     order = np.lexsort((trace.number, trace.submit, user))
     nobody = np.flatnonzero(users == "")

@@ -31,7 +31,7 @@ class ControllerClient(Protocol):
     """Interface of `redfish_client.Controllers`. Raises ControllerError."""
 
     def read_state(self, node: str) -> NodeState:
-        """Return limit and power state."""
+        """Limit and power state."""
 
     def set_limit(self, node: str, limit_w: float) -> None:
         """Set the node's power limit."""
@@ -42,7 +42,7 @@ class ControllerClient(Protocol):
 
 @dataclass(frozen=True)
 class ApplyEnvironment:
-    """Environment. `clock`: Unix seconds; `save_state`: saves found states and nodes shut down."""
+    """`clock`: Unix seconds; `save_state`: saves found states and nodes shut down."""
 
     clock: Callable[[], float]
     sleep: Callable[[float], None]

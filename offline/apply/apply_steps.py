@@ -26,7 +26,7 @@ class RequestKind(StrEnum):
 
 
 class Action(NamedTuple):
-    """A request for a node; `limit_w` only for a limit."""
+    """Request for a node; `limit_w` only for a limit."""
 
     node: str
     kind: RequestKind

@@ -25,7 +25,7 @@ class ControllerError(DardisError):
 
 @dataclass(frozen=True)
 class Controller:
-    """A node's controller. `limits`: resource with the limit; None: find out."""
+    """Node's controller. `limits`: resource with the limit; None: find out."""
 
     url: str
     system: str

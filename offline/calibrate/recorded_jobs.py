@@ -40,7 +40,7 @@ class StartedJobs:
     notes: tuple[str, ...] = ()
 
     def take(self, rows: Bools) -> StartedJobs:
-        """Return the selected rows."""
+        """Selected rows."""
         columns = ("number", "start", "end", "nodes", "total", "groups")
         return replace(self, **{name: getattr(self, name)[rows] for name in columns})
 

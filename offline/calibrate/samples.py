@@ -1,7 +1,7 @@
 """Makes samples of power and resources in use.
 
-A job with its watts is a sample (nodes are exclusive). Node watts become means of slots: by node if the jobs' nodes are
-known, otherwise by group.
+A job with its watts is a sample (nodes are exclusive). Node watts become means of slots: by node if jobs' nodes are
+known, else by group.
 """
 
 from __future__ import annotations

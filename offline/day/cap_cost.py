@@ -20,7 +20,7 @@ _EXPECTED = "a limit of IT and cooling with UTC times, such as 80kW 17-19 or 62.
 
 @dataclass(frozen=True)
 class WhatIf:
-    """The day with a strict limit. `cost`: lost profit."""
+    """Day with a strict limit. `cost`: lost profit."""
 
     limit_text: str
     profit: float

@@ -69,7 +69,7 @@ class DayPlan:
 
     @property
     def plan(self) -> Plan:
-        """The chosen plan."""
+        """Chosen plan."""
         return self.plans.best
 
     @property
@@ -85,8 +85,8 @@ def plan_day(
 ) -> DayPlan:  # fmt: skip
     """Plan UTC day `day` from the knowledge at planning time.
 
-    The time until the day begins is simulated. `standing`: initial state of the nodes; default: all on. Raises
-    InputError for a day without history, weather or prices, and for infeasible power limits.
+    The time before it is simulated. `standing`: initial state of nodes; default: all on. Raises InputError for a day
+    without history, weather or prices, and for infeasible power limits.
     """
     begun, watch = process_cpu_s(), Watch(options.time_limit, progress, stop)
     posed = build_problem(hindsight, day, options, standing)
@@ -141,7 +141,7 @@ def planned_downtime(
 ) -> Downtime:
     """Downtime of nodes if jobs come as planned.
 
-    Closed nodes stay as they are. Other nodes off at first, without planned switching, boot at once.
+    Closed nodes stay. Other nodes off at first, without planned switching, boot at once.
     """
     platform, conditions = problem.platform, problem.conditions
     standing = standing or InitialNodes.all_on(platform.node_count)
@@ -197,8 +197,8 @@ def profile_rows(
 ) -> ProfileTable:
     """Make profile.csv, a row for each segment.
 
-    All figures but the cap are means. The target is limited to nodes on, and by power limits. The cap covers the target
-    on all nodes on at any time of the segment, and the planned power.
+    All figures but the cap are means. Nodes on and power limits limit the target. The cap covers the target on all
+    nodes on at any time of the segment, and the planned power.
     """
     conditions, platform = problem.conditions, problem.platform
     edges = conditions.edges
@@ -230,7 +230,7 @@ def powered_of(platform: Platform, downtime: Downtime) -> StepFunction:
 def usable_cores(day: DayPlan) -> tuple[Ints, Ints]:
     """Usable cores by segment under a capped plan: edges, cores.
 
-    The target, limited to nodes on at any time of the segment, so the plan fits, and by power limits.
+    The target, limited to nodes on at any time of the segment, and by power limits.
     """
     platform, edges = day.problem.platform, day.problem.conditions.edges
     most_on, most_powered = (envelope(f, edges)[1] for f in (nodes_on_of(day), powered_of(platform, day.downtime)))
@@ -245,8 +245,8 @@ def usable_cores(day: DayPlan) -> tuple[Ints, Ints]:
 def desired_profile_of(platform: Platform, days: Sequence[tuple[Ints, Ints]]) -> DesiredProfile:
     """Desired profile for the cores of days (`usable_cores`), in time order.
 
-    All cores are usable outside these days. Nodes open completely, for jobs with exclusive nodes. Every group has open
-    nodes if the target is not 0, because some jobs fit only there.
+    All cores are usable outside these days. Nodes open completely, for exclusive jobs. Every group has open nodes if
+    the target is not 0.
     """
     steps = []
     for edges, cores in days:

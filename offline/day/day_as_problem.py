@@ -22,7 +22,7 @@ from offline.site.history import jobs_that_fit, predictor_of
 
 @dataclass(frozen=True)
 class ProblemInputs:
-    """A day's problem. `kinds`: source of each job."""
+    """Day's problem. `kinds`: source of each job."""
 
     problem: DayProblem
     kinds: dict[int, JobKind]

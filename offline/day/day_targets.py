@@ -1,4 +1,4 @@
-"""A day's target cores, idle reserve, and their rules."""
+"""Day's target cores, idle reserve, and their rules."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ class DayTargets:
     rules: tuple[tuple[str, tuple[str, ...]], ...] = ()
     notes: tuple[str, ...] = ()
     trees: tuple[tuple[str, Branch], ...] = ()
-    """The same rules, for drawing."""
+    """Same rules, for drawing."""
 
 
 def targets_of_day(
     hindsight: Hindsight, known: MachineHistory, day: int, options: DaySpec, planned: StepFunction
 ) -> DayTargets:
-    """A day's targets, learned or by algorithm 8; `planned`: cores in use."""
+    """Day's targets, learned or by algorithm 8; `planned`: cores in use."""
     platform = known.platform
     if options.switching is SwitchingRule.ALGORITHM8:
         cores = thesis_target(known, day, options.offset, planned)

@@ -1,4 +1,4 @@
-"""A plan's main figures, and a summary."""
+"""Plan's main figures, and a summary."""
 
 from __future__ import annotations
 

@@ -44,10 +44,7 @@ GROUPS = 200
 
 @dataclass
 class Hindsight:
-    """Cached plans and forecasts of past days.
-
-    Each day is planned `lead_s` before its beginning.
-    """
+    """Cached plans and forecasts of past days, each planned `lead_s` before its beginning."""
 
     site: SiteInputs
     past: Schedule
@@ -98,7 +95,7 @@ class Hindsight:
         return True
 
     def recent_days(self, first: int, day: int) -> list[int]:
-        """Recent complete days to learn from, limited by total jobs."""
+        """Recent complete days to learn from, limited by jobs."""
         days: list[int] = []
         jobs = 0
         for before in range(day - 1, max(first, day - MOST_DAYS) - 1, -1):

@@ -37,7 +37,7 @@ def simulate_ahead(
 ) -> HoursBefore:
     """Simulate running, waiting and forecast jobs by EASY backfilling.
 
-    `jobs`: the history's, with running jobs. Nodes are assigned anew.
+    `jobs`: the history's, with running ones. Nodes are assigned anew.
     """
     now, running = state.now, state.running
     by_number = {job.number: job for job in jobs if job.submit < now}  # later jobs may share a made-up number
@@ -81,7 +81,7 @@ LEARN_DAYS = 60
 
 @dataclass(frozen=True)
 class MachineHistory:
-    """A machine's past until `until`.
+    """Machine's past until `until`.
 
     `ahead`: events expected until the planned day.
     """
@@ -127,7 +127,7 @@ class MachineHistory:
 def history_at(
     site: SiteInputs, past: Schedule, day: int, now: int, ahead: HoursBefore | None = None
 ) -> tuple[MachineHistory, tuple[str, ...]]:
-    """A site's past at `now`, and notes on missing data."""
+    """Site's past at `now`, and notes on missing data."""
     known = MachineHistory(site.platform, site.calendar, past, now, {}, ahead)
     more, notes = site.series_ahead(min(known.first_day, day), day)
     return replace(known, more=more), notes

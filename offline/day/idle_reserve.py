@@ -1,4 +1,4 @@
-"""Nodes to keep on: learned spares, or a floor by algorithm 8 of the thesis."""
+"""Nodes to keep on: learned spares, or a floor by the thesis's algorithm 8."""
 
 from __future__ import annotations
 
@@ -25,8 +25,7 @@ from offline.site.site_inputs import SiteInputs
 LEAST_IDLE_S = 600
 """Least idle seconds before a shutdown.
 
-Nodes go through 1.34 cycles a day with 337 s (break-even of common nodes) on Curie partition 4, and 1.17 with 600 s.
-600 s costs half a point of the savings, and four points at high load (docs/switching.md).
+Costs half a point of the savings, and four points at high load (docs/switching.md).
 """
 
 FREE = 1e-12
@@ -35,7 +34,7 @@ FREE = 1e-12
 
 @dataclass(frozen=True)
 class DayReserve:
-    """A day's spares and rule."""
+    """Day's spares and rule."""
 
     switching: Switching
     rule: ReserveRule
@@ -49,10 +48,7 @@ def break_even_seconds(platform: Platform) -> int:
 
 
 def idle_seconds(platform: Platform, use: float = 0.0) -> int:
-    """Idle time before a shutdown: break-even or `LEAST_IDLE_S`, s.
-
-    Break-even applies at high use: few nodes idle long then.
-    """
+    """Idle time before a shutdown: break-even (at high use) or `LEAST_IDLE_S`, s."""
     even = break_even_seconds(platform)
     return max(even, LEAST_IDLE_S) if even and use <= HIGH_USE else even
 

@@ -40,7 +40,7 @@ class InitialNodes:
 
     @property
     def is_off(self) -> Bools:
-        """Whether nodes are off, shape (nodes,)."""
+        """Whether nodes are off, (nodes,)."""
         off = np.zeros(len(self.busy), dtype=np.bool_)
         off[self.down.node[self.down.up >= FOREVER]] = True
         return off
@@ -51,7 +51,7 @@ class InitialNodes:
         return np.asarray(np.minimum(self.down.up, np.maximum(self.down.down + shutdown_s, start) + boot_s))
 
     def bootable_nodes(self, platform: Platform, start: int) -> dict[int, int]:
-        """Earliest up times of usable nodes that are off."""
+        """Earliest up times of usable nodes off."""
         mine = self.is_off[self.down.node] & ~self.closed[self.down.node]
         soonest = self.soonest_up(platform, start)
         return dict(zip(self.down.node[mine].tolist(), soonest[mine].tolist(), strict=True))
@@ -70,8 +70,8 @@ class InitialNodes:
     def assign_jobs(self, running: RunningJobs, platform: Platform) -> tuple[RunningJobs, InitialNodes, int]:
         """Assign running jobs to plausible nodes, and count those reported off.
 
-        Histories state node counts of groups, not nodes. Jobs move within their group: to busy nodes first, then nodes
-        on; current nodes first. Jobs keep sharing nodes. Nodes with jobs are on.
+        Jobs move within their group: to busy nodes first, then nodes on; current nodes first. Jobs keep sharing nodes.
+        Nodes with jobs are on.
         """
         used = np.unique(running.placed.nodes)
         off = self.is_off
@@ -128,7 +128,7 @@ class InitialNodes:
 def initial_nodes_of(states: NodeStates, platform: Platform, now: int, start: int) -> InitialNodes:
     """Derive the state at `start` from states at `now`, without switching.
 
-    Down nodes have been down for a second at least.
+    Down nodes have been down for at least a second.
     """
     boot_s, shutdown_s = boot_and_shutdown(platform)
     off = states.off | states.shutting_down

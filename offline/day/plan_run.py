@@ -33,7 +33,7 @@ from offline.site.site_inputs import SiteInputs, load_site
 
 
 class PlanResult(NamedTuple):
-    """A plan, its target and notes."""
+    """Plan, its target and notes."""
 
     plan: PlanFolder
     target: Target
@@ -117,7 +117,7 @@ def _number_of(day: int | date, calendar: Calendar) -> int:
 def _moment(request: PlanSpec, trace: Trace, calendar: Calendar) -> PlanningTime:
     """Planning time: `--now`, or the first full hour after the last event.
 
-    At most the day's beginning, also for histories ended more than a day earlier.
+    At most the day's beginning.
     """
     start = calendar.day(_number_of(request.wanted_day, calendar))[0]
     counted = not_ended(trace)

@@ -43,7 +43,6 @@ class Reactive:
     spares: int = 0
 
     def __str__(self) -> str:
-        """The option's text."""
         return f"{REACTIVE}:{self.idle_s}" + (f",{self.spares}" if self.spares else "")
 
 

@@ -1,7 +1,6 @@
 """Uses the room below a power limit left by nodes off.
 
-The searches count all nodes as on. Another search has limits eased by the room of nodes off. The new plan is kept if
-feasible and more profitable.
+Another search, with limits eased by the room of nodes off, is kept if feasible and more profitable.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ def use_headroom(
 ) -> EvaluatedPlans:
     """Best of the first plan and plans made by `settle` with eased limits.
 
-    Stops after a search ended by user or time limit.
+    Stops once a search is ended by user or time limit.
     """
     if not strict_limit_spans(problem) or not len(first.downtime.node):
         return first

@@ -1,7 +1,7 @@
 """Expected gain of switching, from replays of past days.
 
-Past days are switched by rules learned before (`offline.onoff.reserve_replay`), then moved to the coming day's weather
-and prices. Effects of delays on later jobs are ignored.
+Past days are switched by rules learned before (`offline.onoff.reserve_replay`), at the coming day's weather and prices.
+Effects of delays on later jobs are ignored.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ def promise_of(
 def switch_past_day(
     hindsight: Hindsight, day: int, options: DaySpec, wait_j: float
 ) -> tuple[SwitchedDay, SwitchedDay]:  # fmt: skip
-    """A past day under the learned rule and Slurm's, cached.
+    """Past day under the learned rule and Slurm's, cached.
 
     `wait_j`: price of waits in joules.
     """

@@ -30,7 +30,7 @@ FOLLOWED, WITHOUT = "with the plan", "without"
 
 @dataclass(frozen=True)
 class ReviewedRun:
-    """A run over the plan's day."""
+    """Run over the plan's day."""
 
     account: Account
     used: StepFunction
@@ -59,7 +59,7 @@ class ReviewedRun:
 
 @dataclass(frozen=True)
 class Review:
-    """A plan's day under both runs."""
+    """Plan's day under both runs."""
 
     plan: PlanFolder
     cap: StepFunction | None

@@ -1,4 +1,4 @@
-"""The options of `dardis export`."""
+"""Options of `dardis export`."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from offline.folder.tables import OnOffTable
 
 
 class Export(NamedTuple):
-    """An export's text, and notes."""
+    """Export's text, and notes."""
 
     text: str
     notes: tuple[str, ...] = ()
@@ -24,7 +24,7 @@ Exporter: TypeAlias = Callable[[PlanFolder, list[str]], Export]
 
 
 class Format(NamedTuple):
-    """An export format."""
+    """Export format."""
 
     export: Exporter
     what: str
@@ -50,7 +50,7 @@ def steps(onoff: OnOffTable) -> list[Step]:
 
 
 def initially_on(onoff: OnOffTable, nodes: int) -> Bools:
-    """Whether nodes are on before the first action, shape (nodes,)."""
+    """Whether nodes are on before the first action, (nodes,)."""
     on = np.ones(nodes, dtype=np.bool_)
     for node, boots in zip(onoff.node[::-1].tolist(), onoff.on[::-1].tolist(), strict=True):
         on[node] = not boots

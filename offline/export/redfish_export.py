@@ -1,8 +1,7 @@
 """Plans as ordered Redfish requests: power limits, shutdowns and boots.
 
 Limit rule: nodes on at any time of a segment get idle power plus their highest planned need, rounded up. The rest of
-the cap, minus the off power of other nodes, is shared in proportion to remaining ranges, rounded down. So limits change
-with segments, not switches.
+the cap, minus the off power of other nodes, is shared in proportion to remaining ranges, rounded down.
 """
 
 from __future__ import annotations
@@ -32,10 +31,10 @@ _RULE = (
 
 
 def node_limits(platform: Platform, on: Bools, cap_w: float, need_w: Floats) -> Ints:
-    """Power limits of nodes under the machine's cap, W, shape (nodes,).
+    """Power limits of nodes under the machine's cap, W, (nodes,).
 
-    `NO_LIMIT` without a cap (NaN). `need_w`: planned power above idle. A cap below total idle power gives idle power; a
-    cap below total need is shared by need.
+    `NO_LIMIT` without a cap (NaN). `need_w`: planned power above idle. A cap below total idle power gives idle power,
+    one below total need is shared by need.
     """
     machine = MachinePower.of_platform(platform)
     if np.isnan(cap_w):
@@ -54,7 +53,7 @@ def node_limits(platform: Platform, on: Bools, cap_w: float, need_w: Floats) -> 
 
 
 def planned_watts(plan: PlanFolder) -> Floats:
-    """Highest planned power above idle, W, shape (segments, nodes).
+    """Highest planned power above idle, W, (segments, nodes).
 
     Devices count as busy on nodes with jobs.
     """
@@ -81,8 +80,7 @@ def least_watts(machine: MachinePower, on: Bools) -> float:
 def export_redfish(plan: PlanFolder, names: list[str], *, limits_only: bool = False) -> Export:
     """Export requests as JSON, by time, in a cap-safe order.
 
-    `limits_only`: another tool switches nodes. Limits then assume all nodes on, and `dardis apply` checks the stated
-    cap.
+    `limits_only`: another tool switches nodes; limits assume all on, and `dardis apply` checks the cap.
     """
     requests, below, short = [], [], []
     for time, found, held, enough in _moments(plan, all_on=limits_only):
@@ -122,10 +120,7 @@ def export_redfish(plan: PlanFolder, names: list[str], *, limits_only: bool = Fa
 
 
 def _moments(plan: PlanFolder, *, all_on: bool) -> Iterator[tuple[int, list[tuple[int, str | int]], bool, bool]]:
-    """Yield time, ordered (node, reset type or limit), and two flags.
-
-    The flags: the cap covers idle power; the cap covers needs.
-    """
+    """Yield time, ordered (node, reset type or limit), and whether the cap covers idle power, and needs."""
     profile, platform = plan.profile, plan.platform
     machine = MachinePower.of_platform(platform)
     actions = {step.time: step for step in steps(plan.onoff)}

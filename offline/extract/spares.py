@@ -1,8 +1,8 @@
 """Learns the number of idle nodes to keep on by hour.
 
-`offline.onoff.reserve_replay` gives past savings and boot delays for numbers of spares. With a price on delayed jobs,
-each hour has a cheapest number. A small tree groups similar hours and assigns each group its cheapest number. The price
-best meets all aims on held-out days, unless the site states a price for waits.
+`offline.onoff.reserve_replay` gives past savings and boot delays for numbers of spares. A small tree assigns groups of
+similar hours the cheapest number at a price on delayed jobs: the site's, or the one that best meets all aims on
+held-out days.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class ReserveGoals:
     def at_use(cls, use: float) -> ReserveGoals:
         """Aims at this share of nodes in use: more delay at low load.
 
-        At high load replays overestimate savings, because nodes stay on for planned jobs: 93 % there gives 85 %.
+        At high load replays overestimate savings.
         """
         return cls(delayed_share=0.15 if use < 0.35 else 0.10, share_of_bound=0.93 if use > HIGH_USE else 0.90)
 
@@ -132,9 +132,8 @@ def learn_reserve(
 ) -> ReserveRule:
     """Learn from each group's demand in the past hours of `table`.
 
-    `wait_j`: cost of a job's wait second, J; 0: use `ReserveGoals`. Groups that stay on get no rule. Without enough
-    days, jobs
-    or savings, a group keeps `FALLBACK_SHARE` of its nodes.
+    `wait_j`: cost of a job's wait second, J; 0: use `ReserveGoals`. Groups that stay on get no rule; without enough
+    days, jobs or savings: `FALLBACK_SHARE` of the nodes.
     """
     groups: dict[int, GroupRule] = {}
     notes: list[str] = []

@@ -73,7 +73,7 @@ class _Mean:
 
 
 FULL_ABOVE: Final = Fraction(84, 100)
-"""Use in the last day above which the target is the full machine (thesis's tree, 6.8)."""
+"""Use in the last day above which the target is the full machine (thesis 6.8)."""
 
 
 def desired_cores(

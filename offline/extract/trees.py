@@ -127,7 +127,7 @@ class _RuleWriter:
 def rules_of(fitted: Any, names: tuple[str, ...], values: Floats, say: Callable[[int], str]) -> list[str]:  # noqa: ANN401
     """Rules such as `hour ≥ 8 and last day's use ≤ 0.43 → …`, with `say(leaf)` at the end.
 
-    Features with only integers in `values` (fitted rows) are shown as integers.
+    Features with only integers in `values` (fitted rows) are integers.
     """
     teller = _RuleWriter(fitted.tree_, names, values, say)
     teller.walk(0, {})
@@ -135,7 +135,7 @@ def rules_of(fitted: Any, names: tuple[str, ...], values: Floats, say: Callable[
 
 
 def branch_of(fitted: Any, names: tuple[str, ...], values: Floats, say: Callable[[int], str]) -> Branch:  # noqa: ANN401
-    """The tree of `rules_of`, for drawing."""
+    """Tree of `rules_of`, for drawing."""
     return _RuleWriter(fitted.tree_, names, values, say).branch(0)
 
 
@@ -156,7 +156,7 @@ class HourTable:
     day: Ints
 
     def rows(self, first: int, last: int) -> HourTable:
-        """The hours `[first, last)`."""
+        """Hours `[first, last)`."""
         cut = slice(first, last)
         return replace(self, values=self.values[cut], edges=self.edges[first : last + 1], day=self.day[cut])
 

@@ -1,4 +1,4 @@
-"""A complete plan, and its folder."""
+"""Complete plan, and its folder."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A plan's tables: as arrays, and as columns of files."""
+"""Plan's tables: as arrays, and as columns of files."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class ProfileTable:
 class OnOffTable:
     """Switching actions, arrays (actions,) ascending by (time, node).
 
-    At `time` the node begins a boot if `on`, otherwise a shutdown. Actions alternate.
+    At `time` the node begins a boot if `on`, else a shutdown, alternately.
     """
 
     time: Ints

@@ -54,7 +54,7 @@ class Backtest:
 def backtest_days(trace: Trace, calendar: Calendar, hours: int, within: tuple[int, int] | None = None) -> list[int]:
     """Complete days with enough history, within A to B.
 
-    Enough is a day, or a week if more than two weeks are left. InputError: none.
+    Enough: a day, or a week if more than two weeks are left. InputError: none.
     """
     first, last = int(trace.submit.min()), int(trace.submit.max())
     days = [
@@ -99,7 +99,7 @@ def backtest(
 
 
 def score(method: str, made: Sequence[Forecast], used: Floats, submitted: Floats) -> Score:
-    """Score forecasts against truth, shape (forecasts, hours): cores in use, and core-hours submitted."""
+    """Score forecasts against truth, (forecasts, hours): cores in use, and core-hours submitted."""
     hours = used.shape[1]
     errors = np.array([case.demand.in_use.mean for case in made]) - used
     of_jobs = np.array([in_use(by_hour(case.trace, int(case.edges[0]), hours, hours).load) for case in made]) - used

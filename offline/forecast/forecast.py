@@ -33,8 +33,8 @@ HORIZONS = (24, 48)
 class Forecast:
     """Expected submissions in `[edges[0], edges[-1])`; `edges` (hours + 1,).
 
-    `trace`: made-up jobs with new numbers and expected runtimes, in submission order, perhaps none. Forecasts made
-    before `edges[0]` include jobs from then on. `notes`: deviations from the method.
+    `trace`: made-up jobs with new numbers and expected runtimes, in submission order. Forecasts made before `edges[0]`
+    include jobs from then on. `notes`: deviations from the method.
     """
 
     trace: Trace
@@ -46,7 +46,7 @@ class Forecast:
     core_h: Range
     """Core-hours in 24 hours."""
     day_weights: Floats
-    """Weights of past days, shape (days,), latest last."""
+    """Weights of past days, (days,), latest last."""
     notes: tuple[str, ...] = ()
 
 
@@ -114,7 +114,7 @@ class Range(NamedTuple):
 
 
 def day_weights(past: SubmissionHistory, ahead: int = 0) -> Floats:
-    """Weights of past days for the coming day, or `ahead` days later, shape (days,); sum 1.
+    """Weights of past days for the coming day, or `ahead` days later, (days,); sum 1.
 
     Half follows the seasonal forecast, half is equal.
     """
@@ -140,7 +140,7 @@ def adjust_to_weekday(values: Floats, ahead: int = 0) -> Floats:
 
 
 def range_of(values: Floats, weights: Floats, beyond: float = 0.0) -> Range:
-    """Range of values of past days, shape (days,), with weights.
+    """Range of values of past days, (days,), with weights.
 
     `beyond`: widening on each side, share of the width.
     """

@@ -33,23 +33,23 @@ class Band:
     high: Floats
 
     def hours(self, first: int, last: int) -> Band:
-        """The hours `[first, last)`."""
+        """Hours `[first, last)`."""
         cut = slice(first, last)
         return Band(self.low[cut], self.mean[cut], self.high[cut])
 
 
 @dataclass(frozen=True, eq=False)
 class CoreDemand:
-    """Core demand by hour of jobs submitted within the forecast.
+    """Core demand by hour of jobs submitted in the forecast.
 
-    `in_use`: mean cores in use if jobs start at once. `submitted`: core-hours of jobs submitted in the hour.
+    `in_use`: mean cores in use if jobs start at once. `submitted`: core-hours submitted in the hour.
     """
 
     in_use: Band
     submitted: Band
 
     def hours(self, first: int, last: int) -> CoreDemand:
-        """The hours `[first, last)`."""
+        """Hours `[first, last)`."""
         return CoreDemand(self.in_use.hours(first, last), self.submitted.hours(first, last))
 
 
@@ -65,9 +65,9 @@ def _blend_hours(by_hour: Floats, any_hour: float) -> Floats:
 
 
 def draw_scenarios(past: SubmissionHistory, donors: Donors, seed: int) -> Ints:
-    """Draw past hours for coming hours, shape (scenarios, hours); a single row for a replay.
+    """Draw past hours for coming hours, (scenarios, hours); a single row for a replay.
 
-    Probabilities are from `donors`. Successive hours come from the same day, until a random switch.
+    `donors` gives probabilities. Successive hours come from the same day, until a random switch.
     """
     hours = 24 * len(donors.weights)
     count = 1 if donors.is_replay else SCENARIOS
@@ -124,7 +124,7 @@ def _replay_errors(past: SubmissionHistory, donors: Donors) -> tuple[Floats, Flo
 
 
 def nearest_scenario(past: SubmissionHistory, demand: CoreDemand, drawn: Ints) -> Ints:
-    """Scenario nearest to the mean cores in use, shape (hours,)."""
+    """Scenario nearest to the mean cores in use, (hours,)."""
     used = in_use(past.hourly.load[drawn])
     return np.asarray(drawn[np.abs(used - demand.in_use.mean).sum(axis=1).argmin()])
 
@@ -162,7 +162,7 @@ WEEK = 7
 
 @dataclass(frozen=True, eq=False)
 class Donors:
-    """`weights` (coming days, past days), rows sum to 1, yesterday last.
+    """`weights` (coming days, past days): rows sum to 1, yesterday last.
 
     `any_hour`: share of an hour's demand spread over the past day.
     """
@@ -242,7 +242,7 @@ def weekday_strength(demand: Floats) -> float:
     """Variance between weekdays over variance within, for demand (days, 24); 0 if none.
 
     Days of a weekday differ by twice the variance within, other days by twice the sum. Lags on both sides of a week
-    cancel trends. Two weeks are too few: on Curie's partition 4 a user's burst would repeat weekly.
+    cancel trends. Two weeks are too few.
     """
     recent = demand[-LONGEST_LOOK:]
     days = len(recent)

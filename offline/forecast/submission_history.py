@@ -25,8 +25,8 @@ class ShortHistoryError(InputError):
 class Hourly:
     """Core demand by hour of submission.
 
-    `work` (hours,): core-hours of jobs submitted in the hour. `load` (hours, lags): mean cores in the same hour, the
-    next, and so on, if jobs start at once.
+    `work` (hours,): core-hours submitted in the hour. `load` (hours, lags): mean cores in the same hour, the next, and
+    so on, if jobs start at once.
     """
 
     work: Floats
@@ -49,12 +49,12 @@ class SubmissionHistory:
 
     @property
     def work(self) -> Floats:
-        """Core-hours submitted, shape (days, 24)."""
+        """Core-hours submitted, (days, 24)."""
         return self.hourly.work.reshape(self.days, 24)
 
     @property
     def load(self) -> Floats:
-        """Cores in use by lag, shape (days, 24, lags)."""
+        """Cores in use by lag, (days, 24, lags)."""
         return self.hourly.load.reshape(self.days, 24, -1)
 
 

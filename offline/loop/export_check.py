@@ -1,7 +1,7 @@
 """Checks an export by a replay on earlier days under EASY.
 
-Past days start from the jobs at midnight with all nodes on so far (`offline.loop.past_day`), and are played in each
-mode and under Slurm's rule. Results are moved to the plan's day, weather and prices. Only work done in the day counts.
+Past days (`offline.loop.past_day`) are played in each mode and under Slurm's rule. Results are moved to the plan's day,
+weather and prices. Only work done in the day counts.
 """
 
 from __future__ import annotations
@@ -79,11 +79,11 @@ class Check:
     notes: tuple[str, ...]
 
     def gain(self, mode: Mode) -> Floats:
-        """A mode's daily gain over all nodes on, net of waits."""
+        """Mode's daily gain over all nodes on, net of waits."""
         return self.of(mode).net_profit - self.outcomes[0].net_profit
 
     def of(self, mode: Mode) -> RuleOutcome:
-        """A mode's outcome. Raises InputError if not played."""
+        """Mode's outcome. Raises InputError if not played."""
         found = next((outcome for outcome in self.outcomes if outcome.mode is mode), None)
         if found is None:
             played = [outcome.mode for outcome in self.outcomes if outcome.mode is not None]
@@ -92,7 +92,7 @@ class Check:
 
     @property
     def best(self) -> Mode:
-        """The mode with the highest mean worth."""
+        """Mode with the highest mean worth."""
         return max(self._by_mode, key=lambda mode: self._by_mode[mode])
 
     @property

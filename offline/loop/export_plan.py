@@ -20,7 +20,7 @@ from offline.loop.export_check import Check, check_export, prepare_mode
 
 @dataclass(frozen=True)
 class PlanExport:
-    """An exported plan, with notes."""
+    """Exported plan, with notes."""
 
     text: str
     notes: tuple[str, ...]
@@ -37,8 +37,8 @@ def export_plan(
 ) -> PlanExport:  # fmt: skip
     """Export a plan, to `spec.out` if stated. Without a format, only check.
 
-    `checked` receives the check and the chosen mode. `history` replaces its file.
-    Raises InputError, OSError, and LossError for a losing mode.
+    `checked` receives check and mode. `history` replaces its file. Raises InputError, OSError, and LossError for a
+    losing mode.
     """
     form = _format(spec)
     plan = load(spec.plan_dir)

@@ -1,4 +1,4 @@
-"""The options of `dardis hybrid`."""
+"""Options of `dardis hybrid`."""
 
 from __future__ import annotations
 

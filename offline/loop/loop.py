@@ -137,7 +137,7 @@ class Loop:
 
     @cached_property
     def all_on_account(self) -> Account:
-        """Account of the `switched` schedule with all nodes on; the difference is due to switching."""
+        """Account of the `switched` schedule with all nodes on."""
         return _simulated_days(
             self.site, self.conditions, self.switched.schedule, Downtime.none(), self.switched.boot_delay
         ).account

@@ -189,7 +189,7 @@ def promise_summary(rows: Sequence[dict[str, Figure]]) -> dict[str, Figure]:
 
 
 def work_at_bounds(loop: Loop) -> dict[str, Figure]:
-    """Core-hours of running and waiting jobs at beginning and end. Work left has earned nothing."""
+    """Core-hours of running and waiting jobs at beginning and end."""
     start, end = loop.conditions.start, loop.conditions.end
     moments = (("begin", loop.switched, start), ("end", loop.switched, end), ("always_on_end", loop.always_on, end))
     return {
@@ -209,7 +209,7 @@ def work_at(schedule: Schedule, moment: int) -> tuple[float, float]:
 
 
 def notes_of(loop: Loop) -> list[str]:
-    """Notes without repetitions that differ only in figures."""
+    """Notes, without repetitions that differ only in figures."""
     over = loop.switched.account.over_limit_kwh
     broken = [f"hard limits on power were exceeded by {over:.1f} kWh"] if over > 0 else []
     of_days: dict[str, str] = {}

@@ -1,4 +1,4 @@
-"""The report of `dardis hybrid`."""
+"""Report of `dardis hybrid`."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ class PlayedDay:
 
     @property
     def schedule(self) -> Schedule:
-        """The schedule of the day."""
+        """Schedule of the day."""
         return self.past.schedule
 
 
@@ -52,8 +52,6 @@ class _RunningJob:
 
 
 class _EasyWithRunningJobs:
-    """EASY with jobs already running."""
-
     def __init__(self, easy: CentralDispatcher, runs: Sequence[_RunningJob]) -> None:
         self._easy = easy
         self._runs = {one.job.number: one for one in runs}
@@ -215,8 +213,7 @@ def _cut_at_closure(one: _RunningJob, platform: Platform, lead_s: int) -> _Runni
 def _cut_to_capacity(runs: Sequence[_RunningJob], platform: Platform) -> list[_RunningJob]:
     """Cut walltimes of running jobs where a node lacks room.
 
-    Reservations may reach into a window although jobs end earlier. First each job takes its nodes for its runtime. Then
-    each reservation, in the order of `runs`, extends as far as possible.
+    Each job takes its nodes for its runtime; then each reservation, in the order of `runs`, extends as far as possible.
     """
     room: dict[int, list[tuple[int, int, Ints]]] = {}
     """By node: (from, to, resources in use)."""

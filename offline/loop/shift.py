@@ -20,7 +20,7 @@ from offline.site.site_inputs import SiteInputs
 GRAIN_S = 900
 """Seconds between candidate starts."""
 WAIT_HOUR_COST = 0.02
-"""Least savings for an hour of waiting, in money; holds only the few jobs with most of the energy."""
+"""Least savings for an hour of waiting, in money."""
 
 
 def shift_jobs(
@@ -28,8 +28,8 @@ def shift_jobs(
 ) -> list[ActualJob]:
     """Set the earliest start of the days' jobs to the cheapest time within `hours`.
 
-    The cost is energy with CO2, plus cooling at half load, over the expected runtime. A core draws its share of a busy
-    node. Starts stay within the days with known prices. Waiting costs `WAIT_HOUR_COST`. Deadlines stay.
+    Cost: energy with CO2, plus cooling at half load, over the expected runtime; a core draws its share of a busy node.
+    Starts stay within days with known prices. Waiting costs `WAIT_HOUR_COST`. Deadlines stay.
     """
     start, end = site.calendar.day(days[0])[0], site.calendar.day(days[1])[1]
     conditions = site.conditions(days[0], days[1] - days[0] + 1)

@@ -43,7 +43,7 @@ class Reserve:
 
 
 class NodeSwitch(NamedTuple):
-    """A row of `onoff.csv`: `off` or `on`. Boots take the boot time."""
+    """Row of `onoff.csv`: `off` or `on`. Boots take the boot time."""
 
     time_s: int
     node: int
@@ -259,7 +259,7 @@ def nodes_on(
     need: Ints, edges: Ints, joule_cost: Floats, count: int, power: NodePower, limits: SwitchingLimits,
     on_before: int | None = None,
 ) -> Ints:  # fmt: skip
-    """Optimal number of nodes on in steps `[edges[i], edges[i+1])`, shape (steps,), at least `need[i]`.
+    """Optimal number of nodes on in steps `[edges[i], edges[i+1])`, (steps,), at least `need[i]`.
 
     `joule_cost` (steps,): cost of a joule with cooling. Below 0, nodes on pay; boots never pay. Boots happen in the
     step before, shutdowns at a step's beginning. `on_before`: nodes on before the first step (None: all). Raises
@@ -299,8 +299,7 @@ def nodes_on(
 def _step(cost: Floats, up: float, down: float, most_on: int, most_off: int) -> tuple[Floats, Ints]:
     """Least cost of each number of nodes, and the previous number.
 
-    Costs are convex in the number, as sums of convex and linear costs. So the best feasible previous number is nearest
-    to the unconstrained optimum.
+    Costs are convex in the number, so the best feasible previous number is nearest to the unconstrained optimum.
     """
     every = np.arange(len(cost))
     from_below = cost - up * every

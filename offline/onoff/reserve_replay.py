@@ -93,7 +93,7 @@ class Replay:
 
 
 class PastDemand:
-    """A group's demand over `[edges[0], edges[-1])`, prepared for replays."""
+    """Group's demand over `[edges[0], edges[-1])`, prepared for replays."""
 
     def __init__(self, demand: NodeDemand, power: NodePower, idle_s: int, edges: Ints) -> None:
         """`edges` (spans + 1,): cuts of results and of spares."""

@@ -80,8 +80,7 @@ def idle_gaps(busy: Spans, node_count: int, start: int, end: int) -> Spans:
 def clairvoyant_downtime(schedule: Schedule, platform: Platform, start: int, end: int) -> Downtime:
     """Downtimes in every idle gap of `[start, end)` with energy savings; boots end just in time.
 
-    All nodes are up at `start`. Gaps beyond `end` count until `end`, without a boot. Groups that are `always_on` stay
-    on.
+    All nodes are up at `start`. Gaps beyond `end` count until `end`, without a boot. `always_on` groups stay on.
     """
     machine = MachinePower.of_platform(platform)
     gaps = idle_gaps(busy_spans_of(schedule), platform.node_count, start, end)

@@ -30,7 +30,7 @@ OPTIMAL_GAP = 1e-6
 
 @dataclass(frozen=True)
 class Plans:
-    """The best plan, multi-search's plan, and the best rule's."""
+    """Best plan, multi-search's plan, and the best rule's."""
 
     best: Plan
     multi_search: Plan
@@ -47,7 +47,7 @@ def plan(
 ) -> Plans:
     """Best plan found; reproducible by seed unless the time limit (s) stops the search.
 
-    Ctrl-C or `stop` ends the search. A plan always results, and never ranks (`rank_of`) below multi-search or any rule.
+    Ctrl-C or `stop` ends the search. The plan never ranks (`rank_of`) below multi-search or any rule.
     """
     most: float | None = None
 

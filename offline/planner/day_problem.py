@@ -1,4 +1,4 @@
-"""A day's planning problem as arrays, and the plan."""
+"""Day's planning problem as arrays, and the plan."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from dardis.power.cooling import Cooling
 
 @dataclass(frozen=True, slots=True)
 class ExpectedJob:
-    """A job with its expected runtime before any cut."""
+    """Job with its expected runtime before any cut."""
 
     job: Job
     runtime: int
 
     @classmethod
     def with_known_runtime(cls, job: ActualJob) -> ExpectedJob:
-        """A job with a known runtime: a past or forecast job."""
+        """Job with a known runtime: a past or forecast job."""
         return cls(job.job, job.runtime)
 
     @property
@@ -57,7 +57,7 @@ class PlanJobs:
 
 @dataclass(frozen=True)
 class RunningJobs:
-    """Jobs already running at the day's beginning.
+    """Jobs running at the day's beginning.
 
     Arrays (jobs,), `request` (jobs, kinds); `finish`: expected end.
     """
@@ -88,7 +88,7 @@ class RunningJobs:
 
 @dataclass(frozen=True)
 class DayProblem:
-    """A day to plan. Only work and costs in the day count (thesis eq. 6.3).
+    """Day to plan. Only work and costs in the day count (thesis eq. 6.3).
 
     Jobs may start from `earliest` to `horizon`.
     """
@@ -117,7 +117,7 @@ class StoppedBy(StrEnum):
 class Plan:
     """Starts and real nodes of a problem's jobs, in order.
 
-    Starts after the day mean waiting; such jobs have nodes too.
+    Starts after the day mean waiting (with nodes, too).
     """
 
     start: Ints

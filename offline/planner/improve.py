@@ -1,7 +1,6 @@
 """Our search: coordinate descent, rebuilding of parts, and solver polish.
 
-All moves are on real nodes, so packing never fails. `dardis.kernels.day_profit` values moves; the exact account
-decides.
+All moves are on real nodes. `dardis.kernels.day_profit` values moves; the exact account decides.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A plan's use of cores and nodes over time."""
+"""Plan's use of cores and nodes over time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A plan's profit by the exact account, and cost arrays."""
+"""Plan's profit by the exact account, and cost arrays."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Limit = tuple[int, int, float, float]
 
 
 def rank_of(problem: DayProblem, start: Ints) -> tuple[float, float]:
-    """A plan's rank and profit. Late starts and strict limits outweigh money."""
+    """Plan's rank and profit. Late starts and strict limits outweigh money."""
     account = account_of(problem, start)
     late = int(((problem.jobs.latest != NO_TIME) & (start > problem.jobs.latest)).sum())
     return account.profit - LATE * (late + account.over_limit_kwh), account.profit
@@ -93,13 +93,13 @@ def _limit_costs(limits: list[Limit], quarters: Conditions, drawn_kw: Floats) ->
 
 
 def cores_of(problem: DayProblem) -> Ints:
-    """Cores of each job, shape (jobs,)."""
+    """Cores of each job, (jobs,)."""
     jobs = problem.jobs
     return np.asarray(jobs.units * jobs.request[:, problem.platform.kinds.index(CORES)])
 
 
 def added_w(problem: DayProblem) -> Floats:
-    """W added by each job, shape (jobs,)."""
+    """W added by each job, (jobs,)."""
     return cores_of(problem) * problem.jobs.core_w
 
 
@@ -110,14 +110,14 @@ def most_added_w(problem: DayProblem) -> float:
 
 
 def account_of(problem: DayProblem, start: Ints, downtime: Downtime | None = None) -> Account:
-    """The day's account with jobs at `start` and running jobs; default: all nodes on."""
+    """Day's account with jobs at `start` and running jobs; default: all nodes on."""
     jobs = problem.jobs
     finish = start + jobs.duration
     return _account(problem, start, finish, cores_of(problem), added_w(problem), jobs.income, downtime)
 
 
 def account_of_running(problem: DayProblem) -> Account:
-    """The day's account of running jobs."""
+    """Day's account of running jobs."""
     nothing = np.zeros(0, dtype=np.int64)
     return _account(problem, nothing, nothing, nothing, np.zeros(0), np.zeros(0))
 

@@ -1,4 +1,4 @@
-"""State of a machine, and packing of jobs on real nodes."""
+"""Machine's state, and packing of jobs on real nodes."""
 
 from __future__ import annotations
 

@@ -45,10 +45,7 @@ def strict_limit_spans(problem: DayProblem) -> list[tuple[int, int]]:
 
 
 def close_nodes_to_limits(problem: DayProblem) -> DayProblem:
-    """Close nodes during strict limits so that all others may be full.
-
-    Closes nodes without running jobs, the last first.
-    """
+    """Close nodes during strict limits so that all others may be full: those without running jobs, the last first."""
     platform, running, edges = problem.platform, problem.running, problem.conditions.edges
     allowed_w = allowed_it_w(problem)
     idle_w, busy_w = float(MachinePower.of_platform(platform).idle_w.sum()), busy_watts(platform)

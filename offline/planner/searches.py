@@ -1,4 +1,4 @@
-"""The thesis's greedy searches (6.6, 6.7.1), job orders, and six rule-based setups (6.8)."""
+"""Thesis's greedy searches (6.6, 6.7.1), job orders, and six rule-based setups (6.8)."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ def place_in_order(problem: DayProblem, order: Ints) -> Packing:
 
 
 def plan_of(problem: DayProblem, packing: Packing, search: str) -> Plan:
-    """A complete packing as a plan."""
+    """Complete packing as a plan."""
     return Plan(packing.start, packing.placed(), rank_of(problem, packing.start)[1], search)
 
 
 def heuristic(problem: DayProblem) -> Plan:
-    """The thesis's first solution: algorithm 5 by earliest starts."""
+    """Thesis's first solution: algorithm 5 by earliest starts."""
     return plan_of(problem, place_in_order(problem, order_of(problem, "earliest start")), "heuristic")
 
 
@@ -130,8 +130,7 @@ def schedule_by_rule(
 ) -> Schedule:
     """Schedule jobs by a rule from `now` on, beside running jobs, in sorted order.
 
-    Jobs run as expected, with that time as walltime: equal knowledge for rule and planner. The registry lacks such a
-    dispatcher: no other caller starts with occupied nodes.
+    Jobs run as expected, with that time as walltime: equal knowledge for rule and planner.
     """
     dispatcher = CentralDispatcher(setup, platform, None, seed=1)
     for nodes, units, request, begin, end in running.holdings(platform, now):

@@ -22,19 +22,17 @@ _GRAIN = 2000
 def bound_with_switching(problem: DayProblem, *, guard_s: float = 60.0) -> float:
     """Bound on profit with any downtime, within `guard_s` s.
 
-    A node with k of c cores busy draws at least `off + (idle - off) k / c` beside its jobs, up or down. So the bound is
-    for a machine with nodes that idle at off power, and cores that draw the rest. With negative energy prices, possible
-    extra power is added.
+    A node with k of c cores busy draws at least `off + (idle - off) k / c` beside its jobs: the bound is for nodes that
+    idle at off power, and cores that draw the rest. With negative energy prices, possible extra power is added.
     """
     cheap = _least_power_problem(problem)
     return bound(cheap, deterministic_s=PROOF_S, guard_s=guard_s) + _waste_value(problem, cheap)
 
 
 def most_of_machine(problem: DayProblem) -> float:
-    """The machine's profit with unlimited jobs: a bound too.
+    """Machine's profit with unlimited jobs: a bound too.
 
-    In each segment the most profitable number of cores is busy, at minimal power. With negative prices all nodes draw
-    maximal power.
+    The most profitable number of cores is busy by segment, at minimal power; with negative prices at maximal power.
     """
     platform, jobs, running = problem.platform, problem.jobs, problem.running
     conditions, price = problem.conditions, price_per_j(problem)

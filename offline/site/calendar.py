@@ -40,7 +40,7 @@ class Calendar:
         return unix - self.offset
 
     def day(self, number: int) -> tuple[int, int]:
-        """Return `[start, end)` of a UTC day on the trace's clock."""
+        """`[start, end)` of a UTC day on the trace's clock."""
         start = self.from_unix((self.begins_unix // DAY_S + number) * DAY_S)
         return start, start + DAY_S
 
@@ -66,7 +66,7 @@ class Calendar:
 
 
 def calendar_note(trace: Trace, calendar: Calendar) -> str | None:
-    """A note if the calendar contradicts Unix submit times."""
+    """Note if the calendar contradicts Unix submit times."""
     first = calendar.first_submit
     if first < _EARLIEST_UNIX or trace.unix_start is not None or not calendar.offset:
         return None
@@ -75,10 +75,10 @@ def calendar_note(trace: Trace, calendar: Calendar) -> str | None:
 
 
 def calendar_of(trace: Trace, begins_unix: int | None = None) -> tuple[Calendar, str | None]:
-    """A trace's calendar, and a note on assumptions.
+    """Trace's calendar, and a note on assumptions.
 
-    Without a stated start, the trace's own applies: `UnixStartTime`, or Unix submit times. Otherwise day 0 begins with
-    the first submit, on an unknown weekday.
+    Start: stated, or the trace's (`UnixStartTime`, or Unix submit times). Otherwise day 0 begins with the first submit,
+    on an unknown weekday.
     """
     first = int(trace.submit.min())
     if begins_unix is not None:

@@ -1,4 +1,4 @@
-"""A site's jobs at a moment, and staleness."""
+"""Site's jobs at a moment, and staleness."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ class PlanningTime:
 
 
 def last_event(trace: Trace) -> int:
-    """The last known submission, start or end."""
+    """Last known submission, start or end."""
     began = trace.submit + np.maximum(trace.wait, 0)
     return int((began + np.maximum(trace.runtime, 0)).max())
 
 
 def hour_after(trace: Trace, calendar: Calendar) -> int:
-    """The first full UTC hour from the last event on."""
+    """First full UTC hour from the last event on."""
     unix = calendar.to_unix(last_event(trace))
     return calendar.from_unix(-(-unix // HOUR_S) * HOUR_S)
 
@@ -34,8 +34,8 @@ def hour_after(trace: Trace, calendar: Calendar) -> int:
 def complete_times(trace: Trace, now: int) -> Trace:
     """Fill in times of unfinished jobs, consistent with the state at `now`.
 
-    Jobs started by `now` still run then; other jobs begin later. Walltimes are as stated, or the elapsed time if
-    longer; missing ones are the mean runtime of ended jobs.
+    Jobs started by `now` still run then; others begin later. Walltimes: as stated, or the elapsed time if longer;
+    missing ones: mean runtime of ended jobs.
     """
     open_ended = ~trace.has_ended
     if not open_ended.any():

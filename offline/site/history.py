@@ -1,4 +1,4 @@
-"""A machine's past as a schedule, and the complete record's beginning."""
+"""Machine's past as a schedule, and the complete record's beginning."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ def replay_easy(jobs: Sequence[ActualJob], platform: Platform) -> Schedule:
 def recorded_schedule(
     jobs: Sequence[ActualJob], waits: Mapping[int, int], platform: Platform, now: int
 ) -> tuple[Schedule, list[ActualJob]] | None:
-    """The recorded schedule on the platform's nodes, and its jobs; None if infeasible.
+    """Recorded schedule on the platform's nodes, and its jobs; None if infeasible.
 
-    `waits` (s, by job number) must cover all jobs. Jobs without free nodes begin later. If more than `MOST_LATE` of
-    jobs started before `now` do, the record is of another machine. Later jobs must not be used.
+    `waits` (s, by job number) must cover all jobs. Jobs without free nodes begin later; if more than `MOST_LATE` of
+    those before `now` do, the record is of another machine. Later jobs must not be used.
     """
     if any(waits.get(job.number, UNKNOWN) < 0 for job in jobs):
         return None
@@ -68,7 +68,7 @@ class PastSchedule(NamedTuple):
 
 
 def past_of(jobs: list[ActualJob], trace: Trace, platform: Platform, now: int) -> PastSchedule:
-    """The recorded past if feasible, otherwise a replay under EASY."""
+    """Recorded past if feasible, otherwise a replay under EASY."""
     waits = dict(zip(trace.number.tolist(), trace.wait.tolist(), strict=True))
     record = recorded_schedule(jobs, waits, platform, now)
     if record is not None:
@@ -85,10 +85,9 @@ def predictor_of(schedule: Schedule) -> LastTwoRuntimes:
 
 
 def record_begins(submit: Ints, end: Ints, now: int) -> int:
-    """The first submission, but at most a day before the first end by `now`.
+    """First submission, but at most a day before the first end by `now`.
 
-    For a time span, Slurm reports the jobs that ran or waited in the span, even if submitted earlier, and none ended
-    before.
+    Slurm reports the jobs that ran or waited in a span, and none ended before.
     """
     known = end[end <= now]
     first = int(submit.min())

@@ -33,12 +33,12 @@ from offline.site.history import job_ends, jobs_that_fit, record_begins, trace_t
 from offline.site.site_spec import SiteSpec
 
 PRICE_EXTENSION_S = 7200
-"""Market days follow Central Europe, and end an hour or two before UTC days."""
+"""Market days follow Central Europe: an hour or two before UTC days."""
 
 
 @dataclass(frozen=True)
 class SiteInputs:
-    """The machine and its surroundings. `jobs`: the trace's."""
+    """Machine and its surroundings. `jobs`: the trace's."""
 
     platform: Platform
     trace: Trace
@@ -57,7 +57,7 @@ class SiteInputs:
         return record_begins(trace.submit, job_ends(trace.submit, trace.wait, trace.runtime), now)
 
     def with_waits(self, past: Schedule) -> Trace:
-        """The trace with waits from a schedule."""
+        """Trace with waits from a schedule."""
         order = np.argsort(past.number)
         number = self.trace.number
         place = order[np.minimum(np.searchsorted(past.number[order], number), len(order) - 1)]
@@ -90,7 +90,7 @@ class SiteInputs:
         return found, tuple(notes)
 
     def price_note(self, day: int) -> tuple[str, ...]:
-        """A note if prices end before a UTC day does."""
+        """Note if prices end before a UTC day does."""
         if not isinstance(self.around.prices, str):
             return ()
         end = self.calendar.to_unix(self.calendar.day(day)[1])
@@ -148,7 +148,7 @@ def _history(request: SiteSpec, made: Trace | None, flop_per_s: float | None, *,
 
 
 def _of_service(request: SiteSpec) -> tuple[SiteSpec, int | None]:
-    """Read the trace in a folder of `dardis history --out`, and return the Unix time of its second 0."""
+    """Read the trace in a folder of `dardis history --out`; return the Unix time of its second 0."""
     if not request.history.is_dir():
         return request, None
     record = read_json(request.history / "run.json", RunRecord)

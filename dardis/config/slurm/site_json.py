@@ -104,7 +104,7 @@ def _partition(place: str, name: str, content: Mapping[str, Any], line: int) -> 
 
 
 def _sinfo_nodes(place: str, record: SlurmRecord) -> Iterator[NodeRecord]:
-    """Nodes of a line of sinfo, which are equal."""
+    """Equal nodes of a line."""
     content, words = record.content, KeyValues(record.line)
     for word, key in _SINFO_WORDS.items():
         least, most = (number_of(inner(content, key, edge)) for edge in ("minimum", "maximum"))

@@ -125,7 +125,7 @@ def _gres(place: str, text: str) -> tuple[Gres, ...]:
 
 
 class Gres(NamedTuple):
-    """A generic resource of a node."""
+    """Generic resource of a node."""
 
     kind: str
     """DARDIS resource kind: `gpu`, `mic`."""
@@ -137,7 +137,7 @@ class Gres(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class NodeRecord:
-    """A Slurm node."""
+    """Slurm node."""
 
     name: str
     line: int
@@ -152,7 +152,7 @@ class NodeRecord:
 
 
 class SlurmPartition(NamedTuple):
-    """A partition with the rules used by DARDIS."""
+    """Partition with the rules used by DARDIS."""
 
     name: str
     is_default: bool = False

@@ -1,6 +1,6 @@
 """Platform file from a Slurm site.
 
-Groups are nodes with equal cores, memory, typed generic resources and partitions, in file order.
+Groups: nodes with equal cores, memory, typed generic resources and partitions, in file order.
 """
 
 from __future__ import annotations
@@ -22,8 +22,6 @@ from dardis.model.resources import CORES, LARGEST_AMOUNT, MAX_GROUPS, MEMORY, ki
 
 
 class _Kind(NamedTuple):
-    """Common properties of a group."""
-
     cores: int
     memory: int | None
     gres: tuple[Gres, ...]
@@ -112,7 +110,7 @@ def _without_large_gres(site: SlurmSite) -> tuple[SlurmSite, list[str]]:
 def _merge_memory(site: SlurmSite, part: float) -> tuple[SlurmSite, list[str]]:
     """Make nearly equal memory equal, with a note.
 
-    A kind includes otherwise equal nodes with at least `1 - part` of its maximum memory, reduced to the minimum.
+    A kind includes otherwise equal nodes with at least `1 - part` of its maximum memory; the minimum counts.
     """
     sizes: dict[_Kind, set[int]] = {}
     for node in site.nodes:

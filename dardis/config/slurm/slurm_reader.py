@@ -31,7 +31,7 @@ def read_slurm(path: Path) -> SlurmSite:
 
 
 def parse_slurm(path: Path, text: str) -> SlurmSite:
-    """Parse any of these formats; `path` is for messages. Raises InputError."""
+    """Parse any of these formats; `path`: for messages. Raises InputError."""
     if is_json(text):
         site = parse_site_json(path, text)
     elif SHOWN.search(text):
@@ -78,8 +78,6 @@ _NO_DEFAULTS = KeyValues(0)
 
 @dataclass
 class _ConfContent:
-    """Data read so far."""
-
     path: Path
     nodes: dict[str, NodeRecord] = field(default_factory=dict)
     features: dict[str, list[str]] = field(default_factory=dict)
@@ -91,7 +89,6 @@ class _ConfContent:
     included: list[str] = field(default_factory=list)
 
     def take(self, words: KeyValues, first: str) -> None:
-        """Take a line by its lower-case first key."""
         place, name = f"{self.path}:{words.line}", words.get(first) or ""
         if first in {"nodename", "partitionname"}:
             words = words.with_defaults(self.defaults.get(first, _NO_DEFAULTS))
@@ -155,7 +152,7 @@ class _ConfContent:
 
 
 def parse_conf(path: Path, text: str) -> SlurmSite:
-    """Parse slurm.conf; `path` is for messages. Raises InputError."""
+    """Parse slurm.conf; `path`: for messages. Raises InputError."""
     found = _ConfContent(path)
     for line, told in _lines(text):
         key = _KEY.match(told)
@@ -236,7 +233,7 @@ _DEFAULT_VALUES = {"Weight": "1", "TmpDisk": "0"}
 
 
 def parse_show(path: Path, text: str) -> SlurmSite:
-    """Parse `scontrol show`; `path` is for messages. Raises InputError."""
+    """Parse `scontrol show`; `path`: for messages. Raises InputError."""
     nodes: list[NodeRecord] = []
     told: dict[str, SlurmPartition] = {}
     unused: dict[str, None] = {}

@@ -42,7 +42,7 @@ _WEIGHTS = {
 
 
 def preference(of: BidClass, *, cores_only: bool, nodes: int, of_nodes: int, sets: int, of_sets: int) -> float:
-    """Return F of a bid (eq. 12) on `nodes` of `of_nodes` nodes, in `sets` of `of_sets` nodesets."""
+    """F of a bid (eq. 12) on `nodes` of `of_nodes` nodes, in `sets` of `of_sets` nodesets."""
     k1, k2, k3 = (0.0, 0.0, 0.0) if of is BidClass.SLURM else _WEIGHTS[cores_only, of]
     return 1.0 - k1 - k2 * nodes / (of_nodes + 1) - k3 * sets / (of_sets + 1)
 
@@ -68,13 +68,13 @@ class Bid:
     """Placement; None: the programme spreads `spare`."""
 
     def put(self, more: Ints) -> Placement:
-        """The placement with `more` spare units."""
+        """Placement with `more` spare units."""
         return self.request, ((self.nodes, more + 1),)
 
 
 @dataclass(frozen=True)
 class SinglePartRequest:
-    """A request of a single part, with present node capacities."""
+    """Request of a single part, with present node capacities."""
 
     job: int
     request: int
@@ -98,7 +98,7 @@ class SinglePartRequest:
         return self.exact == 0
 
     def bid(self, of: BidClass, nodes: Ints, worth: float, left: Ints | None = None) -> Bid | None:
-        """Return a bid on all these nodes; None if nodes outnumber units.
+        """Bid on all these nodes; None if nodes outnumber units.
 
         `left`: free units, (nodes,), for a fixed placement.
         """
@@ -129,7 +129,7 @@ def spread(most: Ints, units: int) -> Ints:
 def single_part_requests(
     problem: DecisionProblem, free: FreeLevels, place: int, job: int
 ) -> Iterator[SinglePartRequest]:
-    """Yield the single-part requests of the job at `place`, as `job` of the window."""
+    """Yield single-part requests of the job at `place`, as `job` of the window."""
     for at, request in problem.waiting[place].requests:
         if len(request.parts) == 1:
             yield _single_part_request(problem, free, request, job, at)
@@ -151,7 +151,7 @@ def _single_part_request(
 
 @dataclass(frozen=True)
 class PreferenceScale:
-    """The size of the machine and number of nodesets, for preferences."""
+    """Size of the machine and number of nodesets, for preferences."""
 
     nodes: int
     sets: int
@@ -168,10 +168,10 @@ class PreferenceScale:
 def bids_of(
     asked: SinglePartRequest, worth: PreferenceScale, count: int, cursor: int, *, contiguous: bool
 ) -> list[Bid]:
-    """Return up to `count` bids of classes A, B and C, best first.
+    """Up to `count` bids of classes A, B and C, best first.
 
-    The paper prints no order. Here the tightest runs come first, both ends in turn, and the middle from `cursor` on.
-    Classes B and C get at least a bid each.
+    Order (not in the paper): tightest runs first, both ends in turn, the middle from `cursor` on. Classes B and C get
+    at least a bid each.
     """
     windows = _Windows(asked)
     lists = [list(_aligned_windows(windows, cursor)), list(_inner_windows(windows, cursor))]
@@ -212,7 +212,6 @@ class _Windows:
         self._ends = [end for _, end in self.runs]
 
     def runs_of(self, first: int, end: int) -> int:
-        """Number of runs in the window `[first, end)`."""
         return bisect_left(self._ends, end) - bisect_right(self._ends, first) + 1
 
     def from_first(self, first: int, end: int) -> tuple[int, int] | None:
@@ -316,7 +315,7 @@ class FreeLevels:
 
     @classmethod
     def of_steps(cls, steps: list[tuple[Ints, Ints]], longest: int) -> FreeLevels:
-        """Build from the steps of `Machine.free`; `longest` is the longest duration."""
+        """Build from the steps of `Machine.free`; `longest`: longest duration."""
         least = [(time, np.minimum.accumulate(value, axis=0)) for time, value in steps]
         drops = sorted(
             {
@@ -333,7 +332,7 @@ class FreeLevels:
         return cls((*drops, longest), np.maximum(np.array(amounts, dtype=np.int64), 0))
 
     def level(self, duration: int) -> int:
-        """The level for a duration."""
+        """Level for a duration."""
         return int(np.searchsorted(self.until, duration))
 
 
@@ -349,7 +348,7 @@ class Nodeset(NamedTuple):
 def nodesets(free: Ints, levels: list[tuple[int, ...]]) -> list[Nodeset]:
     """All nodesets by level and node: longest runs with a core and `levels[i]` of other kinds.
 
-    `free` has shape (nodes, kinds), cores first.
+    `free`: (nodes, kinds), cores first.
     """
     found = []
     for others in levels:

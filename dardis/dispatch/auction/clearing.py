@@ -78,7 +78,7 @@ class Aucsched:
     knows_shapes: ClassVar[bool] = True
 
     def decide(self, problem: DecisionProblem, seed: int) -> Decision:
-        """Return the starts; the objective is the negative value of bids."""
+        """Starts; the objective is the negative value of bids."""
         window = self._window(problem)
         auction, build_s = cpu_timed(lambda: auction_of(problem, window, self.terms))
         if not auction.bids:
@@ -156,7 +156,7 @@ class ClearedAuction:
 
 
 def priority(waiting: WaitingJob, platform: Platform, now: int, terms: Terms) -> int:
-    """P of a job, by share and wait as in Slurm; the paper prints none."""
+    """P of a job, by share and wait as in Slurm (the paper prints none)."""
     capacity = np.maximum(platform.capacity.sum(axis=0), 1)
     share = float((np.array(waiting.amounts) / capacity).max())
     hours = (now - waiting.job.submit) / HOUR_S
@@ -164,7 +164,7 @@ def priority(waiting: WaitingJob, platform: Platform, now: int, terms: Terms) ->
 
 
 def auction_of(problem: DecisionProblem, window: Sequence[int], terms: Terms) -> Auction:
-    """The auction of jobs, most important first."""
+    """Auction of jobs, most important first."""
     jobs = [problem.waiting[place] for place in window]
     free = FreeLevels.of_steps(ProblemMachine(problem, ()).free(), max((one.duration for one in jobs), default=1))
     asked = [list(single_part_requests(problem, free, place, job)) for job, place in enumerate(window)]
@@ -219,7 +219,7 @@ def _multi_part_bids(
 ) -> list[Bid]:
     """Bids for jobs of several parts; not in the paper.
 
-    The preference is class C's on as many nodesets as blocks.
+    Preference: class C's on as many nodesets as blocks.
     """
     waiting, bids = problem.waiting[place], []
     for at, request in waiting.requests:

@@ -1,10 +1,8 @@
-"""The programme of an auction (001, eq. 1 to 8).
+"""Programme of an auction (001, eq. 1 to 8).
 
-As printed, each job and node has two variables. Here nodes with the same bids form a cell. A bid uses all its nodes, so
-eq. 3 needs no variables (as printed, eq. 3 also empties the nodes of losing bids). Units beyond the first of each node
-are continuous by job and cell. Sums over a cell suffice: integer splits exist, since both form polymatroids.
-`distribute_spare_units`
-splits the sums.
+Nodes with the same bids form a cell (as printed: two variables for each job and node). A bid uses all its nodes, so eq.
+3 needs no variables (as printed, it also empties the nodes of losing bids). Units beyond the first of each node are
+continuous sums by job and cell; integer splits exist (polymatroids), see `distribute_spare_units`.
 """
 
 from __future__ import annotations
@@ -46,7 +44,7 @@ class Auction:
 def alpha_of_paper(priorities: Sequence[int], bids: int) -> float:
     """Eq. 10: all preferences weigh less than the lowest priority.
 
-    Priorities can still lose: 11 with preference 0.3 loses to 10 with 1.0, by 12.0 to 13.3.
+    Priorities can still lose: 11 with preference 0.3 loses to 10 with 1.0.
     """
     return min(priorities) / (bids + 1)
 
@@ -66,7 +64,7 @@ class Cells:
 
 
 def cells_of(auction: Auction) -> Cells:
-    """Return the cells of an auction."""
+    """Cells of an auction."""
     count, width = auction.free.amounts.shape[1], len(auction.bids)
     names: list[list[int]] = [[] for _ in range(count)]
     fixed: dict[tuple[int, int], Ints] = {}
@@ -112,7 +110,7 @@ class ProgrammeRows:
         self.high.append(high)
 
     def program(self, objective: Floats, upper: Floats) -> LinearProgram:
-        """The programme with variables from 0 to `upper`."""
+        """Programme with variables from 0 to `upper`."""
         return LinearProgram(
             objective, np.zeros(len(upper)), upper, np.array(self.row, dtype=np.int64),
             np.array(self.column, dtype=np.int64), np.array(self.value), np.array(self.low), np.array(self.high),
@@ -121,7 +119,7 @@ class ProgrammeRows:
 
 @dataclass(frozen=True)
 class AuctionProgramme:
-    """The programme: variables for bids, then spare units."""
+    """Programme: variables for bids, then spare units."""
 
     program: LinearProgram
     is_integer: Bools
@@ -130,7 +128,7 @@ class AuctionProgramme:
     """Variable by job, request and cell."""
 
     def values(self, auction: Auction, winners: Sequence[int], more: Sequence[Ints]) -> Floats:
-        """The variables for winners and spare units."""
+        """Variables for winners and spare units."""
         values = np.zeros(self.variables)
         values[np.array(winners, dtype=np.int64)] = 1.0
         for place, units in zip(winners, more, strict=True):
@@ -147,7 +145,7 @@ class AuctionProgramme:
 
 
 def build_programme(auction: Auction) -> AuctionProgramme:
-    """Return the programme of an auction."""
+    """Programme of an auction."""
     cells, bids, rows = cells_of(auction), auction.bids, ProgrammeRows()
     of_job: dict[int, list[int]] = defaultdict(list)
     for place, bid in enumerate(bids):

@@ -17,26 +17,26 @@ from dardis.solver.result import Result
 
 @dataclass(frozen=True, slots=True)
 class RunningJobPart:
-    """A running job with `units[i]` units on `nodes[i]` until `end`, in s, not before now; an entry per part."""
+    """Running job with `units[i]` units on `nodes[i]` until `end`, in s, not before now; an entry per part."""
 
     job: Job
     end: int
     foreseen: int
-    """The end expected at first, possibly past."""
+    """End expected at first, possibly past."""
     nodes: Ints
     units: Ints
     positions: Ints | None = None
-    """Shape (kinds, units), for PCP'20; −1 without demand."""
+    """(kinds, units), for PCP'20; −1 without demand."""
     part: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class WaitingJob:
-    """A waiting job, to hold nodes for `duration` s."""
+    """Waiting job, to hold nodes for `duration` s."""
 
     job: Job
     duration: int
-    """The longest of all requests."""
+    """Longest of all requests."""
     orders: Mapping[int, Sequence[int]] = field(default_factory=dict)
     """Feasible requests by place, with orders of parts."""
 
@@ -87,7 +87,7 @@ class BlockedCapacity:
 
 @dataclass(frozen=True)
 class DecisionProblem:
-    """A decision to make. Times are s of the trace's clock; no job begins before `now`."""
+    """Decision to make. Times: s of the trace's clock; no job begins before `now`."""
 
     platform: Platform
     now: int
@@ -101,7 +101,7 @@ class DecisionProblem:
 
     @property
     def horizon(self) -> int:
-        """A time by which all jobs can have run in sequence (002, 2.2).
+        """Time by which all jobs can run in sequence (002, 2.2).
 
         No optimal answer starts a job later.
         """
@@ -127,7 +127,7 @@ class DecisionProblem:
         return min(1 if self.distinct else job.units, *fits)
 
     def plain(self) -> dict[str, Any]:
-        """The problem as plain data (docs/formats.md)."""
+        """Problem as plain data (docs/formats.md)."""
         running = [
             {
                 "job": _plain(one.job, self.platform),
@@ -204,11 +204,11 @@ class Decision:
 
 
 class DecisionModel(Protocol):
-    """A pure decision model: equal problem and seed give an equal answer."""
+    """Pure decision model: equal problem and seed give an equal answer."""
 
     knows_shapes: ClassVar[bool]
-    """Whether the model handles shapes; if not, such jobs start before, if possible."""
+    """Whether the model handles shapes; else such jobs start before, if possible."""
 
     def decide(self, problem: DecisionProblem, seed: int) -> Decision:
-        """Return planned starts."""
+        """Planned starts."""
         ...

@@ -36,7 +36,7 @@ class NodePlan:
     order: tuple[int, ...]
 
     def only(self, jobs: Sequence[int]) -> NodePlan:
-        """The plan of some jobs, renumbered."""
+        """Plan of some jobs, renumbered."""
         place_of = {job: place for place, job in enumerate(jobs)}
         where = [self.where[job] for job in jobs]
         return NodePlan(
@@ -47,7 +47,7 @@ class NodePlan:
 
 
 class ProblemMachine:
-    """The nodes of a problem with running jobs and blocks, for waiting jobs."""
+    """Nodes of a problem with running jobs and blocks, for waiting jobs."""
 
     def __init__(
         self, problem: DecisionProblem, jobs: Sequence[WaitingJob], running: Sequence[RunningJobPart] | None = None
@@ -105,7 +105,7 @@ class ProblemMachine:
     def earliest(self, last: int = FOREVER) -> Ints:
         """Earliest start of each job beside running jobs and blocks only, in s from now; FOREVER if after `last`.
 
-        `last` is in the trace's clock. Parts of a job may not all find nodes by then.
+        `last`: on the trace's clock. Some parts may find no nodes.
         """
         found = np.empty(len(self._slots), dtype=np.int64)
         kernel = schedule_or_postpone.earliest_starts
@@ -124,7 +124,7 @@ class ProblemMachine:
         return found
 
     def start_or_postpone(self, order: Sequence[int]) -> NodePlan | None:
-        """Schedule or postpone jobs by `order`; return None if infeasible.
+        """Schedule or postpone jobs by `order`; None: infeasible.
 
         Call only once: jobs keep the nodes.
         """
@@ -177,8 +177,8 @@ def least_of_groups(
 ) -> float:
     """Highest bound over sets of node groups, from the jobs confined to each.
 
-    `least` is an `Objective.least`. `groups` are eligible groups by job, as bits. `free_of` returns the time and free
-    capacity of groups.
+    `least`: an `Objective.least`; `groups`: eligible groups by job, as bits; `free_of`: time and free capacity of
+    groups.
     """
     duration = np.array([waiting.least_duration for waiting in jobs], dtype=np.int64)
     need = np.array([waiting.least_amounts for waiting in jobs], dtype=np.int64)

@@ -23,7 +23,7 @@ from dardis.model.platform import Platform
 
 
 def read_instance(path: Path) -> DecisionProblem:
-    """Return a file's problem. Raises InputError for invalid content."""
+    """File's problem. Raises InputError for invalid content."""
     record = read_json(path, InstanceRecord)
     platform, now = record.machine(path), record.now
     running = []

@@ -43,7 +43,7 @@ Spans = list[tuple[int, int, int]]
 
 @dataclass(frozen=True, slots=True)
 class PartRow:
-    """A part of a job's request."""
+    """Part of a job's request."""
 
     job: int
     request: int
@@ -55,24 +55,24 @@ class PartRow:
 
 @dataclass(frozen=True)
 class Subproblem:
-    """A model's part of a problem."""
+    """Model's part of a problem."""
 
     problem: DecisionProblem
     places: tuple[int, ...]
     """Places in the problem's `waiting`, by priority."""
     running: tuple[RunningJobPart, ...]
     latest: int
-    """The last start, in s from now."""
+    """Last start, in s from now."""
     lean: bool = True
     """Whether to omit redundant constraints."""
 
     @cached_property
     def jobs(self) -> tuple[WaitingJob, ...]:
-        """Jobs of the model."""
+        """Model's jobs."""
         return tuple(self.problem.waiting[place] for place in self.places)
 
     def machine(self) -> ProblemMachine:
-        """A new machine with the running jobs."""
+        """New machine with the running jobs."""
         return ProblemMachine(self.problem, self.jobs, self.running)
 
     @cached_property
@@ -120,7 +120,7 @@ class Subproblem:
         return found
 
     def node_candidates(self, most: int) -> list[NodeCandidates] | None:
-        """Candidate nodes of rows; None if above `most` pairs."""
+        """Candidate nodes of rows; None: above `most` pairs."""
         by_units = sorted(range(len(self.rows)), key=lambda row: self.rows[row].demand.units)
         tell_apart = any(row.contiguous for row in self.rows)
         found, size = [], 0
@@ -230,7 +230,7 @@ def _spans(time: Ints, amounts: Ints, end: int) -> list[Spans]:
 
 @dataclass(frozen=True)
 class BuiltModel:
-    """A model to solve."""
+    """Model to solve."""
 
     model: CpModel
     rows: Sequence[PartRow]
@@ -239,7 +239,7 @@ class BuiltModel:
     posted: PostedObjective
 
     def read(self, solved: Solved) -> NodePlan:
-        """The solver's starts and placements."""
+        """Solver's starts and placements."""
         starts = solved.values(self.start)
         found = solved.values(place.units for place in self.places).tolist()
         on: list[dict[int, int]] = [{} for _ in self.rows]
@@ -267,7 +267,7 @@ def build(
     first: Ints,
     hint: NodePlan | None,
 ) -> BuiltModel:
-    """Build a model; `first` are earliest starts, `hint` is a complete answer."""
+    """Build a model; `first`: earliest starts, `hint`: complete answer."""
     model = new_model()
     at = None if hint is None else hint.starts
     runs = variables.add_runs(model, task.durations, first, task.latest, at, task.hours(first))

@@ -30,7 +30,7 @@ MOST = 1 << 52
 
 @dataclass(frozen=True, slots=True)
 class PostedObjective:
-    """A posted objective: `expression` is `scale` times the value, `at_hint` the hint's."""
+    """Posted objective: `expression` is `scale` times the value, `at_hint` the hint's."""
 
     expression: LinearExpr | int
     scale: float
@@ -38,14 +38,14 @@ class PostedObjective:
 
 
 class Objective(Protocol):
-    """A cost of starts. No later start lowers the cost."""
+    """Cost of starts, never lowered by later ones."""
 
     def value(self, starts: Ints) -> float:
-        """Return the cost."""
+        """Cost."""
         ...
 
     def post(self, model: CpModel, starts: Sequence[IntVar], latest: int, hint: Ints | None) -> PostedObjective:
-        """Add the objective to a model; `hint` is a complete answer."""
+        """Add the objective to a model; `hint`: complete answer."""
         ...
 
     def least(self, first: Ints, work: JobWork) -> float:
@@ -53,19 +53,19 @@ class Objective(Protocol):
         ...
 
     def symmetry_key(self, place: int) -> tuple[int, int] | None:
-        """Class and rank of a job, or None. Among jobs of equal demand and class, the lower rank best starts first."""
+        """Class and rank of a job, or None. With equal demand and class, the lower rank best starts first."""
         ...
 
 
 @dataclass(frozen=True)
 class Makespan:
-    """The last end, in s from now, at least `busy_until` (T equation 3.9)."""
+    """Last end, in s from now, at least `busy_until` (T equation 3.9)."""
 
     durations: Ints
     busy_until: int = 0
 
     def value(self, starts: Ints) -> float:
-        """Return the cost."""
+        """Cost."""
         return float(self._end(starts))
 
     def post(self, model: CpModel, starts: Sequence[IntVar], latest: int, hint: Ints | None) -> PostedObjective:
@@ -93,7 +93,7 @@ class Makespan:
 
 @dataclass(frozen=True)
 class Delay:
-    """The sum of `numerator / denominators · max(0, start − due)`."""
+    """Sum of `numerator / denominators · max(0, start − due)`."""
 
     numerator: int
     denominators: Ints
@@ -101,7 +101,7 @@ class Delay:
     """In s from now, possibly past."""
 
     def value(self, starts: Ints) -> float:
-        """Return the cost."""
+        """Cost."""
         return float((self.numerator * np.maximum(starts - self.due, 0) / self.denominators).sum())
 
     def post(self, model: CpModel, starts: Sequence[IntVar], latest: int, hint: Ints | None) -> PostedObjective:
@@ -131,7 +131,7 @@ class Delay:
     def least(self, first: Ints, work: JobWork) -> float:
         """Lower bound, maximum of three.
 
-        Jobs due by now, or all jobs, count with `start − due`; others with the delay at `first`.
+        Jobs due by now, or all, count with `start − due`; others with the delay at `first`.
         """
 
         def least_of(some: Bools) -> float:
@@ -149,7 +149,7 @@ class Delay:
         return int(self.denominators[place]), int(self.due[place])
 
     def only(self, jobs: Ints) -> Delay:
-        """The objective of some jobs."""
+        """Objective of some jobs."""
         return Delay(self.numerator, self.denominators[jobs], self.due[jobs])
 
     def most(self, latest: int) -> int:
@@ -174,12 +174,12 @@ class Delay:
 
 @dataclass(frozen=True)
 class WeightedStarts:
-    """The sum of positive `weight · start`."""
+    """Sum of positive `weight · start`."""
 
     weight: Floats
 
     def value(self, starts: Ints) -> float:
-        """Return the cost."""
+        """Cost."""
         return float((self.weight * starts).sum())
 
     def post(self, model: CpModel, starts: Sequence[IntVar], latest: int, hint: Ints | None) -> PostedObjective:  # noqa: ARG002
@@ -207,7 +207,7 @@ class LateJobs:
     """In s from now."""
 
     def value(self, starts: Ints) -> float:
-        """Return the cost."""
+        """Cost."""
         return float((starts > self.due).sum())
 
     def post(self, model: CpModel, starts: Sequence[IntVar], latest: int, hint: Ints | None) -> PostedObjective:
@@ -230,7 +230,7 @@ class LateJobs:
         return self.value(first)
 
     def symmetry_key(self, place: int) -> None:  # noqa: ARG002
-        """None: a late job may as well be last."""
+        """None: a late job may be last."""
         return
 
 
@@ -241,7 +241,7 @@ class ReservationObjective:
     delay: Delay
     late: LateJobs
     latest: int
-    """The last start, in s from now."""
+    """Last start, in s from now."""
 
     @property
     def denominators(self) -> Ints:
@@ -254,7 +254,7 @@ class ReservationObjective:
         return self.delay.most(self.latest)
 
     def value(self, starts: Ints) -> float:
-        """Return the cost."""
+        """Cost."""
         return self.delay.value(starts) + self.price * self.late.value(starts)
 
     def post(self, model: CpModel, starts: Sequence[IntVar], latest: int, hint: Ints | None) -> PostedObjective:
@@ -271,11 +271,11 @@ class ReservationObjective:
         return self.delay.least(first, work) + self.price * self.late.least(first, work)
 
     def symmetry_key(self, place: int) -> None:  # noqa: ARG002
-        """None: a job outside the reservation may as well be last."""
+        """None: a job outside the reservation may be last."""
         return
 
     def only(self, jobs: Ints) -> ReservationObjective:
-        """The objective of some jobs."""
+        """Objective of some jobs."""
         return ReservationObjective(self.delay.only(jobs), LateJobs(self.late.due[jobs]), self.latest)
 
 
@@ -296,19 +296,19 @@ def late_jobs(jobs: Sequence[WaitingJob], now: int) -> LateJobs:
 
 
 def slowdown(jobs: Sequence[WaitingJob], now: int) -> Delay:
-    """The sum of `(s − q + d) / d` (002, section 4)."""
+    """Sum of `(s − q + d) / d` (002, section 4)."""
     durations = _durations(jobs)
     return Delay(1, durations, _submits(jobs) - durations - now)
 
 
 def weighted_waiting(jobs: Sequence[WaitingJob], now: int) -> Delay:
-    """The sum of `max(ewt) / ewt · (s − q)` of HCP (002, section 2.2)."""
+    """Sum of `max(ewt) / ewt · (s − q)` of HCP (002, section 2.2)."""
     waits = _expected_waits(jobs)
     return Delay(int(waits.max(initial=1)), waits, _submits(jobs) - now)
 
 
 def queue_waiting(jobs: Sequence[WaitingJob], platform: Platform, now: int) -> Delay:
-    """The sum of `(s − stq) / ewt` (T equation 4.2)."""
+    """Sum of `(s − stq) / ewt` (T equation 4.2)."""
     waits = np.array([wait_of_queue(waiting.job, platform) for waiting in jobs], dtype=np.int64)
     return Delay(1, waits, _submits(jobs) - now)
 
@@ -316,7 +316,7 @@ def queue_waiting(jobs: Sequence[WaitingJob], platform: Platform, now: int) -> D
 def eurora_objective(
     jobs: Sequence[WaitingJob], platform: Platform, now: int, latest: int
 ) -> ReservationObjective | Delay:
-    """T equation 4.2, or 4.4 within a reservation; `latest` is the last start, from now."""
+    """T equation 4.2, or 4.4 within a reservation; `latest`: last start, from now."""
     delay = queue_waiting(jobs, platform, now)
     if platform.ends is None:
         return delay
@@ -335,7 +335,7 @@ def wait_of_queue(job: Job, platform: Platform) -> int:
 
 
 def expected_wait(job: Job) -> int:
-    """Window of a job, at least 1 s, since papers divide by it. Raises InputError."""
+    """Job's window, at least 1 s (a divisor in the papers). Raises InputError."""
     if job.latest is None:
         raise InputError(f"job {job.number}", "has no deadline", "deadlines: this objective needs expected waits")
     return max(1, job.latest - job.earliest)

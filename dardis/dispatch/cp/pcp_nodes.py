@@ -26,15 +26,15 @@ from dardis.solver.result import EndReason, Result, SolverStatus
 MOST_PLACES = 1_500
 """Default maximum pairs of job and node in a model.
 
-Models of Eurora-2014 up to 1,300 took at most 0.5 CPU seconds; 2,100 to 3,000 took 1 to 6.
+Up to 1,300 took at most 0.5 CPU seconds on Eurora-2014; 2,100 to 3,000 took 1 to 6.
 """
 CONFLICTS = 200
-"""Default per run: fifty times as many improved nothing for 40 jobs on 64 nodes."""
+"""Default per run; fifty times as many improved nothing."""
 
 
 @dataclass(frozen=True, slots=True)
 class NodeModelLimits:
-    """Limits of the solver."""
+    """Solver's limits."""
 
     effort: Effort = field(default_factory=lambda: Effort(conflicts=CONFLICTS))
     most_places: int = MOST_PLACES
@@ -54,22 +54,19 @@ class Aim(Choice):
 class Pcp14:
     """PCP'14: a model of all waiting jobs, by arrival.
 
-    A composite bounds the other objectives by a factor of the best value found for each alone (T 3.12 to 3.14). If no
-    known answer is valid, bounds widen to the nearest.
+    A composite bounds the other objectives by a factor of the best value of each (T 3.12 to 3.14). Bounds widen to the
+    nearest known answer if none is valid.
     """
 
     knows_shapes: ClassVar[bool] = True
     aim: Aim = Aim.MAKESPAN
     composite: bool = True
     deltas: tuple[float, float] = (1.0, 1.0)
-    """δ₀ and δ₁ for the other objectives in order of `Aim`; the thesis prints none.
-
-    With 1, 1.5 and 4 the first 2,600 jobs of Eurora-2014 waited 972, 983 and 995 s; with the makespan alone 985 s.
-    """
+    """δ₀ and δ₁ for the other objectives in order of `Aim`; the thesis prints none."""
     search_limits: NodeModelLimits = field(default_factory=NodeModelLimits)
 
     def decide(self, problem: DecisionProblem, seed: int) -> Decision:
-        """Return planned starts."""
+        """Planned starts."""
         order = sorted(feasible_places(problem), key=lambda place: problem.waiting[place].arrival)
         case = _NodeModelCase(
             Subproblem(problem, tuple(order), problem.running, problem.horizon - problem.now), self.search_limits, seed
@@ -111,7 +108,7 @@ class Pcp19:
     search_limits: NodeModelLimits = field(default_factory=NodeModelLimits)
 
     def decide(self, problem: DecisionProblem, seed: int) -> Decision:
-        """Return planned starts."""
+        """Planned starts."""
         places = feasible_places(problem)
         if self.version >= 1:
             could = ProblemMachine(problem, problem.waiting).earliest(problem.now) == 0
@@ -153,7 +150,6 @@ def feasible_places(problem: DecisionProblem) -> list[int]:
 
 
 def _parts_fit_together(problem: DecisionProblem, waiting: WaitingJob) -> bool:
-    """Whether all parts of a request fit together by the horizon."""
     if all(len(request.parts) == 1 for _, request in waiting.requests):
         return True
     alone = ProblemMachine(problem, (waiting,)).start_in_turn([0])
@@ -171,7 +167,6 @@ class _ModelResult:
     too_large: bool = False
 
     def with_effort_of(self, others: Sequence[_ModelResult]) -> _ModelResult:
-        """Add the effort of earlier models."""
         results = [one.result for one in (self, *others) if one.result is not None]
         guarded = [result for result in results if result.ended is EndReason.GUARD]
         return replace(

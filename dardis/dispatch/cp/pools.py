@@ -1,4 +1,4 @@
-"""HCP'19 (002): starts by sums over all nodes."""
+"""HCP'19 (002): starts by sums over nodes."""
 
 from __future__ import annotations
 
@@ -35,8 +35,7 @@ class Hcp19:
     """HCP'19 by version (002, table 1). Other jobs are postponed.
 
     0: the first m jobs, with the others fixed at the end of the horizon, perhaps infeasibly. 1: of the first m, jobs
-    that fit the free sums; no unused kinds. 2: jobs past the expected end run at least one more second; before, such
-    jobs use nothing and shorten the horizon (002, section 4). 3: durations as weights.
+    that fit the free sums; no unused kinds. 2 and 3: as `Pcp19`.
     """
 
     knows_shapes: ClassVar[bool] = True
@@ -48,7 +47,7 @@ class Hcp19:
     """Whether a heuristic answer hints the solver."""
 
     def decide(self, problem: DecisionProblem, seed: int) -> Decision:
-        """Return planned starts."""
+        """Planned starts."""
         pool = _Pool.of_problem(problem, mended=self.version >= 2)
         by_arrival = sorted(range(len(problem.waiting)), key=lambda place: problem.waiting[place].arrival)
         places, late = by_arrival[: self.jobs], by_arrival[self.jobs :]
@@ -61,7 +60,7 @@ class Hcp19:
         return _PoolCase(self, problem, pool, places, late).decide(seed)
 
     def objective(self, jobs: Sequence[WaitingJob], now: int) -> Delay:
-        """The objective."""
+        """Objective."""
         return (objectives.slowdown if self.version >= 3 else objectives.weighted_waiting)(jobs, now)
 
     def _priority(self, waiting: WaitingJob, now: int) -> tuple[float, ...]:
@@ -77,8 +76,6 @@ class Hcp19:
 
 @dataclass(frozen=True)
 class _Pool:
-    """Free sums over all nodes, and demand."""
-
     time: Ints
     free: Ints
     """(steps, kinds)"""
@@ -167,7 +164,7 @@ class _PoolCase:
 
 @dataclass(frozen=True)
 class ImprovedStarts:
-    """The best answer, and the effort."""
+    """Best answer, and the effort."""
 
     starts: Ints | None
     bound: float

@@ -31,7 +31,7 @@ class Method(StrEnum):
     RULE = "rule"
     """Shortest walltime first."""
     MODEL = "model"
-    """The Eurora scheduler."""
+    """Eurora scheduler."""
     BACKFILLING = "backfilling"
     """`pbs-walltime`."""
 
@@ -46,7 +46,7 @@ class Ranges:
     """Minimum units · nodes for backfilling."""
 
     def method(self, units: int, nodes: int) -> Method:
-        """The method for this load."""
+        """Method for this load."""
         if units * nodes >= self.heavy:
             return Method.BACKFILLING
         return Method.MODEL if units >= self.light * nodes else Method.RULE

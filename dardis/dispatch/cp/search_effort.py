@@ -36,7 +36,7 @@ class Effort:
 def search(model: CpModel, effort: Effort, seed: int) -> tuple[CpSolution, float]:
     """Run the solver until a solution or a limit.
 
-    Returns the last answer with the CPU time of all runs, and the deterministic time of all runs.
+    Returns the last answer with CPU time and deterministic time of all runs.
     """
     spent, cpu_s, limit, runs = 0.0, 0.0, effort.first_s, 0
     while True:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from typing import Self
 
 NEWEST = 3
-"""The last version of PCP'19 and HCP'19."""
+"""Last version of PCP'19 and HCP'19."""
 
 
 class DecisionCost(Choice):
@@ -130,11 +130,11 @@ class ModelSetUp(QueueSetUp):
         return True
 
     def new_pass(self, platform: Platform, seed: int) -> QueuePass:  # noqa: ARG002 (`see_empty` gets the machine)
-        """A pass with a model."""
+        """Pass with a model."""
         return self.model_pass(seed)
 
     def model_pass(self, seed: int) -> ModelPass:
-        """A pass with a model."""
+        """Pass with a model."""
         return ModelPass(
             self.model(),
             seed,
@@ -152,12 +152,12 @@ class ModelSetUp(QueueSetUp):
 
     @property
     def repeat_s(self) -> int | None:
-        """Time to the next decision after a start; None: at the next event."""
+        """Time to the next decision after a start; None: next event."""
         return None
 
     @abstractmethod
     def model(self) -> DecisionModel:
-        """The decision model."""
+        """Decision model."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,7 +194,7 @@ class NodeModelSetUp(CpSetUp):
 
     @property
     def search_limits(self) -> NodeModelLimits:
-        """Limits of the solver."""
+        """Solver's limits."""
         return NodeModelLimits(self.effort, self.most_places, self.answers_first)
 
 
@@ -327,14 +327,14 @@ class EuroraBaseSetUp(CpSetUp):
 
 @dataclass(frozen=True, slots=True)
 class EuroraSetUp(EuroraBaseSetUp):
-    """The Eurora scheduler (thesis 4)."""
+    """Eurora scheduler (thesis 4)."""
 
     keeps_closed: ClassVar[bool] = True
 
 
 @dataclass(frozen=True, slots=True)
 class PortfolioSetUp(EuroraBaseSetUp):
-    """A rule, the Eurora scheduler or `pbs-walltime`, by working range (thesis 4.5.2)."""
+    """Rule, the Eurora scheduler or `pbs-walltime`, by working range (thesis 4.5.2)."""
 
     light: int = setting(
         9,

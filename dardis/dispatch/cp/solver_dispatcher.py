@@ -62,7 +62,7 @@ class ModelPass:
         keeps_closed: bool = False,
         again_s: int | None = None,
     ) -> None:
-        """Set the model and options.
+        """Set the options.
 
         `distinct`: units of a job are on different nodes. `shortcuts`: run only if a job could start. `takes_time`:
         starts wait for the deterministic seconds. `keeps_closed`: include closed queues. `again_s`: repeat after a
@@ -145,7 +145,7 @@ class ModelPass:
     def _start_on_idle_machine(self, placer: Placer, jobs: JobTable, now: int) -> None:
         """If the machine is idle, start jobs that fit, by arrival.
 
-        Otherwise no job might ever start, after a fruitless search or if sums hold a job but nodes do not.
+        Otherwise no job might ever start.
         """
         queue, table = jobs.queue, jobs.queue.table
         runs = any(table[slot, GONE] and table[slot, START] != NO_TIME for slot in jobs.jobs)

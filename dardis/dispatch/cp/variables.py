@@ -84,8 +84,7 @@ def presence(model: CpModel, there: NodeUnits, hint: int | None) -> IntVar:
 def add_node_units(model: CpModel, of: RunVariables, run: int, node: int, most: int, hint: int | None) -> NodeUnits:
     """Add up to `most` units of a run on a node.
 
-    Several units are an integer instead of optional intervals. 40 jobs on 64 nodes have 1,200 instead of 4,400
-    variables, and 1,000 conflicts take 0.6 to 1.1 s instead of 1.7 to 5.7.
+    Several units are an integer instead of optional intervals. This saves most variables.
     """
     if most == 1:
         units = model.new_bool_var("")

@@ -36,7 +36,7 @@ class ReplanPass:
     backfill: Final = True
     depth: Final = 1
     window: Final = 0
-    """A reservation for the first blocked job."""
+    """Reservation for the first blocked job."""
     keeps_closed: Final = False
     weighs_levels: Final = False
 
@@ -159,9 +159,9 @@ class QueuePlan:
         return sums.improve(objective, self.starts, objective.least(soonest, work), effort, seed)
 
     def order_by(self, starts: Ints) -> Ints:
-        """The order by new starts, then jobs without start.
+        """Order by new starts, then jobs without start.
 
-        A list schedule in order of starts delays no job.
+        A list schedule by starts delays no job.
         """
         order = self.list_schedule.order[: self.list_schedule.count[1]]
         never = order[self.list_schedule.start[order] == FOREVER]

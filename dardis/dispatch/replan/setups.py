@@ -22,7 +22,7 @@ class PlanWeights(Choice):
 
 @dataclass(frozen=True, slots=True)
 class ReplanSetUp(SearchingSetUp):
-    """A plan of waiting jobs."""
+    """Plan of waiting jobs."""
 
     obeys_shapes: ClassVar[bool] = True
 
@@ -50,7 +50,7 @@ class ReplanSetUp(SearchingSetUp):
         return self.exchanges > 0 or self.solver is OnOff.ON
 
     def new_pass(self, platform: Platform, seed: int) -> ReplanPass:  # noqa: ARG002 (sums come from the profiles)
-        """A pass by plan."""
+        """Pass by plan."""
         improves = self.solver is OnOff.ON
         planning = Planning(self.plan_jobs, self.exchanges, self.weights is PlanWeights.SHORT, improves)
         return ReplanPass(planning, self.effort, seed)

@@ -34,7 +34,7 @@ LOCK_TRIES, LOCK_PAUSE_S = 40, 0.05
 
 
 class UsageError(Exception):
-    """A user error, in a line."""
+    """User error, in a line."""
 
 
 def main(words: list[str]) -> int:

@@ -38,7 +38,7 @@ class RunSettings:
 
 @dataclass(frozen=True, slots=True)
 class RunResources:
-    """Resources of a run."""
+    """Run's resources."""
 
     start_file: str
     cgroup_paths: Sequence[str]
@@ -53,7 +53,7 @@ class RunResources:
 
 
 def exec_job(start: StartRequest, place: RunResources, setting: RunSettings) -> NoReturn:
-    """Become the job, or exit. Each memory page written here is copied first."""
+    """Become the job, or exit. Written memory pages are copied first."""
     code = errno.EINVAL
     try:
         close_files(setting.lock)  # includes the connections of the supervisor

@@ -24,7 +24,7 @@ SLACK: Final = 2000
 
 
 class Log:
-    """Log of a folder."""
+    """Folder's log."""
 
     def __init__(self, folder: Path) -> None:
         """Open or create the log; cut a torn end. Raises OSError and DamagedLogError."""

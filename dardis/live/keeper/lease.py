@@ -12,9 +12,9 @@ _WORDS: Final = struct.calcsize("3Q")
 
 
 class Lease:
-    """Common end of all leases of a supervisor.
+    """Common end of a supervisor's leases.
 
-    Renewals are atomic memory writes. A restart of the host resets the lease.
+    Renewals are atomic memory writes. A host restart resets the lease.
     """
 
     def __init__(self, path: str, boot: str) -> None:

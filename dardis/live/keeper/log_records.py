@@ -1,6 +1,6 @@
 """Log records of the job supervisor, and exit records of runs without an observed end. Pure.
 
-README.md has the format of the log.
+Format: README.md.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class LogState:
                 raise DamagedLogError(f"unknown entry {entry!r}")
 
     def entries(self) -> Iterator[Entry]:
-        """Yield the fewest entries for the same state."""
+        """Yield fewest entries for the same state."""
         yield ["log", VERSION]
         yield ["epoch", self.epoch]
         yield from (["mark", mark] for mark in self.incarnations)
@@ -193,7 +193,7 @@ class RecoveredState(Enum):
 
 
 def recovered_state(intent_boot: str, boot: str, begun: StartRecord | None, *, lives: bool) -> RecoveredState:
-    """State of a run. No start record may appear after `begun` was read."""
+    """Run's state. No start record may appear after `begun` was read."""
     if intent_boot != boot:  # the start file may not have reached the disk
         return RecoveredState.HOST_RESTARTED
     if begun is None:

@@ -19,7 +19,7 @@ RUN_VARIABLE: Final = "DARDIS_RUN"
 
 @dataclass(frozen=True, slots=True)
 class ProcessInfo:
-    """A process."""
+    """Process."""
 
     pid: int
     parent: int
@@ -113,7 +113,7 @@ class ProcessTree:
 
 
 def members(root: Root, all_seen: dict[int, ProcessInfo]) -> set[int]:
-    """Processes of a run, by tree, session and environment."""
+    """Run's processes, by tree, session and environment."""
     number = None if root.over and root.pid in all_seen else root.pid
     found = {
         one.pid

@@ -1,4 +1,4 @@
-"""Private folders of runs for temporary files. A child process removes each, as its owner."""
+"""Private folders of runs for temporary files, removed by child processes of their owners."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class RunFolders:
         """Processes that remove folders."""
 
     def path(self, run: str, incarnations: Sequence[str]) -> str:
-        """Path of the folder of a run; others cannot guess it, as incarnations have random names."""
+        """Path of a run's folder, unguessable."""
         return f"{self._prefix}{run}-{sha256(''.join(incarnations[-1:]).encode()).hexdigest()[:16]}"
 
     def remove_others(self, kept: Collection[str | None]) -> None:

@@ -14,11 +14,11 @@ RUN_FORM: Final = re.compile(r"[0-9]{1,20}\.[0-9]{1,20}(\.[0-9]{1,20})?")
 
 
 class InvalidRequestError(Exception):
-    """A malformed request."""
+    """Malformed request."""
 
 
 class InvalidStartError(InvalidRequestError):
-    """A malformed request for a named run."""
+    """Malformed request for a named run."""
 
     def __init__(self, run: str, why: str) -> None:
         super().__init__(f"run {run}: {why}")
@@ -27,7 +27,7 @@ class InvalidStartError(InvalidRequestError):
 
 @dataclass(frozen=True, slots=True)
 class User:
-    """User of a run."""
+    """Run's user."""
 
     uid: int
     gid: int
@@ -46,7 +46,7 @@ class TimedSignal:
 
 @dataclass(frozen=True, slots=True)
 class StartRequest:
-    """A run to start."""
+    """Run to start."""
 
     run: str
     argv: list[str]
@@ -69,7 +69,7 @@ class StartRequest:
     lease: bool
     signal: TimedSignal | None
     tmp: bool
-    """The run gets a private folder for temporary files, as TMPDIR."""
+    """Private folder for temporary files, as TMPDIR."""
 
 
 def run_name(name: object) -> str:
@@ -130,7 +130,7 @@ def read_starts(said: Iterable[object]) -> tuple[dict[str, StartRequest], dict[s
 
 
 def read_lease(start: object, length: object, now_ms: int) -> int:
-    """End of a lease, ms of CLOCK_BOOTTIME. Raises InvalidRequestError."""
+    """Lease's end, ms of CLOCK_BOOTTIME. Raises InvalidRequestError."""
     if not (_is_count(start) and _is_count(length)):
         raise InvalidRequestError("a lease has a start and a length in ms")
     assert isinstance(start, int)

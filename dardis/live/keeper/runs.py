@@ -54,7 +54,7 @@ class ProcessExit:
 
 @dataclass(slots=True)
 class SupervisedRun:
-    """A run without an exit record."""
+    """Run without an exit record."""
 
     name: str
     walltime_ms: int | None
@@ -63,9 +63,8 @@ class SupervisedRun:
     memory: str | None
     leased: bool
     tmp: str | None = None
-    """Private folder for temporary files."""
     signal: TimedSignal | None = None
-    """Signal that is still to be sent."""
+    """Still to be sent."""
     unix_ms: int | None = None
     boot_ms: int = 0
     pid: int | None = None
@@ -76,7 +75,6 @@ class SupervisedRun:
     """First seen dead: ms of CLOCK_BOOTTIME and Unix ms."""
     adopted: bool = False
     has_outlived_lease: bool = False
-    """Lease expired before the known exit."""
     why: str | None = None
     due: int | None = None
     """Next action, ms of CLOCK_BOOTTIME."""
@@ -85,7 +83,6 @@ class SupervisedRun:
     untrusted_until_ms: int = 0
     """Exit not trusted before, ms of CLOCK_BOOTTIME."""
     is_oom_killed: bool = False
-    """The kernel killed a process at the memory limit."""
 
     @property
     def root(self) -> process_tree.Root:
@@ -100,9 +97,9 @@ class SupervisedRuns:
         self, folder: Path, log: Log, setting: RunSettings, own: cgroups.CgroupParents, watch: Callable[[int], None],
         hold_ms: int = 0,
     ) -> None:  # fmt: skip
-        """`watch` gets a process file that is readable at exit; then call `on_process_end`.
+        """`watch` gets a process file, readable at exit; then call `on_process_end`.
 
-        A SIGKILL from outside is trusted after `hold_ms`, because the supervisor may be killed next.
+        A foreign SIGKILL is trusted after `hold_ms`: the supervisor may be next.
         """
         self._hold_ms = hold_ms
         self._folder, self._log, self._setting, self._groups, self._watch = folder, log, setting, own, watch
@@ -145,7 +142,7 @@ class SupervisedRuns:
         return kept is not None and kept.over is not None
 
     def forget(self, names: Iterable[str]) -> None:
-        """Forget runs that are over. The start file must go first."""
+        """Forget ended runs. The start file must go first."""
         for name in names:
             if self.is_over(name):
                 for path in (self._start_file(name), f"{self._start_file(name)}.new"):  # `.new`: killed while starting
@@ -483,7 +480,7 @@ class SupervisedRuns:
         self._limit(run)
 
     def send_signal(self, names: Iterable[str], number: int, *, first_only: bool) -> None:
-        """Send a signal to runs: to all processes, or to the first one of each."""
+        """Send a signal to all processes of runs, or to the first of each."""
         for name in names:
             if (run := self.live.get(name)) is not None and run.ended is None:
                 self._send(run, number, first_only=first_only)
@@ -519,7 +516,7 @@ class SupervisedRuns:
         return {pid for pid in (run.pid,) if pid is not None and self._by_pid.get(pid) is run}
 
     def clean_up(self) -> None:
-        """Kill remaining processes of ended runs; record runs without processes."""
+        """Kill remaining processes of ended runs; record runs without any."""
         left = {run.name for run in self._leaving.values() if run.cgroup is None}
         if left:
             with suppress(OSError):  # unreadable processes may still exist

@@ -28,9 +28,9 @@ MOST_BYTES: Final = 1 << 20
 LONGEST: Final = 64 << 20
 """Longest line and most unsent bytes."""
 TERM_DELAY_S: Final = 0.02
-"""Longest delay of SIGTERM to the supervisor after SIGTERM to its runs, s."""
+"""Longest delay of SIGTERM to the supervisor after its runs, s."""
 KILL_DELAY_MS: Final = 1000
-"""Longest delay of SIGKILL to the supervisor after SIGKILL to its runs, ms."""
+"""Longest delay of SIGKILL to the supervisor after its runs, ms."""
 MOST_CONNECTIONS: Final = 64
 """Runs need the remaining open files."""
 RETRY_MS: Final = 1000
@@ -41,7 +41,7 @@ Message = dict[str, Any]
 
 @dataclass(slots=True, eq=False)
 class Connection:
-    """A client connection."""
+    """Client connection."""
 
     socket: socket.socket
     epoch: int | None = None
@@ -49,7 +49,6 @@ class Connection:
     unread: bytearray = field(default_factory=bytearray)
     unsent: bytearray = field(default_factory=bytearray)
     is_slow: bool = False
-    """The client reads too slowly."""
     is_closing: bool = False
     """Close after the last answer."""
     closed: bool = False
@@ -57,7 +56,7 @@ class Connection:
 
 @dataclass(slots=True)
 class PendingRequest:
-    """A request: log entries, and the action once durable."""
+    """Request: log entries, and the action once durable."""
 
     connection: Connection
     number: int | None
@@ -175,7 +174,7 @@ class Server:
             self._flush(connection)
 
     def _commit(self, runs: SupervisedRuns, asked: list[Entry]) -> str | None:
-        """Commit requests with events, or events alone. Return the error of the requests.
+        """Commit requests with events, or events alone. Return the requests' error.
 
         Exits need not wait for the disk: a lost exit is unknown.
         """

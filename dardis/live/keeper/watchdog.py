@@ -39,7 +39,7 @@ class Watchdog:
     def __init__(self, folder: str, keeper: str, boot: str, watch: Callable[[int], None]) -> None:
         """Open the lease. Raises OSError.
 
-        `watch` gets a process file that is readable at exit; then call `on_process_end`.
+        `watch`: as in `SupervisedRuns`.
         """
         self._folder, self._keeper, self._boot, self._watch = folder, keeper, boot, watch
         self.lease = Lease(f"{folder}/lease", boot)
@@ -247,7 +247,7 @@ def _orphaned_processes(
 ) -> set[int]:
     """Orphaned processes of unknown runs, unless from a run without a lease.
 
-    Skips processes since tick `since`, because `meant` may lack their runs.
+    Skips processes since tick `since`: `meant` may lack their runs.
     """
     firsts = {run.begun.pid for run in meant if run.begun is not None}
     return {

@@ -35,7 +35,7 @@ MOST_JOBS: Final = 1_000_000
 
 
 class Line(NamedTuple):
-    """A job, or its batch step."""
+    """Job, or its batch step."""
 
     job: Job
     now_ms: int
@@ -105,7 +105,7 @@ _NAMES: Final = {name.lower(): name for name in FIELDS}
 
 
 class Column(NamedTuple):
-    """A field with its width; negative: aligned left."""
+    """Field with its width; negative: aligned left."""
 
     field: str
     width: int

@@ -1,4 +1,4 @@
-"""`sacctmgr list` and `sshare`: there are no accounts here, so both list nothing."""
+"""`sacctmgr list` and `sshare`: list nothing, without accounts."""
 
 from __future__ import annotations
 

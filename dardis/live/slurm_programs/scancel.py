@@ -26,7 +26,7 @@ PROGRAM: Final = OptionTable("scancel", {
 
 
 def main(words: Sequence[str]) -> int:
-    """Cancel jobs; exit status 1 if one cannot be cancelled. Raises InputError and DardisError."""
+    """Cancel jobs; exit status 1 for a failure. Raises InputError and DardisError."""
     left, names, said = [*reversed(words)], list[str](), dict[str, str]()
     while left:
         if left[-1].startswith("-"):

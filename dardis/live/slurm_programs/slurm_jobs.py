@@ -20,7 +20,7 @@ STATES: Final = {
     "NODE_FAIL": "NF", "DEADLINE": "DL", "OUT_OF_MEMORY": "OOM", "SUSPENDED": "S", "COMPLETING": "CG",
     "CONFIGURING": "CF", "BOOT_FAIL": "BF", "PREEMPTED": "PR", "REQUEUED": "RQ", "STOPPED": "ST",
 }  # fmt: skip
-"""Slurm's states with their short forms. Jobs here have the first nine."""
+"""Slurm's states with short forms. Jobs have the first nine."""
 _STATES: Final = {
     "held": "PENDING", "waiting": "PENDING", "running": "RUNNING", "completed": "COMPLETED", "failed": "FAILED",
     "timeout": "TIMEOUT", "cancelled": "CANCELLED", "unknown": "NODE_FAIL",
@@ -31,17 +31,17 @@ _ID: Final = re.compile(
 )
 NONE: Final = "N/A"
 RECENT_MS: Final = 300_000
-"""Ended jobs are listed so long (Slurm: MinJobAge), ms."""
+"""Listing time of ended jobs (Slurm: MinJobAge), ms."""
 
 
 class JobName(NamedTuple):
-    """A job or array as Slurm's programs name it: `12`, `12_3` or `12_[3-5]`."""
+    """Job or array as Slurm's programs name it: `12`, `12_3` or `12_[3-5]`."""
 
     number: int
     indices: str = ""
     """Indices in the array as stated; empty: all."""
     step: str = ""
-    """Step of `srun`, of which nothing is kept; empty: the job."""
+    """Step of `srun`, not kept; empty: the job."""
 
     def matches(self, job: Job) -> bool:
         """Whether it names a job, or its array."""
@@ -59,7 +59,7 @@ def read_job_name(text: str, place: str) -> JobName:
 
 
 def spans(text: str) -> Iterable[int]:
-    """Yield the numbers of `1,3-5,7-9:2`."""
+    """Yield numbers of `1,3-5,7-9:2`."""
     for part in text.split(","):
         span, _, step = part.partition(":")
         first, _, last = span.partition("-")
@@ -96,7 +96,7 @@ def read_states(text: str, place: str) -> set[str]:
 
 
 def job_id(job: Job) -> str:
-    """Number of a job: `12`, or `12_3` in an array."""
+    """Job's number: `12`, or `12_3` in an array."""
     return str(job["id"]) if job["array"] is None else f"{job['array']}_{job['index']}"
 
 
@@ -164,7 +164,7 @@ def run_s(job: Job, now_ms: int) -> int | None:
 
 
 def limit_text(job: Job, text: Callable[[int], str] = span) -> str:
-    """Walltime of a job."""
+    """Job's walltime."""
     return "UNLIMITED" if job["walltime_s"] == UNLIMITED_S else text(job["walltime_s"])
 
 
@@ -188,12 +188,12 @@ def dependency_text(job: Job) -> str:
 
 
 def partition_of(job: Job) -> str:
-    """Partition that the job states, or the usual one."""
+    """Stated partition, or the usual one."""
     return job["partition"] or PARTITION
 
 
 def command_of(job: Job) -> str:
-    """Words of the command; those of a script follow the name of the job, as its path is not kept."""
+    """Words of the command; those of a script follow the job's name (its path is not kept)."""
     return " ".join([job["name"]] * job["has_script"] + job["argv"]) or "(null)"
 
 
@@ -231,7 +231,7 @@ def show_lines(job: Job, now_ms: int) -> list[str]:
 
 
 def folded(jobs: Sequence[Job]) -> list[tuple[Job, str]]:
-    """Jobs and their numbers; waiting jobs of an array that are alike share a row: `12_[3-5,7]`."""
+    """Jobs and numbers; waiting jobs of an array that are alike share a row: `12_[3-5,7]`."""
     rows: list[tuple[Job, str]] = []
     groups: dict[tuple[object, ...], list[Job]] = {}
     for job in jobs:

@@ -12,7 +12,7 @@ _FIELD: Final = re.compile(r"%(\.?)(\d*)([A-Za-z%])")
 
 
 class Column(NamedTuple):
-    """A column: text ahead of it, field, width (0: that of its text), alignment."""
+    """Column: text ahead of it, field, width (0: that of its text), alignment."""
 
     before: str
     field: str
@@ -36,7 +36,7 @@ def read_format(text: str, fields: Collection[str]) -> list[Column]:
 
 
 def line_of(columns: Sequence[Column], text_of: Callable[[str], str]) -> str:
-    """A line of a table. Texts wider than their column are cut."""
+    """Line of a table. Texts wider than their column are cut."""
     parts = []
     for column in columns:
         text = text_of(column.field) if column.field else ""

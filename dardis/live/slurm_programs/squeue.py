@@ -36,7 +36,7 @@ START: Final = "%.18i %.9P %.8j %.8u %.2t %.19S %.6D %20Y %R"
 
 
 class Row(NamedTuple):
-    """A job of the list."""
+    """Job of the list."""
 
     job: Job
     id: str

@@ -1,6 +1,6 @@
 """`srun` within a job: tasks with cores of their own, their output and exit codes.
 
-The tasks outlive a restart of the service. Each byte of output is written once.
+Tasks outlive the service. Each output byte is written once.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _NOT_OF_MPI: Final = (
     "label", "output", "error", "input", "nodelist", "exclude", "nodes", "time", "chdir", "overcommit", "gpus-per-task",
     "ntasks-per-node", "export",
 )  # fmt: skip
-"""Options that mpirun does not get."""
+"""Options not passed to mpirun."""
 SRUN: Final = OptionTable("srun", {
     **options_of(VALUE, USED, """
         chdir/D cpus-per-task/c error/e exclude/x export gpus/G gpus-per-node gpus-per-task gres input/i job-name/J
@@ -94,7 +94,7 @@ def main(words: Sequence[str]) -> int:
 
 
 def _run_mpi_program(said: Mapping[str, GivenOption], asked: TaskRequest, command: Sequence[str]) -> None:
-    """Become the `mpirun` of an MPI program, unless the command is another one. Raises InputError."""
+    """Become the `mpirun` of an MPI program, if it is one. Raises InputError."""
     kind = said["mpi"].value if "mpi" in said else ""
     if asked.tasks == 1 or kind == "none" or "multi-prog" in said:
         return
@@ -112,7 +112,7 @@ def _run_mpi_program(said: Mapping[str, GivenOption], asked: TaskRequest, comman
 
 
 def task_request(said: Mapping[str, GivenOption], environment: Mapping[str, str]) -> TaskRequest:
-    """Tasks that options and variables ask for. Raises InputError."""
+    """Tasks of options and variables. Raises InputError."""
 
     def number(option: str, variable: str = "") -> int | None:
         text, place = (
@@ -156,8 +156,6 @@ def task_request(said: Mapping[str, GivenOption], environment: Mapping[str, str]
 
 
 class _Step:
-    """Tasks of one command."""
-
     def __init__(self, said: Mapping[str, GivenOption], asked: TaskRequest, command: Sequence[str], job: int) -> None:
         self._said, self._asked, self._job = said, asked, job
         chdir = said.get("chdir")
@@ -173,7 +171,7 @@ class _Step:
         self._kills = text == "1"
         self._ends: dict[int, Mapping[str, Any]] = {}
         self._stream: InputStream | None = None
-        """Standard input, unless it is a file."""
+        """None: a file."""
         self._streamed: set[int] | None = None
         """Ranks that read the stream; None: not yet known."""
 
@@ -207,7 +205,7 @@ class _Step:
             service.post(f"{path}/signal", {"number": number}, again=False)
 
     def _input(self, stack: ExitStack) -> dict[str, Any]:
-        """Entries of the request with the standard input of the tasks."""
+        """Request entries with the tasks' standard input."""
         if "input" in self._said:
             text, place = self._said["input"].value, self._said["input"].written
             if text in {"none", "/dev/null"}:
@@ -226,7 +224,7 @@ class _Step:
     def _follow(
         self, service: Client, path: str, body: dict[str, Any], output: TaskOutput, ends_s: float | None
     ) -> bool:
-        """Copy the output of all tasks. Return False at the time limit. Retries without a service."""
+        """Copy all output. False: time limit. Retries without a service."""
         pause_s = PAUSE_S[0]
         while True:
             for told in answer_lines(service, path, body):

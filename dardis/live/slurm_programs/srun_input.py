@@ -1,4 +1,4 @@
-"""Standard input of the tasks of `srun`: a file, or a copy of a pipe for each task on this host."""
+"""Standard input of `srun` tasks: a file, or copies of a pipe for tasks on this host."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from typing import Final
 
 _BLOCK: Final = 1 << 16
 MOST_AHEAD: Final = 64 << 20
-"""So far ahead of the fastest task is standard input read, bytes."""
+"""How far standard input is read ahead of the fastest task, bytes."""
 
 
 def input_file() -> Path | None:
-    """File that is this process's standard input from its begin; None: a pipe, a terminal or nothing."""
+    """File that is standard input from its begin; None: pipe, terminal or nothing."""
     try:
         kind = os.fstat(0).st_mode
     except OSError:
@@ -38,7 +38,7 @@ def has_stream() -> bool:
 
 
 class InputStream:
-    """Copies standard input to a named pipe for each task. Each task reads at its own pace."""
+    """Copies standard input to a named pipe per task. Each reads at its own pace."""
 
     def __init__(self, stack: ExitStack, tasks: int) -> None:
         """Make the pipes; `stack` removes them."""

@@ -1,4 +1,4 @@
-"""MPI programs of `srun`, started by the `mpirun` of their library: else each task would have one rank."""
+"""MPI programs of `srun`, started by their library's `mpirun`: else each task would have one rank."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _MOST_BYTES: Final = 1 << 20
 
 
 def mpi_library(command: Sequence[str]) -> Path | None:
-    """MPI library of a command, a path without folder if only its use is known; None: no MPI program."""
+    """MPI library of a command: a path without folder if only its use is known; None: no MPI program."""
     found = shutil.which(command[0])
     if found is None:
         return None

@@ -18,7 +18,7 @@ _PATTERNS: Final = "%j, %J, %s, %t, %n, %N, %x, %u, %A, %a or %%"
 
 
 class TaskOutput:
-    """Output of tasks, in whole lines, to the streams of this process or to files."""
+    """Output of tasks, in whole lines, to this process's streams or to files."""
 
     def __init__(self, said: Mapping[str, GivenOption], tasks: int, job: int, stack: ExitStack) -> None:
         self._said, self._job, self._stack = said, job, stack

@@ -34,13 +34,13 @@ class Claims(Protocol):
         """Record an answer."""
 
     def soonest(self, job: Job, now: int) -> int:
-        """Return the earliest start on which hosts can agree."""
+        """Earliest start on which hosts can agree."""
 
     def patience(self, job: JobId) -> int:
-        """Return the wait of hosts per tree level, in s; 0: for ever."""
+        """Wait of hosts per tree level, in s; 0: for ever."""
 
     def round_ends(self, job: JobId, now: int) -> int:
-        """Return the time limit of a round."""
+        """Time limit of a round."""
 
     def watch(self, job: Job, number: int, now: int) -> list[Effect]:
         """Set the timers of round `number`."""
@@ -52,7 +52,7 @@ class Claims(Protocol):
         """Search again later. `slow`: reachable hosts have not answered."""
 
     def on_no_start(self, state: JobState, never: str, now: int, *, slow: bool) -> list[Effect]:
-        """Handle a job without a start. `never`: why the machine may hold none."""
+        """Handle a job without start. `never`: why the machine may hold none."""
 
     def handle(self, message: say.Message, now: int) -> list[Effect]:
         """Handle an answer, a timer or a host loss."""
@@ -74,7 +74,7 @@ class FinalClaims:
         """Do nothing."""
 
     def soonest(self, job: Job, now: int) -> int:
-        """Return `now`."""
+        """`now`."""
         return now
 
     def patience(self, job: JobId) -> int:

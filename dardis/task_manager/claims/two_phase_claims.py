@@ -1,8 +1,8 @@
 """Two-phase agreement on claims over unreliable networks.
 
-A job claims its nodes on all hosts, and commits when all have reserved. After a refusal the job releases all nodes and
-searches again after a random, growing wait. No job waits for another, so there is no deadlock. Messages are resent
-until answered or the host is dead.
+A job claims its nodes on all hosts, and commits when all have reserved. If refused, it releases all nodes and searches
+again after a random, growing wait. No job waits for another: no deadlock. Messages are resent until answered or the
+host is dead.
 
 Two rules prevent a second run. After commits only a refusal or a host loss cancels a claim. A job searches again only
 after all hosts have released its last claim.
@@ -23,7 +23,7 @@ from dardis.wire import messages as say
 from dardis.wire.effects import Effect, JobFinished, Placed, PlacementDeferred, Send, SetTimer
 
 LONGEST_BACKOFF = 6
-"""Most failures that lengthen waits. After slow answers each wait grows up to `resend << LONGEST_BACKOFF`."""
+"""Most failures that lengthen waits. After slow answers waits grow up to `resend << LONGEST_BACKOFF`."""
 SLOWEST = 20
 """Longest message delay in resend times. The longest wait covers three messages."""
 NO_START = "no start on the nodes that answered"
@@ -57,7 +57,7 @@ ANSWERS: dict[ClaimPhase, type[say.Reserved | say.Committed | say.Released]] = {
 
 @dataclass(slots=True)
 class Proposal:
-    """A claim in agreement, running or in release. `missing`: hosts yet to answer in this phase."""
+    """Claim in agreement, running or in release. `missing`: hosts yet to answer in this phase."""
 
     state: JobState
     attempt: int
@@ -71,7 +71,7 @@ class Proposal:
     reminded: bool = False
 
     def demand(self, host: HostId) -> say.Message:
-        """Return the message that a host must answer."""
+        """Message that a host must answer."""
         match self.phase:
             case ClaimPhase.CLAIMING:
                 return replace(self.confirms[host], expires=self.expires)
@@ -87,10 +87,7 @@ class TwoPhaseClaims:
     tentative = True
 
     def __init__(self, pace: ClaimTimeouts, seed: int, retry: Retry, levels: int = 0, questions: int = 1) -> None:
-        """Start without claims.
-
-        `levels`: of the host tree below the root. `questions`: most queries of a round, in sequence.
-        """
+        """`levels`: of the host tree below the root. `questions`: most queries of a round, in sequence."""
         self._pace = pace
         self._retry = retry
         self.resend = pace.resend
@@ -122,17 +119,17 @@ class TwoPhaseClaims:
         return self.resend << failures if failures else 0
 
     def soonest(self, job: Job, now: int) -> int:
-        """Return the earliest start on which hosts can agree."""
+        """See `Claims.soonest`."""
         return now + self.lead(job)
 
     def patience(self, job: JobId) -> int:
-        """Return the wait for direct answers, in s; each tree level adds as much."""
+        """Wait for direct answers, in s; each tree level adds as much."""
         return self._pace.patience + self._allowance(job) // self._waits_of_round
 
     def lead(self, job: Job) -> int:
-        """Return the least time to a start, in s.
+        """Least time to a start, in s.
 
-        It grows twice as fast as waits, or starts could be too close when patience ends.
+        It grows twice as fast as waits.
         """
         more_waits = (self._waits_of_round - 1) * self._pace.patience
         return self._pace.lead + more_waits + 2 * self._allowance(job.number)
@@ -148,11 +145,11 @@ class TwoPhaseClaims:
         return incarnation <= self._dead.get(host, -1)
 
     def round_ends(self, job: JobId, now: int) -> int:
-        """Return the time limit of a round."""
+        """See `Claims.round_ends`."""
         return now + self._waits * self.patience(job)
 
     def watch(self, job: Job, number: int, now: int) -> list[Effect]:
-        """Set the timers of round `number`."""
+        """See `Claims.watch`."""
         return [
             SetTimer(self.round_ends(job.number, now), say.Timer(job.number, number, OFFERS)),
             SetTimer(now + self.resend, say.Timer(job.number, number, REPEAT_QUERY)),
@@ -189,7 +186,7 @@ class TwoPhaseClaims:
         return self._abort(self._open[job], now, slow=False)
 
     def handle(self, message: say.Message, now: int) -> list[Effect]:
-        """Handle an answer, a timer or a host loss."""
+        """See `Claims.handle`."""
         match message:
             case say.HostDown(host=host, incarnation=incarnation):
                 return self._on_host_down(host, incarnation, now)

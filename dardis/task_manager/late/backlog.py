@@ -38,15 +38,15 @@ class Totals(NamedTuple):
 
     @classmethod
     def of(cls, rows: Iterable[Iterable[int]]) -> Totals:
-        """Return the sum."""
+        """Sum."""
         return cls(*map(sum, zip(*rows, strict=True)))
 
     def run_out(self, now: int) -> Totals:
-        """Return the totals if all running jobs end by `now`, as a silent manager reports no ends."""
+        """Totals if all running jobs end by `now`, as a silent manager reports no ends."""
         return self._replace(ends=max(self.ends, now * self.cores))
 
     def seconds(self, now: int, cores: int) -> int:
-        """Return the seconds in which `cores` finish the backlog, by past use of requests."""
+        """Seconds in which `cores` finish the backlog, by past use of requests."""
         work = self.waits + max(self.ends - now * self.cores, 0)
         return work * self.used // (cores * self.asked) if self.asked else work // cores
 
@@ -102,7 +102,7 @@ class Backlog:
             self._used += cores * used
 
     def make_report(self) -> SendAll:
-        """Return a report to all nodes, and so to all managers."""
+        """Report to all nodes, and so to all managers."""
         self._told += 1
         digits = [digit for value in self.totals for digit in divmod(value, _DIGIT)]
         return SendAll(say.BacklogReport(self._address, self._told, np.array(digits, dtype=np.int64)))
@@ -116,7 +116,7 @@ class Backlog:
             self._others[manager] = number, totals, now
 
     def seconds(self, now: int) -> int:
-        """Return the seconds in which the machine finishes the known backlog."""
+        """Seconds in which the machine finishes the known backlog."""
         if not self._others:
             return self.totals.seconds(now, self._machine)
         told = (totals if at == now else totals.run_out(now) for _, totals, at in self._others.values())
@@ -124,7 +124,7 @@ class Backlog:
         return every.seconds(now, self._machine)
 
     def old_after(self, now: int) -> int:
-        """Return the seconds from submission to aging for an arrival at `now`."""
+        """Seconds from submission to aging for an arrival at `now`."""
         return self._after + min(self.seconds(now), self._most)
 
     def drop_waiting(self, number: JobId) -> None:

@@ -1,8 +1,7 @@
 """Late binding in lock-step, in turns.
 
-Each task manager holds its waiting jobs and a view of published profiles. The job aged longest goes first. The first
-job that cannot start reserves, and no other job does. A job blocked only by sleeping nodes is bound from the time at
-which the nodes can be up.
+Each task manager holds its waiting jobs and a view of published profiles. The job aged longest goes first. Only the
+first job that cannot start reserves. A job blocked only by sleeping nodes is bound from when these can be up.
 """
 
 from __future__ import annotations
@@ -59,8 +58,8 @@ class LockstepLateManager:
     ) -> None:
         """Start without jobs.
 
-        `address`: for answers of a host tree, below 0. `pool`: all nodes, if local and without other task managers.
-        `limit`: the limit of all task managers, if any; not with a pool.
+        `address`: for answers of a host tree, below 0. `pool`: all nodes, if local and of the only task manager.
+        `limit`: of all task managers; not with a pool.
         """
         self._negotiation = Negotiation(setup.search, layout, seed, reach, address, FinalClaims(), self._conclude)
         self._rules = self._negotiation.rules
@@ -69,10 +68,10 @@ class LockstepLateManager:
         self._old_at: dict[JobId, int] = {}
         """Time of aging of waiting jobs."""
         self._ageing: list[Old] = []
-        """Heap of aging jobs, with stale entries dropped at the head."""
+        """Heap of aging jobs; stale entries drop at the head."""
         self._undated: list[Job] = []
         self._oldest: JobId | None = None
-        """The job that goes first in the whole system."""
+        """Job that goes first in the whole system."""
         self._view = view = ProfileView(setup, self._rules, layout, seed)
         self._placer = Placer(view, view.rules, len(layout.kinds), view.waiting.slots)
         self._alone = None if pool is None else LocalTurns(setup, self._rules, view, pool)
@@ -105,15 +104,15 @@ class LockstepLateManager:
 
     @property
     def renegotiations(self) -> int:
-        """Queries and claims after the first."""
+        """See `Negotiation.renegotiations`."""
         return self._negotiation.renegotiations
 
     def hosts(self, number: JobId) -> tuple[HostId, ...]:
-        """Return the hosts of a reservation."""
+        """Hosts of a reservation."""
         return self._negotiation.states[number].hosts
 
     def message_to_all(self, message: say.Message) -> ToHosts:
-        """Return a message that all hosts answer."""
+        """Message that all hosts answer."""
         return self._negotiation.message_to_all(message)
 
     def submit(self, job: Job, now: int) -> list[Effect]:
@@ -240,13 +239,13 @@ class LockstepLateManager:
             self._enlist(heappop(self._later)[2])
 
     def admit_delayed(self) -> None:
-        """Give the next turns to jobs that the limit delays, as others take more or less of it, or nodes changed."""
+        """Give the next turns to jobs that the limit delays, after changes of others' use or of nodes."""
         self._later = [(NO_TIME if number in self._delayed else at, number, job) for at, number, job in self._later]
         heapify(self._later)
         self._delayed.clear()
 
     def oldest(self, now: int) -> Old | None:
-        """Return the oldest aged job that may start."""
+        """Oldest aged job that may start."""
         ageing, slots = self._ageing, self._view.slots
         while ageing and not self._counts(ageing[0]):
             heappop(ageing)
@@ -259,7 +258,7 @@ class LockstepLateManager:
         return one[-1] in self._view.slots and self._old_at.get(one[-1]) == one[0]
 
     def begin_wake_up(self, now: int, *, whole: bool, oldest: JobId | None) -> None:
-        """Begin a wake-up: sort waiting jobs, `oldest` first. `whole`: try all jobs, not only new ones."""
+        """Begin a wake-up: sort waiting jobs, `oldest` first. `whole`: try all, not only new jobs."""
         queue, state = self._view.waiting.queue, self._placer.room.state
         count = int(queue.size[0])
         self._opened_at, self._oldest = now, oldest
@@ -308,7 +307,7 @@ class LockstepLateManager:
         return len(self._view.slots) > 0
 
     def next_key(self) -> Key | None:
-        """Return the key of the next job in turn."""
+        """Key of the next job in turn."""
         return self._key_at(int(self._placer.room.state[columns.PLACE])) if self.has_turns else None
 
     @property
@@ -381,10 +380,7 @@ class LockstepLateManager:
     # Turns of a lone task manager.
 
     def bind(self, now: int, *, drop: bool) -> list[Effect]:
-        """Let the pool give all remaining turns.
-
-        `drop`: first release the reservation.
-        """
+        """Let the pool give all remaining turns. `drop`: first release the reservation."""
         assert self._alone is not None
         dropped = self._drop() if drop else NO_JOB
         state = self._placer.room.state
@@ -442,7 +438,7 @@ class LockstepLateManager:
         self._count = 0
 
     def wake(self) -> int:
-        """Return the next turn without an event (FOREVER: none)."""
+        """Next turn without an event (FOREVER: none)."""
         soonest = self._later[0][0] if self._later else FOREVER
         queue = self._view.waiting.queue
         if not queue.size[0]:

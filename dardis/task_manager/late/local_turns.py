@@ -39,7 +39,7 @@ class LocalTurns:
         """Places of the last query's jobs in the order."""
 
     def bind(self, begin: int, count: int, dropped: JobId, now: int, *, whole: bool, reserves: bool) -> BindResponse:
-        """Give turns to the first `count` jobs from place `begin` on. `whole`: all of these, not only new jobs."""
+        """Give turns to the first `count` jobs from place `begin` on. `whole`: all, not only new jobs."""
         queue, rules = self._view.waiting.queue, self._view.rules
         if len(self._places) < count:
             self._places = np.zeros(2 * count, dtype=np.int64)
@@ -54,7 +54,7 @@ class LocalTurns:
         return self._pool.bind(bind, now)
 
     def place_of(self, place: int) -> int:
-        """Return the place in the order."""
+        """Place in the order."""
         return int(self._places[place])
 
 

@@ -1,4 +1,4 @@
-"""The agreed order of late jobs, and a view of nodes.
+"""Agreed order of late jobs, and a view of nodes.
 
 High priority goes first, then long waits, short walltimes and few cores. The job aged longest goes before all
 (docs/late.md).
@@ -33,12 +33,12 @@ Key = tuple[bool, int, float, int, JobId]
 
 
 def key_of(wait: int, walltime: int, cores: int) -> float:
-    """Return `(wait + 24 h) / (walltime · √cores)`; the largest goes first."""
+    """`(wait + 24 h) / (walltime · √cores)`; the largest goes first."""
     return (wait + HEAD_START_S) / (walltime * sqrt(max(cores, 1)))
 
 
 class Order:
-    """The order of jobs."""
+    """Order of jobs."""
 
     def __init__(self, layout: Layout) -> None:
         self._cores = layout.cores_place
@@ -46,12 +46,12 @@ class Order:
         self._spare: Ints = np.zeros(0, dtype=np.int64)
 
     def head(self, job: Job, until: int) -> Ints:
-        """Return an announcement: job, submission, walltime, cores, level, expiry."""
+        """Announcement: job, submission, walltime, cores, level, expiry."""
         cores, level = job.units * job.request[self._cores], self._layout.level_of(job)
         return np.array([job.number, job.submit, job.walltime, cores, level, until], dtype=np.int64)
 
     def key(self, head: Ints, now: int, *, aged: bool) -> Key:
-        """Return the key of an announced job. `aged`: before all others."""
+        """Key of an announced job. `aged`: before all others."""
         number, submit, walltime, cores, level, _ = head.tolist()
         key = 0.0 if aged else -key_of(now - submit, walltime, cores)
         return (not aged, 0 if aged else -level, key, submit, number)
@@ -65,7 +65,7 @@ class Order:
         return put_in_order(queue.table, slots, queue.keys, self._cores, now, first, self._spare)
 
     def key_at(self, queue: QueueArrays, place: int, oldest: JobId | None) -> Key:
-        """Return the key at a place."""
+        """Key at a place."""
         slot = queue.lists[columns.RULE, place]
         number, submit, _, _, _, _, level, *_ = queue.table[slot].tolist()
         aged = number == oldest
@@ -129,14 +129,14 @@ class ProfileView:
         return bool(placing.fits_now(self.profiles, self.member, table, self.slots[number], self.rules, start, delay))
 
     def awake(self, now: int) -> tuple[Ints, int]:
-        """Return the sets of nodes that are up, and the seconds until all can be up."""
+        """Sets of nodes up, and seconds until all can be up."""
         if not self._sleeps:
             return self.member, 0
         up = np.maximum(self._ready, now + self._boot)
         return np.where((up > now)[:, None], 0, self.member), int(up.max()) - now
 
     def next_up(self, after: int) -> int:
-        """Return when the next booting node is up (FOREVER: never)."""
+        """When the next booting node is up (FOREVER: never)."""
         if not self._sleeps:
             return FOREVER
         return int(self._ready[(self._boot == 0) & (self._ready > after)].min(initial=FOREVER))

@@ -1,6 +1,6 @@
-"""A desired profile that all nodes share.
+"""Desired profile that all nodes share.
 
-The limit holds for the sum over all jobs: a job may start when the rest of the sum permits its whole run.
+It limits the sum over all jobs: a job may start if the rest permits its whole run.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class SharedLimit:
         return bool((self.need_of(job) > self._last).any())
 
     def set_others(self, amounts: Sequence[int]) -> None:
-        """State what others than jobs take from now on, by kind, and mW; negative: what they leave."""
+        """State what others than jobs take from now on, by kind, and mW; negative: leave."""
         others = np.array(amounts, dtype=np.int64)
         self.rows.value[self.rows.head[0] : self.rows.head[0] + self.rows.size[0]] += self._others - others
         self._others = others
@@ -95,7 +95,7 @@ class SharedLimit:
         self._taken[job.number] = _Taken(self.need_of(job), start, start + job.walltime)
 
     def drop(self, number: JobId, now: int = NO_TIME) -> None:
-        """Return what a job took, if it took any, from now on."""
+        """What a job took, if it took any, from now on."""
         taken = self._taken.pop(number, None)
         if taken is not None:
             self._charge(taken.need, max(taken.start, now), taken.end, -1)

@@ -1,8 +1,8 @@
 """Late binding with late or lost messages: delays and patience replace turns.
 
-A waiting job tries to start when published profiles may fit, sooner with a better key. The job also polls, since
-publications may be lost. Two-phase claims prevent overbooked nodes. The best known job reserves, and yields to a better
-job. An aged job reserves for good, which prevents starvation.
+A waiting job tries to start when published profiles may fit, sooner with a better key; it also polls, since
+publications may be lost. Two-phase claims prevent overbooking. The best known job reserves, and yields to a better job.
+An aged job reserves for good, against starvation.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class TimedLateManager:
         reach: Reach = EVERY_HOST,
         address: ManagerAddress = ONLY_MANAGER,
     ) -> None:
-        """Start without jobs. `address`: for answers of a host tree, below 0."""
+        """`address`: for answers of a host tree, below 0."""
         self._claims = TwoPhaseClaims(pace, seed, self.retry, reach.levels(layout.hosts), reach.questions)
         self._negotiation = Negotiation(setup.search, layout, seed, reach, address, self._claims, self._conclude)
         self._rules = self._negotiation.rules
@@ -70,7 +70,7 @@ class TimedLateManager:
 
     @property
     def renegotiations(self) -> int:
-        """Queries and claims after the first."""
+        """See `Negotiation.renegotiations`."""
         return self._negotiation.renegotiations
 
     def submit(self, job: Job, now: int) -> list[Effect]:

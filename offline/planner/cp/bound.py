@@ -23,7 +23,7 @@ _PATIENCE = 8
 
 
 def bound(problem: DayProblem, *, steps: int = 60, deterministic_s: float = 10.0, guard_s: float = 60.0) -> float:
-    """The market's best bound after `steps` steps, or CP-SAT's if lower."""
+    """Market's best bound after `steps` steps, or CP-SAT's if lower."""
     market = Market.of_problem(problem)
     most = lowest_bound(market, fluid_prices(market, Budget(deterministic_s, guard_s)) or idle_prices(market), steps)
     if 0 < len(problem.jobs.number) <= EXACT_JOBS:

@@ -1,7 +1,7 @@
 """Capacity limits summed over nodes: necessary, and nearly sufficient for packing.
 
-Jobs restricted to some node groups share their capacity. Units larger than half a node take separate nodes. Running
-jobs and maintenance are subtracted.
+Jobs restricted to node groups share their capacity. Units larger than half a node take separate nodes. Running jobs and
+maintenance are subtracted.
 """
 
 from __future__ import annotations

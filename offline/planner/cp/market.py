@@ -1,8 +1,8 @@
 """Proves a bound on a day's profit by prices of power and room.
 
-Jobs pay `power` for joules and `room` for capacity, and start at their best times. A supplier sells any power at
-`power`; the machine sells its room. For any prices (`room` at least 0), no plan earns more than the three together
-(weak duality). Omitted, on the safe side: packing, latest starts, demand charges, penalties and power limits.
+Jobs pay `power` for joules and `room` for capacity, and start at their best times. A supplier sells power; the machine
+sells room. For any prices (`room` at least 0), no plan earns more than the three together (weak duality). Omitted, on
+the safe side: packing, latest starts, demand charges, penalties and power limits.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Prices:
 
 @dataclass(frozen=True)
 class Market:
-    """A problem's data for the market; arrays (segments,) unless stated."""
+    """Problem's data for the market; arrays (segments,) unless stated."""
 
     problem: DayProblem
     edges: Ints
@@ -82,9 +82,9 @@ class Market:
         return bound
 
     def bound_and_demand(self, prices: Prices) -> tuple[float, Floats, Floats]:
-        """The bound, and excess demand for power (W·s) and rows.
+        """Bound, and excess demand for power (W·s) and rows.
 
-        Excess demand is the bound's slope: prices of goods in excess demand should rise.
+        Excess demand is the bound's slope.
         """
         gain, asked_power, asked_room = self._jobs(prices)
         sold, level = self._supplier(prices.power)

@@ -1,4 +1,4 @@
-"""The thesis's model of a day (eq. 6.2 to 6.4): jobs as intervals, capacities, profit with looked-up cooling.
+"""Thesis's model of a day (eq. 6.2 to 6.4): jobs as intervals, capacities, profit with looked-up cooling.
 
 Up to `MOST_UNIT_INTERVALS`, units have optional intervals on nodes as in the thesis. Beyond, capacity is summed over
 nodes (`capacity_model`), without packing.
@@ -44,9 +44,9 @@ class Segments:
 
 
 def unmerged_segments(problem: DayProblem) -> Segments:
-    """The conditions' own segments.
+    """Segments of the conditions.
 
-    Merged segments give no bound: where cooling gets cheaper with load, separate hours cost less than their mean.
+    Merged ones give no bound, where cooling gets cheaper with load.
     """
     conditions = problem.conditions
     return Segments(conditions.edges, conditions.temp_c, price_per_j(problem), account_of_running(problem).it_w)
@@ -54,7 +54,7 @@ def unmerged_segments(problem: DayProblem) -> Segments:
 
 @dataclass(frozen=True)
 class Lookup:
-    """A segment's cooling: column and cost variables, cost table, power without jobs."""
+    """Segment's cooling: column and cost variables, cost table, power without jobs."""
 
     index: IntVar
     cost: IntVar
@@ -69,12 +69,12 @@ class Lookup:
 
 @dataclass
 class DayModel:
-    """The model and its variables."""
+    """Model and its variables."""
 
     problem: DayProblem
     segments: Segments
     optimistic: bool = False
-    """Round so that no plan exceeds the maximum, and let jobs wait for another day."""
+    """Round so that no plan exceeds the maximum, and jobs may wait."""
     column_w: int = COLUMN_W
     model: CpModel = field(default_factory=new_model)
     start: list[IntVar] = field(default_factory=list)
@@ -92,7 +92,7 @@ class DayModel:
         self.model.maximize(self.profit())
 
     def profit(self) -> LinearExpr:
-        """The objective."""
+        """Objective."""
         return weighted_sum((what for what, _ in self.terms), (worth for _, worth in self.terms))
 
     @property
@@ -311,7 +311,7 @@ def _cooling_table(day: DayModel, place: int, columns: int, parts: int) -> Float
 
 
 def add_hints(day: DayModel, plan: Plan) -> int:
-    """Hint all variables, because CP-SAT ignores partial hints. Return the objective."""
+    """Hint all variables (CP-SAT ignores partial hints). Return the objective."""
     for start, run, begun in zip(day.start, day.runs, plan.start.tolist(), strict=True):
         day.model.add_hint(start, begun)
         for today in run.presence_literals() if day.optimistic else ():

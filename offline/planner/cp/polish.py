@@ -1,6 +1,6 @@
 """Improves a plan: CP-SAT moves large jobs at marginal prices.
 
-A fifth of the jobs has nine tenths of the work. Answers are reproducible.
+Answers are reproducible.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ Settle = Callable[[Ints], tuple[Ints, float]]
 def polish(problem: DayProblem, start: Ints, budget: SearchBudget, watch: Watch, settle: Settle | None = None) -> Ints:
     """Starts at least as good as `start`, after `budget.iterations` steps.
 
-    `settle` places and judges wished starts. Without `settle`, capacity is kept in sums and the exact account judges.
+    `settle` places and judges wished starts; else sums keep capacity and the exact account judges.
     """
     judge = settle if settle is not None else lambda wished: (wished, penalised_profit(problem, wished))
     found = rows(problem)
@@ -134,13 +134,13 @@ class MarginalProfit:
 
 @dataclass(frozen=True)
 class Window:
-    """A plan with movable jobs, and the capacity left by others."""
+    """Plan with movable jobs, and the capacity left by others."""
 
     problem: DayProblem
     start: Ints
-    """The plan, (jobs,)."""
+    """Plan, (jobs,)."""
     movable: Ints
-    """The movable jobs."""
+    """Movable jobs."""
     rows: list[tuple[Ints, Extremes]]
     """Demand of movable jobs, and capacity left."""
 
@@ -227,7 +227,7 @@ class Window:
     def _round_shares(self, choices: Choices, share: Floats) -> Ints:
         """Select a choice for each job: the largest share that fits, largest jobs first.
 
-        A stuck job comes first in the next attempt. Results worse than the current plan are rejected.
+        A stuck job comes first in the next attempt. Worse results are rejected.
         """
         stay: Ints = (choices.start == self.start[self.movable][choices.place]).astype(np.int64)
         size = self.problem.jobs.duration[self.movable] * cores_of(self.problem)[self.movable]
@@ -264,7 +264,7 @@ class Window:
     def _choices(self, place: int, profit: MarginalProfit) -> Ints:
         """Candidate starts of a job: the current, the best, and an even spread.
 
-        Candidates are on a grid, at the earliest start, or aligned with a segment's beginning or end.
+        Candidates are on a grid, at the earliest start, or aligned with a segment.
         """
         jobs, conditions = self.problem.jobs, self.problem.conditions
         job = int(self.movable[place])

@@ -1,1 +1,1 @@
-"""PCP'20: each resource kind is a line of positions, and jobs use boxes over time and positions."""
+"""PCP'20: each resource kind is a line of positions; jobs are boxes over time and positions."""

@@ -40,7 +40,7 @@ class Units:
 
 
 class Boxes:
-    """The model without objective."""
+    """Model without objective."""
 
     def __init__(self, problem: DecisionProblem, lines: Lines, hints: Sequence[PositionedJob]) -> None:
         self.model: CpModel = new_model()
@@ -65,7 +65,7 @@ class Boxes:
             self._cumulative_over_positions(kind, taken)
 
     def read(self, answer: CpSolution) -> list[PositionedJob]:
-        """The solution for each job."""
+        """Solution for each job."""
         found = []
         for start, waiting, units in zip(self.runs.start, self._waiting, self._units, strict=True):
             nodes: Ints = np.zeros(waiting.job.units, dtype=np.int64)
@@ -125,10 +125,7 @@ class Boxes:
                 self.model.add_linear_constraint(node, *row).only_enforce_if(literals[place])
 
     def _units_in_order(self, job: Job, units: Units) -> None:
-        """Order a job's units by position in each kind (003).
-
-        Nothing is lost: equal units can exchange positions.
-        """
+        """Order a job's units by position in each kind (003), without loss."""
         request = self._lines.request(job)
         for kind, firsts in units.first.items():
             for before, after in pairwise(firsts):
@@ -168,7 +165,7 @@ class Boxes:
     def _cumulative_over_positions(self, kind: int, taken: Sequence[Box]) -> None:
         """Limit use of positions (003's second, with durations for the printed starts).
 
-        Never binds: presolving drops the constraint.
+        Never binds.
         """
         covered: list[IntervalVar] = []
         demands: list[int] = []

@@ -1,7 +1,6 @@
 """Boxes fixed before a decision: running jobs and blocked capacity.
 
-Resources of a kind form a line (PCP'20, section 3, figure 2). A position here is a node and an offset; times are s from
-the decision.
+Resources of a kind form a line (PCP'20, section 3, figure 2). A position: node and offset; times: s from the decision.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ class FixedBoxes:
     def of_problem(cls, problem: DecisionProblem) -> FixedBoxes:
         """Boxes of running jobs and blocks.
 
-        Running jobs without positions get the lowest free offsets, by job number. Blocks use the highest, or those free
+        Running jobs without positions get the lowest free offsets, by job number; blocks the highest, or those free
         first.
         """
         base = first_positions(problem.platform)

@@ -127,7 +127,7 @@ def by_priority(problem: DecisionProblem) -> list[int]:
 
 
 def first_plan(problem: DecisionProblem, taken: FixedBoxes) -> PositionedPlan:
-    """The kernel's plan of jobs that each fit now."""
+    """Kernel's plan of jobs that each fit now."""
     places = by_priority(problem)
     platform, jobs = problem.platform, [problem.waiting[place] for place in places]
     later = taken.later(platform.node_count)

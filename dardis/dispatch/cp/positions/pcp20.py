@@ -21,15 +21,14 @@ from dardis.engine.clock import cpu_timed
 MOST_BOXES = 600
 """Default maximum boxes in a model.
 
-Eurora-2014 has at most 542. On 1,173 nodes, 451 boxes took 1.1 CPU seconds and 1,288 took 37.
+Eurora-2014 has at most 542. On 1,173 nodes, 1,288 took 37 CPU seconds.
 """
 MOST_AREA = 1 << 60
 """Maximum positions times seconds: sums of areas must fit 64 bits."""
 EFFORT = Effort(first_s=0.05, longest_s=0.8, conflicts=200, linear=2, presolve=False)
 """A deterministic second takes 7 CPU seconds on Eurora-2014, and 60 or more on 1,173 nodes.
 
-The full relaxation raises bounds there from 0.37 to 0.55 of the kernel's objective. Nothing bounds presolve: 451 boxes
-took over 25 CPU seconds. With 1,000 conflicts HPC2N's first 300 jobs took three times as long, without another start.
+Nothing bounds presolve: 451 boxes took over 25 CPU seconds.
 """
 
 
@@ -44,7 +43,7 @@ class Pcp20:
     """Whether a heuristic answer hints the solver."""
 
     def decide(self, problem: DecisionProblem, seed: int) -> Decision:
-        """Return planned starts."""
+        """Planned starts."""
         taken = FixedBoxes.of_problem(problem)
         plan = first_plan(problem, taken)
         case = _PositionCase.of_places(problem, list(plan))
