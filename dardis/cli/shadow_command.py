@@ -18,6 +18,11 @@ if TYPE_CHECKING:
 EVERY_S: Final = 30.0
 _OLD_S: Final = 900
 """Expected starts are this old only if the shadow does not work."""
+_DAY_S: Final = 86_400
+_THURSDAY: Final = 3
+"""Day of the week, from Monday, of 1 January 1970."""
+_PAGE_AGAIN_S: Final = 3600
+"""Time after which a page that failed is tried again."""
 _PAGE_AFTER_S: Final = 900
 """Time after midnight when the page of the day before is written."""
 
@@ -158,24 +163,25 @@ def _print_round(found: ShadowRound) -> None:
 
 
 def _write_due_pages(folder: ShadowFolder, inputs: PageInputs, now: int) -> None:
-    """Write the page of yesterday, and on Mondays of the week, in a process of low priority."""
+    """Write the page of yesterday, and on Mondays of the week, in a process of low priority; again if it failed."""
     import subprocess
     import sys
     from shutil import which
 
     from dardis.model.moments import utc_text
 
-    day_s = 86_400
-    today = now - now % day_s
-    date = utc_text(today - day_s)[:10]
-    marker = folder.path / f"day-{date}.log"
-    if now < today + _PAGE_AFTER_S or marker.exists() or not folder.log_of(today - day_s).exists():
+    today = now - now % _DAY_S
+    date = utc_text(today - _DAY_S)[:10]
+    page, log = folder.path / f"day-{date}.html", folder.path / f"day-{date}.log"
+    if now < today + _PAGE_AFTER_S or page.exists() or not folder.log_of(today - _DAY_S).exists():
         return
-    words = [sys.executable, "-m", "dardis", "shadow", str(folder.path), "--day", date]
-    if (today // day_s + 3) % 7 == 0:
+    if log.exists() and now - log.stat().st_mtime < _PAGE_AGAIN_S:
+        return
+    words = [which("nice") or "nice", sys.executable, "-m", "dardis", "shadow", str(folder.path), "--day", date]
+    if (today // _DAY_S + _THURSDAY) % 7 == 0:
         words += ["--week", date]
     words += ["--dispatchers", ",".join(inputs.dispatchers)]
     words += [] if inputs.platform is None else ["--platform", str(inputs.platform)]
     words += [] if inputs.names is None else ["--names", str(inputs.names)]
-    with marker.open("wb") as log:
-        subprocess.Popen([which("nice") or "nice", *words], stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+    with log.open("wb") as file:
+        subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=file, stderr=file)

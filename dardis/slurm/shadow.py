@@ -103,7 +103,7 @@ class Shadow:
     def _read(self, now: int) -> ShadowRound:
         queue, nodes = self._programs.call(*QUEUE), self._programs.call(*NODES)
         jobs, malformed = squeue_jobs(QUEUE[0], queue.text)
-        begun = [job.start or job.submit for job in jobs if job.phase is not JobPhase.ENDED]
+        begun = [job.start for job in jobs if job.start is not None and job.is_running]
         if begun and (ahead := max(begun) - now) > _MOST_AHEAD_S:
             raise SlurmError(f"this host's clock is {ahead} s behind Slurm's")
         site = parse_slurm(Path("scontrol show node"), nodes.text)

@@ -9,7 +9,10 @@ from kit.slurm_programs import install
 from kit.slurm_queue import LivedJob, squeue_text
 
 from dardis.cli.main import run
+from dardis.cli.shadow_command import _write_due_pages
 from dardis.engine.clock import unix_now
+from dardis.slurm.shadow_folder import ShadowFolder
+from offline.shadow.shadow_pages import PageInputs
 
 
 @pytest.fixture
@@ -67,3 +70,22 @@ def test_failing_slurm_ends_a_single_round(programs: Path, tmp_path: Path, capsy
     (programs / "squeue").write_text("#!/bin/sh\necho 'slurm_load_jobs error: Unable to contact' >&2\nexit 1\n")
     assert run(["shadow", str(tmp_path / "shadow"), "--once"]) == 1
     assert capsys.readouterr().err == "dardis: squeue: slurm_load_jobs error: Unable to contact\n"
+
+
+def test_pages_are_written_after_midnight_and_of_weeks_on_mondays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """2023-05-01 is a Monday."""
+    started: list[list[str]] = []
+    monkeypatch.setattr("subprocess.Popen", lambda words, **_: started.append(words))
+    folder, monday = ShadowFolder(tmp_path), 1_682_899_200
+    inputs = PageInputs(dispatchers=("easy",))
+    for day in range(-3, 1):
+        folder.log_of(monday + day * 86_400).touch()
+        for after in (60, 1000, 2000):
+            _write_due_pages(folder, inputs, monday + day * 86_400 + after)
+    assert [words[words.index("--day") + 1] for words in started] == ["2023-04-28", "2023-04-29", "2023-04-30"]
+    assert ["--week" in words for words in started] == [False, False, True]
+    (tmp_path / "day-2023-05-01.html").touch()
+    _write_due_pages(folder, inputs, monday + 90_000)
+    assert len(started) == 3
