@@ -57,6 +57,8 @@ from dardis.report.run_files import read_run
 from dardis.report.scale_beyond import read_predictions
 from dardis.report.scale_page import ScaleRecord
 from dardis.report.scale_rows import medians, read_rows
+from dardis.slurm.shadow_folder import LoggedExpectation, ShadowFolder
+from dardis.slurm.slurm_job import RecordedJobs, recorded_jobs
 from dardis.workload.batsim import write_batsim
 from dardis.workload.csv_trace import read_table, write_table
 from dardis.workload.deadlines import with_deadlines
@@ -113,6 +115,8 @@ def readers() -> list[Reader]:
         ),
         Reader("what ran where", "t", (files.PLACES, files.TRACES["SWF"]), _read_ran),
         Reader("energy use", "t", (files.PLACES, files.TRACES["sacct"], files.TRACES["sacct's JSON"]), read_usage),
+        Reader("shadow's record", "ended-2023-07.txt", (files.TRACES["sacct"], files.PLACES), _read_shadow),
+        Reader("expectations", files.EXPECTATIONS_NAME, (files.EXPECTATIONS,), _read_expectations),
         Reader("node list", "n.csv", (files.NODE_LIST,), _read_node_list),
         Reader("slurm site", "s", (files.SLURM_SHOWN, files.SLURM_CONF, *files.SLURM_JSON), _read_slurm),
         Reader("simgrid platform", "s.xml", (files.SIMGRID,), _read_simgrid),
@@ -303,6 +307,16 @@ def _read_node_states(path: Path) -> InitialNodes:
     groups = (NodeGroup("n", 2, {"cores": 64}, POWER), NodeGroup("g", 1, {"cores": 128}))
     platform = Platform("three", groups)
     return initial_nodes_of(read_node_states(path, platform, ("n0001", "n0002", "g01")), platform, 39_600, 43_200)
+
+
+def _read_shadow(path: Path) -> RecordedJobs:
+    folder = ShadowFolder(path.parent)
+    folder.prepare()
+    return recorded_jobs(folder.path, folder.record_text(0))
+
+
+def _read_expectations(path: Path) -> list[LoggedExpectation]:
+    return ShadowFolder(path.parent).logged(files.EXPECTATIONS_DAY)
 
 
 def _read_slurm(path: Path) -> Platform:

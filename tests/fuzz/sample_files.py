@@ -121,6 +121,12 @@ PLACES = _lines(
     "{n}|168{n}00|168{n}20|168{n}90|COMPLETED|2|{b}|cpu={b},gres/gpu={a},node=2|{a}|n[0-1],g{a}",
     range(10, 22),
 )
+EXPECTATIONS_DAY, EXPECTATIONS_NAME = 1_689_984_000, "expectations-2023-07-22.csv"
+EXPECTATIONS = _lines(
+    "job_number,at_s,expected_s,from_s,to_s,slurm_s\n",
+    "{n},1690000{a}00,169000{b}000,1690000500,1690009000,",
+    range(1, 9),
+)
 NODE_LIST = _lines("sn,cpu_milli,memory_mib,gpu,model\n", "n-{n},{b}000,{n}024,{a},T{b}", range(1, 9))
 _SHOWN = (
     "NodeName={n} Arch=x86_64 CoresPerSocket={c} CPUAlloc=0 CPUTot={t} CPULoad=0.01 AvailableFeatures=ib Gres={g} "

@@ -260,6 +260,7 @@ def test_temporary_folder_of_a_run_is_private_and_removed_also_after_keeper_deat
     asker.start([start(run, tmp_path, "sh", "-c", script, tmp=True) for run in ("1.1", "1.2")])
     asker.start([start("1.3", tmp_path, "sh", "-c", "echo $TMPDIR; touch end", tmp=True)])
     asker.over("1.3")
+    until(lambda: all(len(lines(tmp_path / f"1.{run}.out")) == 2 for run in (1, 2)))
     folders = [Path(lines(tmp_path / f"1.{run}.out")[0]) for run in (1, 2, 3)]
     assert lines(tmp_path / "1.1.out")[1] == f"700:{os.getuid()}"
     keeper.kill()
