@@ -37,7 +37,7 @@ class SpanFigures:
     energy_kwh: float | None
     """Energy of all nodes and cooling, all nodes on."""
     avoidable_kwh: float | None
-    """Part of it that switching idle nodes off would have saved."""
+    """Part of it that switching idle nodes off would have saved; None if nodes were switched."""
     energy_eur: float | None
     co2_kg: float | None
 
@@ -79,7 +79,7 @@ def span_figures(
         core_h=float(core_s.sum()) / 3600,
         idle_nodes=idle_s / (end - start),
         energy_kwh=None if energy is None else energy + (cooling or 0.0),
-        avoidable_kwh=None if energy is None else saved_j / 3.6e6,
+        avoidable_kwh=None if energy is None or downtime is not None else saved_j / 3.6e6,
         energy_eur=None if cost[0] is None else sum(part or 0.0 for part in cost),
         co2_kg=figures.get("co2_kg"),
     )

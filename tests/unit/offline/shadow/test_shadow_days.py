@@ -17,6 +17,7 @@ from dardis.comparison.recorded_starts import recorded_schedule
 from dardis.metrics.power import power_terms
 from dardis.model.job import ActualJob, Job
 from dardis.model.platform import Facility, NodeGroup, NodePower, Platform
+from dardis.model.schedule import Downtime
 from dardis.slurm.shadow_folder import ExpectedStart, LoggedExpectation, ShadowFolder
 from dardis.workload.recorded_nodes import places_of
 from dardis.workload.sacct import parse_sacct
@@ -79,6 +80,11 @@ def test_avoidable_energy_is_that_of_worthwhile_shutdowns() -> None:
     assert found.co2_kg == pytest.approx(0.4 * (3 * 100 * 24 + 40) / 1000)
     assert found.idle_nodes == pytest.approx(2 + 23 / 24)
     assert found.avoidable_kwh == pytest.approx(0.095 * (24 * 2 + 23), rel=0.01)
+    off = Downtime.of([(1, MAY, MAY + DAY_S)])
+    switched = span_figures(schedule, POWERED, (MAY, MAY + DAY_S), power_terms(POWERED, 0, MAY, MAY + DAY_S), off)
+    assert switched.avoidable_kwh is None
+    assert switched.energy_kwh is not None
+    assert switched.energy_kwh < found.energy_kwh - 2
 
 
 def test_mean_figures_weigh_waits_by_jobs_and_sum_amounts() -> None:
