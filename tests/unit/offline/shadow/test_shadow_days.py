@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -150,6 +152,31 @@ def test_daily_and_weekly_pages_name_schedulers_and_accuracy(tmp_path: Path) -> 
     week = write_week(folder, MAY + DAY_S, inputs).read_text()
     assert "no figures of 2023-04-26, 2023-04-27" in week
     assert "Days: real" in week
+
+
+def test_promise_of_a_plan_stands_beside_its_result(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = record(tmp_path, easy_day())
+    trace = parse_sacct(folder.path, folder.record_text(MAY), strict=True)
+    platform = replace(
+        PLAIN_OF_SLURM, groups=(NodeGroup("n", 3, {"cores": 4, "memory": 4000}, POWER),), facility=Facility(prices=0.5)
+    )
+    target = {
+        "format": "dardis-target", "version": 1, "platform": "grid", "nodes": 3, "unix_start": 0,
+        "profile": {"kind": "cores", "split": "proportional", "steps": [[0, 12]]},
+        "switching": {"idle_s": 300, "groups": {"n": {"spares": [[0, 0]], "floors": [[0, 0]]}}},
+    }  # fmt: skip
+    (tmp_path / "target.json").write_text(json.dumps(target))
+    summary = {"date_utc": "2023-05-01", "gain_eur": 3.0, "gain_p10_eur": 2.0, "gain_p90_eur": 4.0}
+    monkeypatch.setattr("offline.shadow.shadow_day.read_plan", lambda _: SimpleNamespace(summary=summary))
+    jobs = ClusterRecord(folder.path, trace, {}, MAY + 2 * DAY_S)
+    found = shadow_day(jobs, platform, MAY, ("easy",), tmp_path)
+    plain, planned = found.figures["easy"], found.figures["easy with the plan"]
+    assert found.promise is not None
+    assert found.promise.result == pytest.approx((plain.energy_eur or 0) - (planned.energy_eur or 0))
+    assert found.promise.result > 1
+    assert (found.promise.gain, found.promise.low, found.promise.high) == (3.0, 2.0, 4.0)
+    summary["date_utc"] = "2023-05-02"
+    assert "is a plan of 2023-05-02" in line_of(lambda: shadow_day(jobs, platform, MAY, ("easy",), tmp_path))
 
 
 def test_accuracy_counts_errors_ranges_and_slurm() -> None:
