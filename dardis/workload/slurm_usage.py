@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Final
 
@@ -195,7 +195,12 @@ def _whole(cells: Cells, names: tuple[str, ...]) -> int:
 
 def _places(cells: Cells) -> tuple[str, ...]:
     text = cells.get(NODE_LIST, "")
-    return () if text in NO_NODES else tuple(read_cell(cells, NODE_LIST, names_of))
+    return () if text in NO_NODES else read_cell(cells, NODE_LIST, _names)
+
+
+@lru_cache(maxsize=1 << 14)
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(names_of(text))
 
 
 def _joules(cells: Cells) -> float | None:
