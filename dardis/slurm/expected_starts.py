@@ -74,6 +74,7 @@ class SlurmStarts:
         self._seed = seed
         self._pools: dict[frozenset[str], _Pool] = {}
         self._pool_of: dict[str, _Pool] = {}
+        self._site: SlurmSite | None = None
 
     def learn(self, past: Sequence[SlurmJob], site: SlurmSite, now: int) -> None:
         """Learn from recorded jobs that started, hour by hour until `now`."""
@@ -123,6 +124,9 @@ class SlurmStarts:
 
     def _lay_out(self, site: SlurmSite) -> None:
         """Group partitions by shared nodes. A changed group keeps what was learned for most of its partitions."""
+        if site is self._site:
+            return
+        self._site = site
         before, self._pools, self._pool_of = self._pools, {}, {}
         for names, nodes in _shared_partitions(site.nodes).items():
             like = max(before, key=lambda known: len(known & names), default=frozenset())
