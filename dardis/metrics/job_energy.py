@@ -59,7 +59,7 @@ _AMOUNTS: Final = (
     Column("co2_kg", REAL, "CO2 of the energy; empty without carbon data", form=".10g"),
     Column("unused_share", REAL, "share of reserved core-hours without CPU time; empty if unknown", form=".4g"),
 )
-JOBS_WITHOUT: Final = Column("unknown_jobs", WHOLE, "jobs whose energy is unknown")
+_JOBS_WITHOUT: Final = Column("unknown_jobs", WHOLE, "jobs whose energy is unknown")
 RUNS: Final = CsvTable(
     "energy.csv",
     Column("job", WORD, "job, as in Slurm"),
@@ -80,7 +80,7 @@ def energy_table(by: Grouping) -> CsvTable:
     if by is Grouping.JOB:
         return RUNS
     key = Column(by, WORD if by is Grouping.DAY else TEXT, f"{by}; of days the UTC date" if by is Grouping.DAY else by)
-    return CsvTable("energy.csv", key, Column("jobs", WHOLE, "runs of jobs"), *_AMOUNTS, JOBS_WITHOUT)
+    return CsvTable("energy.csv", key, Column("jobs", WHOLE, "runs of jobs"), *_AMOUNTS, _JOBS_WITHOUT)
 
 
 @dataclass(frozen=True)
@@ -282,8 +282,9 @@ def job_energy(path: Path, usage: SlurmUsage, terms: EnergyTerms) -> JobEnergy:
             (terms.carbon, None if facility is None else facility.carbon),
         )
     )
-    money = _money(prices, terms.platform)
-    conditions = PowerEnvironment(None, prices, carbon, 0, money).over(*span)
+    files = InputFiles()
+    money = _money(files, prices, terms.platform)
+    conditions = PowerEnvironment(None, prices, carbon, 0, money, files=files).over(*span)
     if all(run.cpu_s is None for run in kept):
         notes.append("unused cores are unknown: no job has CPU time (TotalCPU of sacct without -X)")
     return JobEnergy(
@@ -293,12 +294,12 @@ def job_energy(path: Path, usage: SlurmUsage, terms: EnergyTerms) -> JobEnergy:
     )  # fmt: skip
 
 
-def _money(prices: str | float | None, platform: Platform | None) -> Money:
+def _money(files: InputFiles, prices: str | float | None, platform: Platform | None) -> Money:
     """Currency of the platform, or without one of the price file."""
     if platform is not None:
         return platform.money
     if isinstance(prices, str):
-        return Money(InputFiles().once(read_prices, Path(prices)).currency)
+        return Money(files.once(read_prices, Path(prices)).currency)
     return DEFAULT_MONEY
 
 

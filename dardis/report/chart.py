@@ -104,6 +104,13 @@ def figure(width: float, height: float, panels: int = 1) -> tuple[Figure, list[A
     return drawing, list(axes[:, 0])
 
 
+def figure_in_row(width: float, height: float, panels: int) -> tuple[Figure, list[Axes]]:
+    """Panels side by side with shared y axis; inches."""
+    drawing = Figure(figsize=(width, height))
+    axes = drawing.subplots(1, panels, sharey=True, squeeze=False)
+    return drawing, list(axes[0])
+
+
 def finish(drawing: Figure, title: str, caption: str) -> Chart:
     """Chart of a figure."""
     return Chart(title, drawing, caption, wide=bool(drawing.get_figwidth() > HALF))

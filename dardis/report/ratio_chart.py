@@ -33,8 +33,7 @@ def ratios(lines: Sequence[ResultRow], title: str) -> Chart | None:
     found = {key: each for key, each in found.items() if any(each)}
     if not found:
         return None
-    drawing = Figure(figsize=(chart.FULL, 1.5 + 0.3 * len(others)))
-    panels = drawing.subplots(1, len(found), sharey=True, squeeze=False)[0]
+    drawing, panels = chart.figure_in_row(chart.FULL, 1.5 + 0.3 * len(others), len(found))
     places = np.arange(len(others))
     for axes, (key, each) in zip(panels, found.items(), strict=True):
         ends = [1.0]

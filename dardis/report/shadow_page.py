@@ -10,6 +10,7 @@ from typing import Final
 import numpy as np
 from matplotlib.axes import Axes
 
+from dardis.model.arrays import Floats, Ints
 from dardis.report import chart, words
 from dardis.report.chart import Chart
 from dardis.report.run_page import write_page
@@ -87,12 +88,10 @@ def _cell(key: str, value: float | None) -> str:
 
 
 def _bars(schedulers: Mapping[str, Figures]) -> Chart:
-    """Bars of the main figures; the avoidable part of energy is pale."""
+    """Bars of the main figures; the avoidable part of energy is hatched."""
     drawn = [one for one in _DRAWN if any(figures.get(one[0]) is not None for figures in schedulers.values())]
     names = [*schedulers][::-1]
-    drawing = chart.figure(chart.FULL, 0.9 + 0.32 * len(names))[0]
-    drawing.clear()
-    panels = drawing.subplots(1, len(drawn), sharey=True, squeeze=False)[0]
+    drawing, panels = chart.figure_in_row(chart.FULL, 0.9 + 0.32 * len(names), len(drawn))
     places = np.arange(len(names))
     for axes, (key, label, unit) in zip(panels, drawn, strict=True):
         values = np.array([np.nan if (value := schedulers[name].get(key)) is None else value / unit for name in names])
@@ -111,7 +110,7 @@ def _bars(schedulers: Mapping[str, Figures]) -> Chart:
     )  # fmt: skip
 
 
-def _mark_avoidable(axes: Axes, places: np.ndarray, values: np.ndarray, avoidable: Sequence[float]) -> None:
+def _mark_avoidable(axes: Axes, places: Ints, values: Floats, avoidable: Sequence[float]) -> None:
     parts = np.minimum(np.array(avoidable), np.nan_to_num(values))
     axes.barh(
         places, parts, left=np.nan_to_num(values) - parts, color="none", edgecolor=chart.INK, hatch="////", linewidth=0

@@ -93,9 +93,9 @@ class SlurmStarts:
             for other in self._pools.values():
                 if other is not own:  # the job waited for several partitions
                     other.estimator.on_removal(learned_number(job))
-        for job, ran in changes.ended_jobs:
+        for job, end in changes.ended:
             if (of_job := self._pool(job.partition)) is not None:
-                of_job.estimator.on_end(of_job.request(job), ran)
+                of_job.estimator.on_end(of_job.request(job), end - (job.start or end))
         for job in changes.left:
             for pool in self._pools.values():
                 pool.estimator.on_removal(learned_number(job))
@@ -199,8 +199,8 @@ def _past_hours(past: Sequence[SlurmJob], now: int) -> Iterator[tuple[int, Queue
         begun = [job for job in present if job.start is not None and since < job.start <= until]
         over = [job for job in present if job.end is not None and job.end <= until]
         present = [job for job in present if job.end is None or job.end > until]
-        ended = tuple((job, job.end - job.start) for job in over if job.end is not None and job.start is not None)
-        yield until, QueueChanges(tuple(begun), (), ended, ()), [_as_seen(job, until) for job in present]
+        ended = tuple((job, job.end) for job in over if job.end is not None and job.start is not None)
+        yield until, QueueChanges(tuple(begun), ended, ()), [_as_seen(job, until) for job in present]
 
 
 def _as_seen(job: SlurmJob, moment: int) -> SlurmJob:

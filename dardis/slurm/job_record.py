@@ -26,10 +26,8 @@ class QueueChanges:
     """Changes between two views."""
 
     started: tuple[SlurmJob, ...]
-    ended: tuple[Mapping[str, str], ...]
-    """Cells of jobs that ran."""
-    ended_jobs: tuple[tuple[SlurmJob, int], ...]
-    """The same jobs with their runtimes, s."""
+    ended: tuple[tuple[SlurmJob, int], ...]
+    """Jobs that ran, with their ends, Unix s."""
     left: tuple[SlurmJob, ...]
     """Waiting jobs, or arrays, of which no task waits any more."""
 
@@ -84,9 +82,7 @@ class SlurmJobRecord:
             else:
                 ended.append((was, _end_of(was, now)))
         self._ended = shown
-        ran = tuple((job, end - (job.start or end)) for job, end in ended)
-        cells = tuple(_ended_cells(job, end) for job, end in ended)
-        return QueueChanges(tuple(started), cells, ran, tuple(left))
+        return QueueChanges(tuple(started), tuple(ended), tuple(left))
 
 
 def _is_another_run(was: SlurmJob, job: SlurmJob) -> bool:
@@ -102,6 +98,7 @@ def _end_of(job: SlurmJob, now: int) -> int:
     return max(now if job.limit_s is None else min(now, job.start + job.limit_s), job.start)
 
 
-def _ended_cells(job: SlurmJob, end: int) -> Mapping[str, str]:
+def ended_cells(job: SlurmJob, end: int) -> Mapping[str, str]:
+    """Cells of a job that ran, for its record."""
     state = job.state if job.phase is JobPhase.ENDED else "COMPLETED"
     return {**job.cells, "State": state, "End": str(end), "ElapsedRaw": str(end - (job.start or end))}

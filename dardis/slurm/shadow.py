@@ -14,7 +14,7 @@ from dardis.config.slurm.slurm_fields import SlurmSite
 from dardis.config.slurm.slurm_reader import parse_slurm
 from dardis.model.errors import InputError
 from dardis.slurm.expected_starts import SlurmStarts, learned_number
-from dardis.slurm.job_record import SlurmJobRecord
+from dardis.slurm.job_record import SlurmJobRecord, ended_cells
 from dardis.slurm.shadow_folder import ExpectedStart, LoggedExpectation, ShadowFolder
 from dardis.slurm.slurm_client import SlurmError, SlurmPrograms
 from dardis.slurm.slurm_job import RecordedJobs, SlurmJob, squeue_jobs
@@ -87,7 +87,7 @@ class Shadow:
         jobs = self._record.jobs
         self._starts.on_changes(changes, found.site)
         expected = self._starts.expect(jobs, now)
-        self._unwritten += changes.ended
+        self._unwritten += [ended_cells(job, end) for job, end in changes.ended]
         self._folder.add_ended(self._unwritten)
         self._unwritten.clear()
         if now >= self._nodes_due:

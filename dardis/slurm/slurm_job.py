@@ -1,4 +1,4 @@
-"""Jobs of `squeue --json`."""
+"""Slurm's jobs, from the queue (`squeue --json`) and from accounting (sacct's text or JSON)."""
 
 from __future__ import annotations
 
@@ -33,10 +33,8 @@ class SlurmJob:
     tasks: int
     """Number of jobs: waiting tasks of an array, or 1."""
     user: str
-    account: str
     partition: str
     qos: str
-    name: str
     phase: JobPhase
     state: str
     reason: str
@@ -93,8 +91,8 @@ class RecordedJobs(NamedTuple):
 
 
 def recorded_jobs(path: Path, text: str) -> RecordedJobs:
-    """Jobs of sacct's text or JSON; `path` is for messages. Of equal runs, one that ended counts. Raises InputError."""
-    found: dict[tuple[int, int | None], SlurmJob] = {}
+    """Jobs of sacct's text or JSON; `path` is for messages. Merged. Raises InputError."""
+    found: list[SlurmJob] = []
     clock, ignored = SlurmClock(), 0
     for line, cells_of in slurm_lines(path, text).lines:
         try:
@@ -109,10 +107,8 @@ def recorded_jobs(path: Path, text: str) -> RecordedJobs:
         except OtherClockError as error:
             raise InputError(f"{path}:{line}", str(error), "one clock in one file (SLURM_TIME_FORMAT=%s)") from None
         if job.phase is not JobPhase.ENDED or job.has_run:
-            key = job.number, job.start
-            if key not in found or found[key].phase is not JobPhase.ENDED:
-                found[key] = job
-    return RecordedJobs([*found.values()], ignored)
+            found.append(job)
+    return merged_records([RecordedJobs(found, ignored)])
 
 
 def merged_records(records: Iterable[RecordedJobs]) -> RecordedJobs:
@@ -170,10 +166,8 @@ def job_of_cells(cells: Cells, state: str, reason: str = "", priority: int = 1, 
         job=cells["JobID"],
         tasks=_waiting_tasks(name.pending) if waits else 1,
         user=first_cell(cells, TEXTS["user"]),
-        account=cells.get("Account", ""),
         partition=cells.get("Partition", ""),
         qos=cells.get("QOS", ""),
-        name=cells.get("JobName", ""),
         phase=phase,
         state=state,
         reason=reason,

@@ -51,8 +51,6 @@ class SlurmLines(NamedTuple):
 
     lines: Iterator[SlurmLine]
     has_nodes: bool
-    columns: frozenset[str] | None = None
-    """Columns of a text; None: of each job."""
 
 
 def first_cell(cells: Cells, names: Iterable[str]) -> str:
@@ -92,7 +90,7 @@ def slurm_lines(path: Path, text: str) -> SlurmLines:
     is_closed = names[-1] == ""  # --parsable also ends lines with a bar
     names = names[:-1] if is_closed else names
     lines = (SlurmLine(line, partial(_text_cells, names, content, is_closed)) for line, content in table)
-    return SlurmLines(lines, not {*names}.isdisjoint(NODES), frozenset(names))
+    return SlurmLines(lines, not {*names}.isdisjoint(NODES))
 
 
 def _text_cells(names: list[str], content: str, is_closed: bool) -> Cells:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import Final
 
@@ -104,8 +104,7 @@ def mean_figures(days: Sequence[SpanFigures]) -> SpanFigures:
     return SpanFigures(**found)  # type: ignore[arg-type]
 
 
-def _figure(values: Ints | Floats, of: object) -> float | None:
-    assert callable(of)
+def _figure(values: Ints | Floats, of: Callable[[Ints | Floats], float]) -> float | None:
     return float(of(values)) if len(values) else None
 
 

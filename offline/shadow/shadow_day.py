@@ -26,9 +26,9 @@ from dardis.workload.trace import Trace
 from dardis.workload.trace_jobs import to_jobs
 from offline.folder.plan_folder import TARGET_FILE, read_plan
 from offline.shadow.day_figures import SpanFigures, span_figures
+from offline.site.calendar import DAY_S
 from offline.site.current_jobs import complete_times
 
-DAY_S: Final = 86_400
 WARM_UP_DAYS: Final = 7
 REAL: Final = "real"
 USUAL: Final = ("easy", "dardis-late")

@@ -24,8 +24,9 @@ from dardis.slurm.slurm_job import SlurmJob, recorded_jobs
 from dardis.workload.recorded_nodes import places_of
 from dardis.workload.sacct import parse_sacct
 from offline.shadow.day_figures import SpanFigures, mean_figures
-from offline.shadow.shadow_day import DAY_S, REAL, WARM_UP_DAYS, ClusterRecord, ShadowDay, shadow_day
+from offline.shadow.shadow_day import REAL, WARM_UP_DAYS, ClusterRecord, ShadowDay, shadow_day
 from offline.shadow.start_accuracy import start_accuracy
+from offline.site.calendar import DAY_S
 
 WEEK_DAYS: Final = 7
 

@@ -13,11 +13,11 @@ from dardis.model.errors import InputError
 from dardis.model.slurm_json import SlurmRecord, inner, number_of, slurm_records, words_of
 
 _NODE_WORDS = {
-    "CPUEfctv": ("effective_cpus",),
-    "CPUTot": ("cpus",),
-    "ThreadsPerCore": ("threads",),
-    "RealMemory": ("real_memory",),
-    "Gres": ("gres",),
+    "CPUEfctv": "effective_cpus",
+    "CPUTot": "cpus",
+    "ThreadsPerCore": "threads",
+    "RealMemory": "real_memory",
+    "Gres": "gres",
 }
 _PARTITION_WORDS = {
     "MaxTime": (("maximums", "time"), ("max_time_limit",)),
@@ -61,8 +61,8 @@ def parse_site_json(path: Path, text: str) -> SlurmSite:
 
 def _node(place: str, record: SlurmRecord) -> NodeRecord:
     node, words = record.content, KeyValues(record.line)
-    for word, keys in _NODE_WORDS.items():
-        _add(words, word, *(node.get(key) for key in keys))
+    for word, key in _NODE_WORDS.items():
+        _add(words, word, node.get(key))
     states = [*words_of(node.get("state")), *words_of(node.get("state_flags"))]
     if not states:
         raise InputError(place, "a node's record without state", "complete records")

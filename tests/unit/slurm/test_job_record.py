@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,7 +12,7 @@ from kit.slurm_json import document, queue_job
 from kit.slurm_queue import LivedJob, squeue_text
 
 from dardis.model.errors import InputError
-from dardis.slurm.job_record import HEADER, QueueChanges, SlurmJobRecord, record_line
+from dardis.slurm.job_record import HEADER, QueueChanges, SlurmJobRecord, ended_cells, record_line
 from dardis.slurm.slurm_job import SlurmJob, squeue_jobs
 from dardis.workload.slurm_cells import is_sacct
 
@@ -34,12 +36,16 @@ def lived_jobs(draw: st.DrawFn) -> list[LivedJob]:
     return found
 
 
+def cells_of(changes: QueueChanges) -> list[Mapping[str, str]]:
+    return [ended_cells(job, end) for job, end in changes.ended]
+
+
 @given(jobs=lived_jobs(), step=st.integers(40, 290))
 @examples(1)
 def test_frequent_views_record_each_job_once_with_its_times(jobs: list[LivedJob], step: int) -> None:
     record = SlurmJobRecord()
     changes = [record.observe(view(jobs, now), now) for now in range(T, T + 2700, step)]
-    ended = {int(cells["JobIDRaw"]): cells for one in changes for cells in one.ended}
+    ended = {int(cells["JobIDRaw"]): cells for one in changes for cells in cells_of(one)}
     assert sum(len(one.ended) for one in changes) == len(ended)
     assert {number: (int(cells["Start"]), int(cells["End"])) for number, cells in ended.items()} == {
         job.number: (job.start, job.end) for job in jobs if job.start is not None
@@ -56,7 +62,7 @@ def test_job_that_vanished_ended_at_the_view_or_its_limit() -> None:
     jobs = [LivedJob(1, T, T, T + 100), LivedJob(2, T, T, T + 100, limit_min=5)]
     record.observe(view(jobs, T + 50), T + 50)
     changes = record.observe([], T + 2000)
-    assert [int(cells["End"]) - T for cells in changes.ended] == [2000, 300]
+    assert [int(cells["End"]) - T for cells in cells_of(changes)] == [2000, 300]
 
 
 def test_requeued_job_has_two_runs() -> None:
@@ -64,26 +70,26 @@ def test_requeued_job_has_two_runs() -> None:
     first, second = LivedJob(1, T, T + 10, T + 9000), LivedJob(1, T, T + 500, T + 600, restarts=1)
     record.observe(view([first], T + 20), T + 20)
     waits = record.observe(view([LivedJob(1, T, None, T + 9000, restarts=1)], T + 200), T + 200)
-    assert [cells["Start"] for cells in waits.ended] == [str(T + 10)]
+    assert [cells["Start"] for cells in cells_of(waits)] == [str(T + 10)]
     again = record.observe(view([second], T + 550), T + 550)
     assert [job.start for job in again.started] == [T + 500]
-    assert [cells["End"] for cells in record.observe(view([second], T + 650), T + 650).ended] == [str(T + 600)]
+    assert [cells["End"] for cells in cells_of(record.observe(view([second], T + 650), T + 650))] == [str(T + 600)]
 
 
 def test_requeue_between_two_views_is_two_runs() -> None:
     record = SlurmJobRecord()
     record.observe(view([LivedJob(1, T, T + 10, T + 900)], T + 20), T + 20)
     changes = record.observe(view([LivedJob(1, T, T + 500, T + 900, restarts=1)], T + 550), T + 550)
-    assert ([cells["Start"] for cells in changes.ended], len(changes.started)) == ([str(T + 10)], 1)
+    assert ([cells["Start"] for cells in cells_of(changes)], len(changes.started)) == ([str(T + 10)], 1)
 
 
 def test_boot_of_a_node_moves_the_start_of_one_run() -> None:
     record = SlurmJobRecord()
     record.observe(view([LivedJob(1, T, T + 10, T + 900)], T + 20), T + 20)
     changes = record.observe(view([LivedJob(1, T, T + 90, T + 900)], T + 100), T + 100)
-    assert changes == QueueChanges((), (), (), ())
+    assert changes == QueueChanges((), (), ())
     assert [
-        cells["Start"] for cells in record.observe(view([LivedJob(1, T, T + 90, T + 900)], T + 950), T + 950).ended
+        cells["Start"] for cells in cells_of(record.observe(view([LivedJob(1, T, T + 90, T + 900)], T + 950), T + 950))
     ] == [str(T + 90)]
 
 
@@ -91,9 +97,9 @@ def test_incomplete_view_ends_no_job() -> None:
     record = SlurmJobRecord()
     jobs = [LivedJob(1, T, T + 10, T + 900), LivedJob(2, T, None, T + 900)]
     record.observe(view(jobs, T + 20), T + 20)
-    assert record.observe([], T + 50, is_complete=False) == QueueChanges((), (), (), ())
+    assert record.observe([], T + 50, is_complete=False) == QueueChanges((), (), ())
     assert [job.number for job in record.jobs] == [1, 2]
-    assert record.observe(view(jobs, T + 80), T + 80) == QueueChanges((), (), (), ())
+    assert record.observe(view(jobs, T + 80), T + 80) == QueueChanges((), (), ())
 
 
 @pytest.mark.parametrize("text", ["", "{}", '{"meta": {}, "errors": []}', '{"nodes": []}'])
@@ -125,4 +131,4 @@ def test_held_jobs_are_known_by_priority_or_reason() -> None:
 
 
 def test_empty_view_changes_nothing() -> None:
-    assert SlurmJobRecord().observe([], T) == QueueChanges((), (), (), ())
+    assert SlurmJobRecord().observe([], T) == QueueChanges((), (), ())

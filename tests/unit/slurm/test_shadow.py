@@ -174,7 +174,7 @@ def _ended_by(now: int) -> list[dict[str, str]]:
 
 
 def _no_changes() -> QueueChanges:
-    return QueueChanges((), (), (), ())
+    return QueueChanges((), (), ())
 
 
 def test_jobs_ahead_delay_the_first_expectations() -> None:
