@@ -148,7 +148,7 @@ def _target(request: RunSpec, story: LoadedEvents, given: RunSources, warnings: 
     if desired is not None:
         given.dispatcher.check_split(desired.split, f"--profile {request.profile}")
         if desired.watts is not None:
-            _check_power_cap(f"--profile {request.profile}", platform, int(desired.watts.values.min()))
+            check_power_cap(f"--profile {request.profile}", platform, int(desired.watts.values.min()))
         last = desired.last_breakpoint
         if last is not None and last < last_submit:
             warnings.append(
@@ -165,7 +165,8 @@ def _target(request: RunSpec, story: LoadedEvents, given: RunSources, warnings: 
     return target
 
 
-def _check_power_cap(place: str, platform: Platform, least_w: int) -> None:
+def check_power_cap(place: str, platform: Platform, least_w: int) -> None:
+    """Raise InputError for a power cap that the platform cannot keep, or without power figures."""
     machine = MachinePower.of_platform(platform)
     if not machine.stated:
         expected = "power = { idle_w = …, core_w = … } in each [[nodes]] of the platform"

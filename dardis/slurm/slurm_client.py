@@ -64,9 +64,9 @@ class InstalledPrograms:
 
 
 def _environment() -> dict[str, str]:
-    """Variables without options of users, with complete lists of tasks."""
+    """Variables without options of users, with complete lists of tasks and Unix times."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("SQUEUE_", "SLURM_CLUSTERS"))}
-    return kept | {"SLURM_BITSTR_LEN": "0"}
+    return kept | {"SLURM_BITSTR_LEN": "0", "SLURM_TIME_FORMAT": "%s"}
 
 
 SLOW_S: Final = 5.0

@@ -77,7 +77,7 @@ def squeue_jobs(place: str, text: str) -> tuple[list[SlurmJob], list[str]]:
     for record in slurm_records(Path(place), text, "jobs"):
         if record.kind == "jobs":
             try:
-                found.append(_slurm_job(record.content))
+                found.append(slurm_job(record.content))
             except ValueError as error:
                 malformed.append(f"line {record.line}: {error}")
     return found, malformed
@@ -137,7 +137,8 @@ def _unix_cells(cells: Cells, clock: SlurmClock) -> Cells:
     return {**cells, "JobIDRaw": raw, "JobID": cells.get("JobID") or raw, **times}
 
 
-def _slurm_job(job: Mapping[str, Any]) -> SlurmJob:
+def slurm_job(job: Mapping[str, Any]) -> SlurmJob:
+    """Job of a record of squeue. Raises ValueError."""
     priority, restarts = number_of(job.get("priority")), number_of(job.get("restart_cnt"))
     cells = squeue_cells(job)
     level = 0 if priority is None else _HIGHEST if priority == math.inf else int(priority)

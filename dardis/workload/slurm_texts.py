@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from enum import Enum
 from functools import lru_cache
+from itertools import chain
 from math import ceil
 from types import MappingProxyType
 from typing import NamedTuple
@@ -209,25 +211,32 @@ def pending_members(pending: str) -> int:
     found, listed = 0, re.sub(r"%\d*$", "", pending)
     if re.fullmatch(r"0x[0-9A-Fa-f]{1,30000}", listed):  # JSON of sacct 22.05
         found, listed = int(listed, 16).bit_count(), ""
-    for part in listed.split(",") if listed or not found else ():
-        match = _RANGE.fullmatch(part)
-        first, last, step = (int(match[1]), int(match[2] or match[1]), int(match[3] or 1)) if match else (0, 0, 0)
-        if step == 0 or last < first:
-            raise ValueError(f"members {pending!r} cannot be counted (with SLURM_BITSTR_LEN=0, sacct writes all)")
-        found += (last - first) // step + 1
+    for tasks in _task_ranges(listed) if listed or not found else ():
+        found += len(tasks)
     if found > LARGEST_ARRAY:
         raise ValueError(f"{found} members of an array; at most {LARGEST_ARRAY} are supported")
     return found
 
 
+def pending_tasks(pending: str) -> Iterator[int]:
+    """Array tasks in `1,5-9,20-40:10%2`. Raises ValueError."""
+    return chain.from_iterable(_task_ranges(re.sub(r"%\d*$", "", pending)))
+
+
 def is_task_of(pending: str, task: str) -> bool:
     """Whether an array's waiting tasks, as in `pending_members`, include a task."""
-    for part in re.sub(r"%\d*$", "", pending).split(","):
-        if task.isdecimal() and (match := _RANGE.fullmatch(part)):
-            first, last, step = int(match[1]), int(match[2] or match[1]), int(match[3] or 1)
-            if step and int(task) in range(first, last + 1, step):
-                return True
+    with suppress(ValueError):
+        return task.isdecimal() and any(int(task) in tasks for tasks in _task_ranges(re.sub(r"%\d*$", "", pending)))
     return False
+
+
+def _task_ranges(listed: str) -> Iterator[range]:
+    for part in listed.split(","):
+        match = _RANGE.fullmatch(part)
+        first, last, step = (int(match[1]), int(match[2] or match[1]), int(match[3] or 1)) if match else (0, 0, 0)
+        if step == 0 or last < first:
+            raise ValueError(f"members {listed!r} cannot be counted (with SLURM_BITSTR_LEN=0, sacct writes all)")
+        yield range(first, last + 1, step)
 
 
 def whole_seconds(span: float) -> int:

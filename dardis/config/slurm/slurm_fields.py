@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from dardis.config.slurm.state_table import SlurmState, state_of
 from dardis.model.errors import InputError
 from dardis.model.numbers import whole_number
-from dardis.model.resources import CORES, LARGEST_AMOUNT, LARGEST_CORES, MEMORY, POWER, kind_of_gres
+from dardis.model.resources import CORES, LARGEST_AMOUNT, LARGEST_CORES, MEMORY, POWER, kind_of_gres, kind_of_type
 
 _NODE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,252}")
 _COUNT = re.compile(r"([0-9]{1,18})([KMGTP]?)", re.IGNORECASE)
@@ -35,8 +35,10 @@ def node_of(place: str, name: str, words: KeyValues) -> NodeRecord:
         cores=_cores(here, words),
         threads=_number(here, words, "ThreadsPerCore", 1, LARGEST_CORES) or 1,
         memory=_memory(here, words),
-        gres=_gres(here, words.get("Gres") or ""),
+        gres=gres_of(here, words.get("Gres") or ""),
         state=state_of(words.get("State") or ""),
+        features=tuple(filter(None, (words.get("ActiveFeatures", "AvailableFeatures") or "").split(","))),
+        allocated=_allocated(here, words),
     )
 
 
@@ -105,7 +107,23 @@ def _number(place: str, words: KeyValues, key: str, least: int, most: int, *othe
         raise InputError(place, f"{said} {text!r}", f"a whole number from {least} to {most}") from None
 
 
-def _gres(place: str, text: str) -> tuple[Gres, ...]:
+def _allocated(place: str, words: KeyValues) -> Mapping[str, int]:
+    cores, memory = (_number(place, words, key, 0, LARGEST_AMOUNT) or 0 for key in ("CPUAlloc", "AllocMem"))
+    return {CORES: cores, MEMORY: memory} | amounts_of(gres_of(place, words.get("GresUsed") or ""))
+
+
+def amounts_of(gres: Iterable[Gres]) -> dict[str, int]:
+    """Amounts by kind, and by type such as `gpu_a100`."""
+    found: dict[str, int] = {}
+    for one in gres:
+        for kind in dict.fromkeys((one.kind, kind_of_type(one.kind, one.type) if one.type else one.kind)):
+            if kind:
+                found[kind] = found.get(kind, 0) + one.amount
+    return found
+
+
+def gres_of(place: str, text: str) -> tuple[Gres, ...]:
+    """Generic resources of `gpu:a100:4(S:0-1),mic:1`. Raises InputError."""
     found: list[Gres] = []
     for part in filter(None, _BESIDE.sub("", text).split(",")):
         name, *rest = part.split(":")
@@ -149,6 +167,10 @@ class NodeRecord:
     gres: tuple[Gres, ...]
     state: SlurmState
     partitions: tuple[str, ...] = ()
+    features: tuple[str, ...] = ()
+    """Active features."""
+    allocated: Mapping[str, int] = field(default_factory=dict, compare=False)
+    """What jobs hold, by kind, also by type; devices only with `show node --details`."""
 
 
 class SlurmPartition(NamedTuple):

@@ -1,0 +1,241 @@
+"""Jobs of a steered partition from `squeue --json`: requests of waiting jobs, holdings of running jobs. Pure."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from dardis.config.slurm.slurm_fields import NodeRecord, amounts_of, gres_of
+from dardis.model.errors import InputError
+from dardis.model.hostlist import names_of
+from dardis.model.resources import CORES, MEMORY, UNKNOWN_END
+from dardis.model.slurm_json import inner, number_of, slurm_records, words_of
+from dardis.slurm.slurm_job import SlurmJob, slurm_job
+from dardis.workload.slurm_texts import JobPhase, pending_tasks
+
+MOST_TASKS: Final = 1000
+"""Most waiting tasks of an array that are considered at once."""
+NO_LIMIT_S: Final = 365 * 86_400
+"""Walltime of jobs without a limit."""
+_PREFIX = re.compile(r"\bgres[:/]")
+_UNSUPPORTED: Final = {
+    "core_spec": "--core-spec", "thread_spec": "--thread-spec", "sockets_per_node": "--sockets-per-node",
+    "cores_per_socket": "--cores-per-socket", "threads_per_core": "--threads-per-core or --hint",
+    "tasks_per_socket": "--ntasks-per-socket", "tasks_per_core": "--ntasks-per-core",
+    "minimum_tmp_disk_per_node": "--tmp", "minimum_switches": "--switches", "het_job_id": "a heterogeneous job",
+}  # fmt: skip
+"""Numbers that are 0 or unset in other jobs."""
+_UNSUPPORTED_TEXTS: Final = {
+    "burst_buffer": "a burst buffer", "tres_per_socket": "--gpus-per-socket", "federation_origin": "a federated job",
+}  # fmt: skip
+
+
+class NodeNeeds(NamedTuple):
+    """Which nodes a job may use."""
+
+    features: str = ""
+    """`a&b` or `a|b`."""
+    required: str = ""
+    """Host list; empty: any."""
+    excluded: str = ""
+    memory: int = 0
+    """MiB of a node."""
+
+    def permitted(self, nodes: Sequence[NodeRecord]) -> Iterator[bool]:
+        """Whether each node is permitted."""
+        required, excluded = {*names_of(self.required or "")} if self.required else None, _names(self.excluded)
+        any_of, all_of = self.features.split("|"), [*filter(None, re.split("[&,]", self.features))]
+        for node in nodes:
+            is_like = not {*any_of}.isdisjoint(node.features) if len(any_of) > 1 else {*all_of} <= {*node.features}
+            is_listed = (required is None or node.name in required) and node.name not in excluded
+            yield is_like and is_listed and (node.memory is None or node.memory >= self.memory)
+
+
+def _names(text: str) -> set[str]:
+    return {*names_of(text)} if text else set()
+
+
+class NodeRequest(NamedTuple):
+    """Request of a waiting job."""
+
+    nodes: int
+    amounts: Mapping[str, int]
+    """Of each node, by kind; memory in MiB."""
+    whole: bool
+    """Whether no other job may run on these nodes."""
+    needs: NodeNeeds
+
+
+@dataclass(frozen=True, slots=True)
+class SteeredJob:
+    """A job, or the waiting tasks of an array."""
+
+    job: SlurmJob
+    tasks: tuple[int, ...]
+    """First waiting tasks of an array; empty: a single job."""
+    throttle: int
+    """Most running tasks of the array; 0: no limit."""
+    reservation: str
+    required: str
+    """Required nodes, by the user or by a decision."""
+    request: NodeRequest | None
+    """Of supported waiting jobs."""
+    unsupported: str
+    """Why a waiting job cannot be steered; empty: it can."""
+    held: Mapping[str, Mapping[str, int]]
+    """What a started job holds, by node and kind."""
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Names of the job or of its tasks, as `scontrol` knows them."""
+        return tuple(f"{self.name}_{task}" for task in self.tasks) or (self.name,)
+
+    @property
+    def name(self) -> str:
+        """Name of the job or of its array, as `scontrol` knows it."""
+        return self.job.job.partition("_[")[0].partition("+")[0]
+
+    @property
+    def account(self) -> str:
+        """Account; empty without accounting."""
+        return self.job.cells.get("Account", "")
+
+    @property
+    def is_held(self) -> bool:
+        """Whether the job waits for something else than nodes, or tasks of its array."""
+        return self.job.is_held and self.job.reason != "JobArrayTaskLimit"
+
+    @property
+    def walltime(self) -> int:
+        """Time limit, s."""
+        return max(NO_LIMIT_S if self.job.limit_s is None else self.job.limit_s, 1)
+
+    def latest_end(self, now: int, overrun_s: int) -> int:
+        """When a started job ends at the latest, Unix s; beyond its limit `overrun_s` from now."""
+        if self.job.start is None or self.job.phase is JobPhase.SUSPENDED:
+            return UNKNOWN_END
+        return max(self.job.start + self.walltime, now + overrun_s)
+
+
+def steered_jobs(place: str, text: str) -> tuple[list[SteeredJob], list[str]]:
+    """Jobs, and a reason for each malformed one; `place` is for messages. Raises InputError for other output."""
+    found, malformed = [], []
+    for record in slurm_records(Path(place), text, "jobs"):
+        if record.kind == "jobs":
+            try:
+                found.append(_steered_job(record.content))
+            except ValueError as error:
+                malformed.append(f"line {record.line}: {error}")
+    return found, malformed
+
+
+def _steered_job(record: Mapping[str, Any]) -> SteeredJob:
+    job = slurm_job(record)
+    pending = job.job.partition("[")[2].removesuffix("]")
+    waits = job.phase is JobPhase.WAITS
+    unsupported = _why_unsupported(record) if waits else ""
+    request = _request(record, job) if waits and not unsupported else None
+    if request is not None and request.needs.required and len(_names(request.needs.required)) < request.nodes:
+        request, unsupported = None, "fewer nodes in --nodelist than --nodes"
+    return SteeredJob(
+        job,
+        tuple(islice(pending_tasks(pending), MOST_TASKS)) if waits and pending else (),
+        _count(record, "array_max_tasks"),
+        str(record.get("resv_name") or ""),
+        _hosts(record.get("required_nodes")),
+        request,
+        unsupported,
+        _held(record, job) if job.is_running else {},
+    )
+
+
+def _why_unsupported(record: Mapping[str, Any]) -> str:
+    numbers = (what for key, what in _UNSUPPORTED.items() if _count(record, key))
+    texts = (what for key, what in _UNSUPPORTED_TEXTS.items() if record.get(key))
+    features = str(record.get("features") or "")
+    if {*words_of(record.get("shared"))} & {"user", "mcs"}:
+        return "--exclusive=user or mcs"
+    if record.get("contiguous") is True:
+        return "--contiguous"
+    if re.search(r"[][()*!]", features) or ("|" in features and re.search("[&,]", features)):
+        return f"--constraint={features}"[:60]
+    return next(numbers, next(texts, ""))
+
+
+def _request(record: Mapping[str, Any], job: SlurmJob) -> NodeRequest:
+    required = _hosts(record.get("required_nodes"))
+    nodes = max(_count(record, "node_count"), len(_names(required)) if required else 0, 1)
+    tasks, cores_of_task = _count(record, "tasks") or 1, _count(record, "cpus_per_task") or 1
+    tasks_of_node = -(-tasks // nodes)
+    cores = max(
+        tasks_of_node * cores_of_task, _count(record, "minimum_cpus_per_node"), -(-job.asked.get(CORES, 0) // nodes)
+    )
+    amounts = {CORES: cores} | _devices(record, nodes, tasks_of_node)
+    per_core, per_node = _count(record, "memory_per_cpu"), _count(record, "memory_per_node")
+    memory = per_core * cores or per_node or -(-job.asked.get(MEMORY, 0) // max(job.nodes, 1))
+    features, excluded = str(record.get("features") or ""), _hosts(record.get("excluded_nodes"))
+    whole = "none" in words_of(record.get("shared"))
+    return NodeRequest(nodes, amounts | {MEMORY: memory}, whole, NodeNeeds(features, required, excluded, memory))
+
+
+def _devices(record: Mapping[str, Any], nodes: int, tasks_of_node: int) -> dict[str, int]:
+    """Generic resources of each node. Raises ValueError."""
+    found: dict[str, int] = {}
+    for key, of_node in (("tres_per_node", 1.0), ("tres_per_task", float(tasks_of_node)), ("tres_per_job", 1 / nodes)):
+        for kind, amount in _by_kind(record.get(key)).items():
+            found[kind] = found.get(kind, 0) + math.ceil(amount * of_node)
+    return found
+
+
+def _by_kind(text: object) -> dict[str, int]:
+    """Amounts of `gres/gpu:a100:2` by kind and by type. Raises ValueError."""
+    try:
+        return amounts_of(gres_of("job", _PREFIX.sub("", str(text or "")).replace("=", ":")))
+    except InputError as error:
+        raise ValueError(str(error)) from None
+
+
+def _held(record: Mapping[str, Any], job: SlurmJob) -> dict[str, dict[str, int]]:
+    """What a started job holds: where Slurm states no share of a node, an equal one."""
+    names = names_of(text) if (text := str(record.get("nodes") or "")) else []
+    cores = {str(one.get("nodename", one.get("name"))): _allocated_cores(one) for one in _allocations(record)}
+    devices = [str(one) for one in record.get("gres_detail") or ()]
+    shares = {kind: -(-amount // max(len(names), 1)) for kind, amount in job.amounts.items()}
+    held = {name: shares | ({CORES: cores[name]} if cores.get(name) else {}) for name in names}
+    if len(devices) == len(names):
+        for name, text in zip(names, devices, strict=True):
+            held[name] |= _by_kind(text)
+    return held
+
+
+def _allocations(record: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Shares of nodes, before 0.0.40 and since."""
+    resources = record.get("job_resources")
+    found = inner(resources, "allocated_nodes") or inner(resources, "nodes", "allocation") or ()
+    values = found.values() if isinstance(found, Mapping) else found if isinstance(found, list) else ()
+    return [one for one in values if isinstance(one, Mapping)]
+
+
+def _allocated_cores(share: Mapping[str, Any]) -> int:
+    """CPUs of a job on a node; before 0.0.40 they are listed; 0: not stated."""
+    count = number_of(inner(share, "cpus", "count"))
+    if count and count != math.inf:
+        return int(count)
+    sockets = share.get("sockets")
+    cores = [inner(one, "cores") for one in (sockets.values() if isinstance(sockets, Mapping) else ())]
+    return sum(state == "allocated" for one in cores if isinstance(one, Mapping) for state in one.values())
+
+
+def _count(record: Mapping[str, Any], key: str) -> int:
+    number = number_of(record.get(key))
+    return 0 if number is None or number == math.inf else int(number)
+
+
+def _hosts(value: object) -> str:
+    """Host list of a text or list."""
+    return ",".join(map(str, value)) if isinstance(value, list) else str(value or "")

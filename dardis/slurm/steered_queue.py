@@ -1,0 +1,295 @@
+"""Queue of a steered partition: views of Slurm in, orders and log entries out. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from dardis.model.addresses import JobId
+from dardis.model.hostlist import hostlist, names_of
+from dardis.model.job import Job
+from dardis.model.platform import Platform
+from dardis.model.target import DesiredProfile
+from dardis.predict import Predictor
+from dardis.predict.base import raise_prediction
+from dardis.slurm.open_decisions import OpenDecisions, Order, Pin, View
+from dardis.slurm.round_decision import RoundDecision
+from dardis.slurm.steered_job import SteeredJob
+from dardis.slurm.steered_nodes import Holding, SteeredNodes
+from dardis.slurm.steering_log import Entry, Event
+from dardis.workload.slurm_texts import JobPhase
+
+PATIENCE_S: Final = 30
+"""Time until a decision is taken back if Slurm does not start the job."""
+RETRY_S: Final = 60
+"""Time until the job is considered again; it doubles each time."""
+LONGEST_RETRY_S: Final = 960
+OVERRUN_S: Final = 30
+"""Assumed rest of jobs beyond their limits, and of unknown use of nodes."""
+MOST_JOBS: Final = 2000
+"""Most waiting jobs that are considered in a round."""
+_QUEUED_AGAIN: Final = "queued again"
+Decide = Callable[[Platform, DesiredProfile | None, Sequence[Job], int], RoundDecision]
+"""Machine, profile, jobs and time to starts."""
+
+
+@dataclass
+class RoundResult:
+    """Orders and log entries of a round. Entries come first."""
+
+    orders: list[Order] = field(default_factory=list)
+    entries: list[Entry] = field(default_factory=list)
+    waiting: int = 0
+    """Jobs that may start."""
+    held: int = 0
+    """Jobs that wait for something else than nodes."""
+    running: int = 0
+
+
+class SteeredQueue:
+    """State of the decisions."""
+
+    def __init__(
+        self, partition: str, reservation: str, nodes: SteeredNodes, decide: Decide, *,
+        desired: DesiredProfile | None = None, predictor: Predictor | None = None, past: Iterable[Entry] = (),
+    ) -> None:  # fmt: skip
+        """Go on after the `past` entries of the log. `reservation`: name of the lease."""
+        self._partition, self._reservation, self._nodes, self._decide = partition, reservation, nodes, decide
+        self._desired, self._predictor = desired, predictor
+        self._place = {name: place for place, name in enumerate(nodes.names)}
+        self.open = OpenDecisions(past)
+        self._never: dict[str, str] = {}
+        self._retry: dict[str, tuple[int, int]] = {}
+        """Time of the next attempt, and the pause after it."""
+        self._jobs: dict[str, Job] = {}
+        """Running jobs that were decided here."""
+        self._expected: dict[str, int] = {}
+        """Predicted runtimes."""
+        self._is_first = True
+
+    def on_lapse(self) -> None:
+        """Slurm may have started jobs itself."""
+        self._is_first = True
+
+    def observe(self, view: View, now: int) -> RoundResult:
+        """Orders at `now`, Unix s."""
+        found = RoundResult()
+        mine = [one for one in view.jobs if self._partition in one.job.partition.split(",")]
+        waiting = [one for one in mine if one.job.phase is JobPhase.WAITS]
+        self._note_runs(view, mine, found, now)
+        if view.is_complete:
+            self._drop_gone(waiting, found, now)
+        candidates = [*self._candidates(waiting, found, now)]
+        candidates.sort(key=lambda one: (one[1].job.submit, one[1].job.number, one[2]))
+        self._start(view, candidates[:MOST_JOBS], found, now)
+        self._is_first = False
+        return found
+
+    def on_outcome(self, order: Order, failure: str, now: int) -> Entry | None:
+        """Log entry after an order; `failure`: Slurm's refusal."""
+        job = order.job
+        match order.event:
+            case Event.TAKEN_BACK if not failure:  # after a failure the job may just have started
+                self.open.forget(job)
+                self._delay(job, now)
+                return Entry(now, job, Event.TAKEN_BACK, detail=order.detail)
+            case Event.PASSED if not failure:
+                return Entry(now, job, Event.PASSED, detail=order.detail)
+            case Event.START | Event.PASSED if failure:
+                self.open.forget(job)
+                self._delay(job, now)
+                return Entry(now, job, Event.REFUSED, order.nodes or "", detail=failure)
+        return None
+
+    def _note_runs(self, view: View, mine: Sequence[SteeredJob], found: RoundResult, now: int) -> None:
+        running, shown = self.open.running, set()
+        for one in mine:
+            job, label = one.job, one.labels[0]
+            if job.phase is JobPhase.WAITS:
+                continue
+            shown.add(label)
+            if label in running and running[label] != job.start:
+                if job.restarts:
+                    self._end(label, found, now, now, _QUEUED_AGAIN)
+                else:  # while a node boots, Slurm moves the start
+                    running[label] = job.start
+            if label not in running and (job.is_running or (label in self.open.pins and job.has_run)):
+                self._begin(one, label, found, now)
+            if job.phase is JobPhase.ENDED and label in running:
+                self._end(label, found, now, job.end or now, job.state)
+        waits = {label for one in mine if one.job.phase is JobPhase.WAITS for label in one.labels}
+        for label in [label for label in running if label not in shown]:
+            if view.is_complete or label in waits:
+                self._end(label, found, now, now, _QUEUED_AGAIN if label in waits else "no longer shown")
+        found.running = len(running)
+
+    def _begin(self, one: SteeredJob, label: str, found: RoundResult, now: int) -> None:
+        pin = self.open.pins.pop(label, None)
+        why = self.open.passed.get(label, self.open.passed.get(label.partition("_")[0], ""))
+        is_found = pin is None and not why and self._is_first
+        detail = "" if pin is not None or is_found else why or "not decided"
+        event, nodes = Event.FOUND if is_found else Event.STARTED, one.job.cells.get("NodeList", "")
+        found.entries.append(Entry(now, label, event, nodes, one.job.start, detail=detail))
+        self._retry.pop(label, None)
+        self.open.running[label] = one.job.start
+        if pin is not None and pin.job is not None:
+            self._jobs[label] = pin.job
+
+    def _end(self, label: str, found: RoundResult, now: int, end: int, why: str) -> None:
+        start, job = self.open.running.pop(label), self._jobs.pop(label, None)
+        self.open.passed.pop(label, None)
+        if why != _QUEUED_AGAIN:
+            self.open.before.pop(label, None)
+            if self._predictor is not None and job is not None and start is not None:
+                self._predictor.observe(job, max(end - start, 1), end)
+        found.entries.append(Entry(now, label, Event.ENDED, start=start, end=end, detail=why))
+
+    def _drop_gone(self, waiting: Sequence[SteeredJob], found: RoundResult, now: int) -> None:
+        labels = {label for one in waiting for label in (one.name, *one.labels)}
+        for label in [*self.open.pins, *self.open.passed]:
+            if label not in labels and label not in self.open.running:
+                self.open.forget(label)
+                found.entries.append(Entry(now, label, Event.LEFT))
+        for known in (self._retry, self._never, self._expected):
+            for label in known.keys() - labels - self.open.running.keys():
+                del known[label]
+
+    def _candidates(
+        self, waiting: Sequence[SteeredJob], found: RoundResult, now: int
+    ) -> Iterator[tuple[str, SteeredJob, int]]:  # fmt: skip
+        """Jobs and tasks to decide. Those that cannot be steered are passed."""
+        for one in waiting:
+            left = self._permitted_tasks(one)
+            for place, label in enumerate(one.labels):
+                if self._is_pinned(label, one, found, now):
+                    continue
+                if one.is_held or one.job.eligible is None or one.job.eligible > now:
+                    found.held += 1
+                elif one.reservation:
+                    continue  # the user's own, or passed
+                elif why := one.unsupported or ("several partitions" if "," in one.job.partition else ""):
+                    self._pass(one, why, found, now)
+                    break
+                else:
+                    found.waiting += 1
+                    if left > 0 and self._may_try(label, now):
+                        left -= 1
+                        yield label, one, place
+
+    def _permitted_tasks(self, one: SteeredJob) -> int:
+        """Tasks of an array that may start beside those that run or are about to."""
+        if not one.tasks or not one.throttle:
+            return MOST_JOBS
+        busy = sum(label.startswith(f"{one.name}_") for label in (*self.open.running, *self.open.pins))
+        return max(one.throttle - busy, 0)
+
+    def _is_pinned(self, label: str, one: SteeredJob, found: RoundResult, now: int) -> bool:
+        pins, before = self.open.pins, self.open.before.get(label)
+        is_ours = one.reservation == self._reservation
+        if label not in pins and is_ours and before is not None:
+            pins[label] = Pin(now, one.required, before)
+            found.entries.append(Entry(now, label, Event.START, one.required, before=before, detail=_QUEUED_AGAIN))
+        pin = pins.get(label)
+        if pin is None:
+            return False
+        if not is_ours and _names(one.required) == _names(pin.before):  # not ordered, or withdrawn by the user
+            self.open.forget(label)
+            found.entries.append(Entry(now, label, Event.REFUSED, pin.nodes, detail="not in the reservation"))
+            return False
+        if now - pin.at >= PATIENCE_S or not is_ours or one.is_held:
+            found.orders.append(Order(Event.TAKEN_BACK, label, one.account, pin.before, one.job.reason))
+        return True
+
+    def _may_try(self, name: str, now: int) -> bool:
+        return self._retry.get(name, (0, 0))[0] <= now
+
+    def _delay(self, name: str, now: int) -> None:
+        pause = self._retry.get(name, (0, RETRY_S))[1]
+        self._retry[name] = now + pause, min(2 * pause, LONGEST_RETRY_S)
+
+    def _pass(self, one: SteeredJob, why: str, found: RoundResult, now: int) -> None:
+        if one.name not in self.open.passed and self._may_try(one.name, now):
+            self.open.passed[one.name] = why
+            found.orders.append(Order(Event.PASSED, one.name, one.account, None, why))
+
+    def _start(
+        self, view: View, candidates: Sequence[tuple[str, SteeredJob, int]], found: RoundResult, now: int
+    ) -> None:  # fmt: skip
+        if not candidates:
+            return
+        holdings = [*self._holdings(view, now)]
+        needs = (one.request.needs for _, one, _ in candidates if one.request is not None)
+        machine, groups = self._nodes.machine(view.nodes, needs, holdings, view.closures, now)
+        able: list[tuple[str, SteeredJob]] = []
+        jobs: list[Job] = []
+        for label, one, _ in candidates:
+            assert one.request is not None
+            if bits := groups[one.request.needs]:
+                able.append((label, one))
+                jobs.append(self._job(one, label, JobId(len(able)), bits, now))
+            else:
+                self._refuse(label, "no node of the partition is permitted", found, now)
+        desired = None if self._desired is None else self._nodes.remaining(self._desired, holdings, now)
+        decision = self._decide(machine, desired, jobs, now)
+        for number, reason in decision.refused.items():
+            self._refuse(able[number - 1][0], reason, found, now)
+        for number, places in decision.starts.items():
+            label, one = able[number - 1]
+            nodes = hostlist(self._nodes.names[place] for place in places.tolist())
+            self.open.pins[label] = Pin(now, nodes, one.required, jobs[number - 1])
+            self.open.before[label] = one.required
+            found.orders.append(Order(Event.START, label, one.account, nodes))
+            found.entries.append(Entry(now, label, Event.START, nodes, before=one.required))
+
+    def _refuse(self, label: str, reason: str, found: RoundResult, now: int) -> None:
+        if self._never.get(label) != reason:
+            self._never[label] = reason
+            found.entries.append(Entry(now, label, Event.NEVER, detail=reason))
+
+    def _job(self, one: SteeredJob, label: str, number: JobId, groups: int, now: int) -> Job:
+        assert one.request is not None
+        submit = min(one.job.submit, now)
+        job = Job(
+            number, submit, submit, None, one.walltime, one.request.nodes, self._nodes.request(one.request), groups,
+            one.job.qos, one.job.user, one.job.cells.get("JobName", ""),
+        )  # fmt: skip
+        if self._predictor is None:
+            return job
+        if label not in self._expected:
+            self._expected[label] = self._predictor.predict(job, now).duration
+        return replace(job, prediction=self._expected[label])
+
+    def _holdings(self, view: View, now: int) -> Iterator[Holding]:
+        """What running and pinned jobs hold, and what Slurm states beyond."""
+        known: dict[str, dict[str, int]] = {name: {} for name in self._place}
+        for one in view.jobs:
+            for name, amounts in one.held.items():
+                if name in known:
+                    for kind, amount in amounts.items():
+                        known[name][kind] = known[name].get(kind, 0) + amount
+                    yield Holding(self._place[name], self._nodes.vector(amounts), self._end_of(one, now))
+        waiting = view.waiting()
+        for label, pin in self.open.pins.items():
+            pinned = waiting.get(label)
+            if pinned is not None and pinned.request is not None:
+                amounts_of_node = self._nodes.request(pinned.request)
+                for name in sorted(_names(pin.nodes) & known.keys()):
+                    yield Holding(self._place[name], amounts_of_node, now + pinned.walltime)
+        for name, place in self._place.items():
+            stated = view.nodes[name].allocated if name in view.nodes else {}
+            beyond = {kind: amount - known[name].get(kind, 0) for kind, amount in stated.items()}
+            if any(amount > 0 for amount in beyond.values()):
+                most = {kind: max(amount, 0) for kind, amount in beyond.items()}
+                yield Holding(place, self._nodes.vector(most), now + OVERRUN_S)
+
+    def _end_of(self, one: SteeredJob, now: int) -> int:
+        expected, start = self._expected.get(one.labels[0]), one.job.start
+        end = one.latest_end(now, OVERRUN_S)
+        if expected is None or start is None:
+            return end
+        return max(min(end, start + raise_prediction(expected, one.walltime, max(now - start, 0))), now + 1)
+
+
+def _names(text: str) -> set[str]:
+    return {*names_of(text)} if text else set()

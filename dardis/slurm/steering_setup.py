@@ -1,0 +1,120 @@
+"""Steering from its options."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from dardis.config.node_fields import node_names
+from dardis.config.platform_file import load_platform
+from dardis.model.choices import Expecting, ProfileRule, UnitsPerNode
+from dardis.model.errors import InputError
+from dardis.model.job import Job
+from dardis.model.platform import Platform
+from dardis.model.resources import CORES, MOST_WATTS, POWER
+from dardis.model.step_function import StepFunction
+from dardis.model.target import DesiredProfile, Split
+from dardis.predict import Predictor, new_predictor
+from dardis.registry import Dispatcher, find_dispatcher
+from dardis.runs.inputs import check_power_cap
+from dardis.runs.kernel_warmup import warm_kernels
+from dardis.slurm.lease import Lease
+from dardis.slurm.round_decision import RoundDecision, decide_round
+from dardis.slurm.slurm_client import SlurmPrograms
+from dardis.slurm.steered_nodes import SteeredNodes
+from dardis.slurm.steered_queue import SteeredQueue
+from dardis.slurm.steered_site import read_site
+from dardis.slurm.steerer import Steerer
+from dardis.slurm.steering_log import SteeringLog
+
+SETTING: Final = "units_per_node=distinct"
+"""A unit is what a job gets of a node."""
+ReadCap = Callable[[Platform], tuple[str, list[list[int]]]]
+"""Kind and steps (Unix s, value) of a cap."""
+
+
+@dataclass(frozen=True)
+class SteeringOptions:
+    """What to decide, and how."""
+
+    partition: str
+    dispatcher: str
+    settings: tuple[str, ...] = ()
+    seed: int = 1
+    platform: Path | None = None
+    names: Path | None = None
+    cap: ReadCap | None = None
+
+
+def steering_dispatcher(options: SteeringOptions) -> Dispatcher:
+    """Dispatcher for steering. Raises InputError."""
+    found = find_dispatcher(options.dispatcher, (SETTING, *options.settings))
+    setup = found.setup
+    if setup.units_per_node is not UnitsPerNode.DISTINCT:
+        raise InputError("--set units_per_node", setup.units_per_node, "distinct: a unit of each job on a node")
+    if setup.needs_deadlines:
+        raise InputError(f"--dispatcher {found.name}", "needs deadlines, which Slurm's jobs lack", "another dispatcher")
+    if setup.expecting is Expecting.REAL:
+        raise InputError("--set expected=real", "nobody knows real runtimes", "another expectation")
+    return found
+
+
+def steering(
+    options: SteeringOptions, programs: SlurmPrograms, folder: Path, clock: Callable[[], int]
+) -> Steerer:  # fmt: skip
+    """Steerer that goes on after the folder's log. Raises InputError, SlurmError."""
+    dispatcher, log = steering_dispatcher(options), SteeringLog(folder)
+    site = read_site(programs, options.partition, clock())
+    platform = None if options.platform is None else load_platform(options.platform)
+    names = [] if platform is None else node_names(platform, options.names)
+    if platform is not None:
+        platform = platform.on_clock(0, clock())
+    nodes = site.steered_nodes(platform, names)
+    dispatcher.setup.check_platform(nodes.platform)
+    desired = None if options.cap is None else _desired(options.cap, dispatcher, nodes)
+    warm_kernels(dispatcher, wished=desired is not None)
+    lease = Lease(options.partition, nodes.names, programs, _lease_start(log, options.partition))
+    queue = SteeredQueue(
+        options.partition, lease.name, nodes, _decide(dispatcher, options.seed), desired=desired,
+        predictor=_predictor(dispatcher, options.seed), past=log.entries(),
+    )  # fmt: skip
+    return Steerer(programs, lease, queue, nodes, log, clock)
+
+
+def _lease_start(log: SteeringLog, partition: str) -> int | None:
+    last = log.last_lease()
+    if last is not None and last.detail != partition:
+        raise InputError(log.path, f"steers partition {last.detail}", f"a folder of its own for partition {partition}")
+    return None if last is None else last.start
+
+
+def _desired(cap: ReadCap, dispatcher: Dispatcher, nodes: SteeredNodes) -> DesiredProfile:
+    setup, platform = dispatcher.setup, nodes.platform
+    if setup.profile is ProfileRule.OFF:
+        raise InputError("--profile", f"{dispatcher.name} obeys none", "another dispatcher, or profile=hard")
+    kind, steps = cap(platform)
+    told = [(time, value) for time, value in steps]
+    if kind == POWER:
+        if setup.profile_split is not Split.SHARED:
+            expected = "--dispatcher dardis-late --set profile_split=shared"
+            raise InputError("--profile", "limits power, which only nodes that share the profile obey", expected)
+        check_power_cap("--profile", platform, min(value for _, value in told))
+        return DesiredProfile(platform, split=Split.SHARED, watts=StepFunction.from_steps(MOST_WATTS, told))
+    function = StepFunction.from_steps(platform.cores, told)
+    return DesiredProfile(platform, {platform.kinds.index(CORES): function}, split=setup.profile_split)
+
+
+def _decide(dispatcher: Dispatcher, seed: int) -> Callable[..., RoundDecision]:
+    def decide(machine: Platform, desired: DesiredProfile | None, jobs: Sequence[Job], now: int) -> RoundDecision:
+        return decide_round(dispatcher, machine, desired, jobs, seed, now)
+
+    return decide
+
+
+def _predictor(dispatcher: Dispatcher, seed: int) -> Predictor | None:
+    expecting = dispatcher.setup.expecting
+    if expecting in (None, Expecting.WALLTIME):
+        return None
+    return new_predictor(Expecting(expecting), {}, seed)

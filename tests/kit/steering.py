@@ -1,0 +1,49 @@
+"""A steerer over a small Slurm in this process, second by second."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from random import Random
+
+from kit.fake_slurm import FakeJob, FakeSlurm
+
+from dardis.slurm.steerer import SteeredRound, Steerer
+from dardis.slurm.steering_log import Entry, SteeringLog, compare_with_slurm
+from dardis.slurm.steering_setup import SteeringOptions, steering
+
+PARTITION = "batch"
+
+
+def steerer_of(slurm: FakeSlurm, folder: Path, dispatcher: str = "easy", *settings: str, **more: object) -> Steerer:
+    """A steerer of the partition, not yet begun."""
+    return steering(SteeringOptions(PARTITION, dispatcher, settings, **more), slurm, folder, lambda: slurm.now)
+
+
+def steered(steerer: Steerer, slurm: FakeSlurm, seconds: int) -> list[SteeredRound]:
+    """Rounds, one a second, each before and after Slurm acts."""
+    rounds = []
+    for _ in range(seconds):
+        slurm.schedule()
+        rounds.append(steerer.round())
+        slurm.schedule()
+        slurm.now += 1
+    return rounds
+
+
+def entries(folder: Path) -> list[Entry]:
+    """The log, in which Slurm did what was decided."""
+    found = SteeringLog(folder).entries()
+    assert compare_with_slurm(found).violations == []
+    return found
+
+
+def random_jobs(
+    random: Random, count: int, now: int, *, nodes: int = 4, cores: int = 4, last: int = 60
+) -> list[FakeJob]:
+    """Jobs of all sizes, in order of submission, with walltimes that differ."""
+    limits = random.sample(range(1, 10 * count), count)
+    submits = sorted(random.randrange(last) for _ in range(count))
+    return [
+        FakeJob(number, now + submit, random.randint(1, nodes), random.randint(1, cores), random.randint(1, 40), limit)
+        for number, (submit, limit) in enumerate(zip(submits, limits, strict=True), 1)
+    ]

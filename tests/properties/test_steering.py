@@ -1,0 +1,92 @@
+"""Steering of a Slurm over random queues: equal to simulation, and safe at every crash."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from random import Random
+
+import pytest
+from kit.actual import actual
+from kit.fake_slurm import FakeSlurm
+from kit.steering import entries, random_jobs, steered, steerer_of
+
+from dardis.model.job import ActualJob
+from dardis.model.platform import NodeGroup, Platform
+from dardis.model.target import Target
+from dardis.registry import find_dispatcher
+from dardis.runs.play import play
+from dardis.slurm.lease import LEASE_S
+from dardis.slurm.steering_log import Event
+
+
+def seeds(gate: int, slow: int) -> list[object]:
+    """Seeds of the gate, and more with --slow."""
+    return [*range(gate), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(gate, slow))]
+
+
+MACHINE = Platform("n", (NodeGroup("n", 4, {"cores": 4}),))
+
+
+def simulated(jobs: list[ActualJob], dispatcher: str, *settings: str) -> dict[int, tuple[int, list[int]]]:
+    """Start and nodes by job."""
+    found = find_dispatcher(dispatcher, ("units_per_node=distinct", *settings))
+    schedule = play(MACHINE, jobs, found, Target(), 1).schedule
+    return {
+        int(schedule.number[place]): (int(schedule.start[place]), sorted(schedule.placed.of(place)[0].tolist()))
+        for place in range(len(jobs))
+    }
+
+
+@pytest.mark.parametrize("seed", seeds(3, 20))
+@pytest.mark.parametrize("dispatcher", ["easy", "rules-fcfs", "dardis-late"])
+def test_steered_schedule_equals_simulated_schedule(tmp_path: Path, seed: int, dispatcher: str) -> None:
+    slurm = FakeSlurm([])
+    slurm.jobs = random_jobs(Random(seed), 30, slurm.now)
+    steerer = steerer_of(slurm, tmp_path, dispatcher)
+    steerer.begin()
+    while any(not job.end for job in slurm.jobs):
+        steered(steerer, slurm, 10)
+    jobs = [
+        actual(
+            job.number, job.submit, job.submit, None, 60 * job.limit_min, job.nodes, (job.cores,), 1, "normal", "ann",
+            "job", runtime=min(job.runtime, 60 * job.limit_min),
+        )
+        for job in slurm.jobs
+    ]  # fmt: skip
+    expected = simulated(jobs, dispatcher)
+    assert {job.number: (job.start, [int(name[1:]) for name in job.placed]) for job in slurm.jobs} == expected
+    assert all(job.starts == 1 for job in slurm.jobs)
+    assert sum(entry.event is Event.STARTED for entry in entries(tmp_path)) == len(jobs)
+
+
+@pytest.mark.parametrize("seed", seeds(8, 60))
+def test_each_job_runs_once_whenever_the_steerer_is_killed(tmp_path: Path, seed: int) -> None:
+    random = Random(seed)
+    slurm = FakeSlurm([])
+    slurm.jobs = random_jobs(random, 25, slurm.now)
+    while any(not job.end for job in slurm.jobs):
+        slurm.fails_at = len(slurm.calls) + random.randrange(8, 80)
+        try:
+            steerer = steerer_of(slurm, tmp_path)
+            steerer.begin()
+            for _ in range(1000):
+                steered(steerer, slurm, 1)
+                if all(job.end for job in slurm.jobs):
+                    break
+        except KeyboardInterrupt:
+            slurm.fails_at = -1
+            for _ in range(random.choice([1, 20, LEASE_S + 5])):  # until the next steerer
+                slurm.schedule()
+                slurm.now += 1
+    assert all(job.starts == 1 for job in slurm.jobs)
+
+
+def test_slurm_schedules_alone_when_the_lease_has_ended(tmp_path: Path) -> None:
+    slurm = FakeSlurm([])
+    slurm.jobs = random_jobs(Random(1), 6, slurm.now, nodes=1, cores=1, last=1)
+    steerer = steerer_of(slurm, tmp_path)
+    steerer.begin()
+    for _ in range(LEASE_S + 1):  # the steerer is dead
+        slurm.schedule()
+        slurm.now += 1
+    assert all(job.start for job in slurm.jobs)
