@@ -62,6 +62,8 @@ class OpenDecisions:
         """Jobs left to Slurm, and why."""
         self.running: dict[str, int | None] = {}
         """Starts of running jobs, Unix s."""
+        self.over: set[tuple[str, int | None]] = set()
+        """Names and starts of jobs that ended."""
         for entry in past:
             self._recall(entry)
 
@@ -79,6 +81,7 @@ class OpenDecisions:
             case Event.TAKEN_BACK | Event.REFUSED | Event.LEFT | Event.ENDED:
                 self.forget(job)
                 self.running.pop(job, None)
+                self.over |= {(job, entry.start)} if entry.event is Event.ENDED else set()
             case _:
                 pass
 
@@ -86,6 +89,10 @@ class OpenDecisions:
         """Drop what is known of a waiting job."""
         for known in (self.pins, self.before, self.passed):
             known.pop(job, None)
+
+    def why_passed(self, label: str) -> str:
+        """Why a job, or the array of a task, was left to Slurm; empty: it was not."""
+        return self.passed.get(label, self.passed.get(label.partition("_")[0], ""))
 
     def return_orders(self, view: View, reservation: str) -> list[Order]:
         """Orders that leave all waiting jobs as their users submitted them."""

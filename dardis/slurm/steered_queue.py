@@ -103,7 +103,9 @@ class SteeredQueue:
         return None
 
     def _note_runs(self, view: View, mine: Sequence[SteeredJob], found: RoundResult, now: int) -> None:
-        running, shown = self.open.running, set()
+        running = self.open.running
+        shown: set[str] = set()
+        over: set[tuple[str, int | None]] = set()
         for one in mine:
             job, label = one.job, one.labels[0]
             if job.phase is JobPhase.WAITS:
@@ -114,10 +116,16 @@ class SteeredQueue:
                     self._end(label, found, now, now, _QUEUED_AGAIN)
                 else:  # while a node boots, Slurm moves the start
                     running[label] = job.start
-            if label not in running and (job.is_running or (label in self.open.pins and job.has_run)):
+            run = label, job.start
+            is_known = (label in self.open.pins or self.open.why_passed(label)) and run not in self.open.over
+            if label not in running and (job.is_running or (is_known and job.has_run)):
                 self._begin(one, label, found, now)
-            if job.phase is JobPhase.ENDED and label in running:
-                self._end(label, found, now, job.end or now, job.state)
+            if job.phase is JobPhase.ENDED:
+                over.add(run)
+                if label in running:
+                    self._end(label, found, now, job.end or now, job.state)
+        if view.is_complete:
+            self.open.over = over
         waits = {label for one in mine if one.job.phase is JobPhase.WAITS for label in one.labels}
         for label in [label for label in running if label not in shown]:
             if view.is_complete or label in waits:
@@ -126,7 +134,7 @@ class SteeredQueue:
 
     def _begin(self, one: SteeredJob, label: str, found: RoundResult, now: int) -> None:
         pin = self.open.pins.pop(label, None)
-        why = self.open.passed.get(label, self.open.passed.get(label.partition("_")[0], ""))
+        why = self.open.why_passed(label)
         is_found = pin is None and not why and self._is_first
         detail = "" if pin is not None or is_found else why or "not decided"
         event, nodes = Event.FOUND if is_found else Event.STARTED, one.job.cells.get("NodeList", "")

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from pathlib import Path
-from random import Random
 
+import numpy as np
 from kit.fake_slurm import FakeJob, FakeSlurm
 
 from dardis.slurm.steerer import SteeredRound, Steerer
@@ -38,12 +38,13 @@ def entries(folder: Path) -> list[Entry]:
 
 
 def random_jobs(
-    random: Random, count: int, now: int, *, nodes: int = 4, cores: int = 4, last: int = 60
+    random: np.random.Generator, count: int, now: int, *, nodes: int = 4, cores: int = 4, last: int = 60
 ) -> list[FakeJob]:
     """Jobs of all sizes, in order of submission, with walltimes that differ."""
-    limits = random.sample(range(1, 10 * count), count)
-    submits = sorted(random.randrange(last) for _ in range(count))
+    limits = random.permutation(10 * count)[:count] + 1
+    submits = np.sort(random.integers(last, size=count))
+    sizes = random.integers(1, [nodes + 1, cores + 1, 41], size=(count, 3))
     return [
-        FakeJob(number, now + submit, random.randint(1, nodes), random.randint(1, cores), random.randint(1, 40), limit)
-        for number, (submit, limit) in enumerate(zip(submits, limits, strict=True), 1)
+        FakeJob(number, now + int(submit), int(wide), int(each), int(runtime), int(limit))
+        for number, (submit, limit, (wide, each, runtime)) in enumerate(zip(submits, limits, sizes, strict=True), 1)
     ]

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from pathlib import Path
-from random import Random
 
+import numpy as np
 import pytest
 from kit.actual import actual
 from kit.fake_slurm import FakeSlurm
@@ -41,7 +41,7 @@ def simulated(jobs: list[ActualJob], dispatcher: str, *settings: str) -> dict[in
 @pytest.mark.parametrize("dispatcher", ["easy", "rules-fcfs", "dardis-late"])
 def test_steered_schedule_equals_simulated_schedule(tmp_path: Path, seed: int, dispatcher: str) -> None:
     slurm = FakeSlurm([])
-    slurm.jobs = random_jobs(Random(seed), 30, slurm.now)
+    slurm.jobs = random_jobs(np.random.default_rng(seed), 30, slurm.now)
     steerer = steerer_of(slurm, tmp_path, dispatcher)
     steerer.begin()
     while any(not job.end for job in slurm.jobs):
@@ -61,11 +61,11 @@ def test_steered_schedule_equals_simulated_schedule(tmp_path: Path, seed: int, d
 
 @pytest.mark.parametrize("seed", seeds(8, 60))
 def test_each_job_runs_once_whenever_the_steerer_is_killed(tmp_path: Path, seed: int) -> None:
-    random = Random(seed)
+    random = np.random.default_rng(seed)
     slurm = FakeSlurm([])
     slurm.jobs = random_jobs(random, 25, slurm.now)
     while any(not job.end for job in slurm.jobs):
-        slurm.fails_at = len(slurm.calls) + random.randrange(8, 80)
+        slurm.fails_at = len(slurm.calls) + int(random.integers(8, 80))
         try:
             steerer = steerer_of(slurm, tmp_path)
             steerer.begin()
@@ -83,7 +83,7 @@ def test_each_job_runs_once_whenever_the_steerer_is_killed(tmp_path: Path, seed:
 
 def test_slurm_schedules_alone_when_the_lease_has_ended(tmp_path: Path) -> None:
     slurm = FakeSlurm([])
-    slurm.jobs = random_jobs(Random(1), 6, slurm.now, nodes=1, cores=1, last=1)
+    slurm.jobs = random_jobs(np.random.default_rng(1), 6, slurm.now, nodes=1, cores=1, last=1)
     steerer = steerer_of(slurm, tmp_path)
     steerer.begin()
     for _ in range(LEASE_S + 1):  # the steerer is dead
