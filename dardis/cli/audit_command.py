@@ -24,23 +24,30 @@ if TYPE_CHECKING:
     from dardis.runs.instances import Solution
 
 METRICS = "metrics.json"
+STEERING = "steering.csv"
 SHOWN = 20
 
 
 def audit(
-    run_dir: Annotated[Path, typer.Argument(metavar="DIR", help="The folder of a run, with jobs.csv and run.json.")],
+    run_dir: Annotated[Path, typer.Argument(metavar="DIR", help="The folder of a run, or of dardis steer.")],
     platform: Annotated[
         Path | None,
         typer.Option(metavar="P.toml", help="Platform file if DIR has no run.json, or to check against another."),
     ] = None,
 ) -> None:
-    """Check whether a schedule is legal. Exit status 0: legal; 1: violations, which are printed."""
+    """Check whether a schedule is legal, or whether Slurm did what was decided.
+
+    Exit status 0: legal; 1: violations, which are printed.
+    """
     from dardis.config.json_records import RunRecord, read_metrics
     from dardis.config.toml_file import read_json
     from dardis.metrics.audit import Audit
     from dardis.metrics.system import DOWNTIME_FILE, read_downtime
     from dardis.model.choices import Resources
 
+    if (run_dir / STEERING).exists():
+        _audit_steering(run_dir)
+        return
     path = run_dir / "run.json"
     before = _file_identity(path)
     record = read_json(path, RunRecord) if path.exists() else None
@@ -67,6 +74,31 @@ def audit(
     if shown:
         raise typer.Exit(1)
     typer.echo(f"audit: {judge.job_count} jobs, ok")
+
+
+def _audit_steering(folder: Path) -> None:
+    from statistics import median
+
+    from dardis.slurm.steering_log import Event, SteeringLog, compare_with_slurm
+
+    found = compare_with_slurm(SteeringLog(folder).entries())
+    for violation in found.violations[:SHOWN]:
+        typer.echo(f"audit: {violation}")
+    if more := found.violations[SHOWN:]:
+        typer.echo(f"audit: and {len(more)} more")
+    if found.violations:
+        raise typer.Exit(1)
+    count = found.count
+    delays = f", {median(found.delays_s):.0f} s later (median)" if found.delays_s else ""
+    others = ", ".join(
+        f"{count[event]} {text}"
+        for event, text in (
+            (Event.TAKEN_BACK, "taken back"),
+            (Event.REFUSED, "refused"),
+            (Event.PASSED, "left to Slurm"),
+        )
+    )
+    typer.echo(f"audit: {count[Event.START]} decisions, {len(found.delays_s)} started as decided{delays}; {others}; ok")
 
 
 def _violations(

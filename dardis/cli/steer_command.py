@@ -95,12 +95,13 @@ def _now() -> int:
     return int(unix_now())
 
 
-def _steerer(folder: Path, options: SteeringOptions, programs: InstalledPrograms) -> Steerer:
+@contextmanager
+def _answers() -> Iterator[None]:
+    """Make a failed call of Slurm a mistake of the user."""
     from dardis.slurm.slurm_client import SlurmError
-    from dardis.slurm.steering_setup import steering
 
     try:
-        return steering(options, programs, folder, _now)
+        yield
     except SlurmError as error:
         raise InputError("Slurm", str(error), "a slurmctld that answers") from None
 
@@ -116,8 +117,11 @@ def _print_changes(steerer: Steerer) -> None:
 
 
 def _preview(folder: Path, options: SteeringOptions, programs: InstalledPrograms) -> None:
-    steerer = _steerer(folder, options, programs)
-    found = steerer.preview()
+    from dardis.slurm.steering_setup import steering
+
+    with _answers():
+        steerer = steering(options, programs, folder, _now)
+        found = steerer.preview()
     _print_changes(steerer)
     _print_result(found, "now")
     for order in found.orders:
@@ -135,6 +139,7 @@ def _install(
 ) -> None:  # fmt: skip
     from dardis.model.errors import failure_line
     from dardis.model.out_folder import lock_folder
+    from dardis.slurm.steering_setup import steering
 
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -142,12 +147,13 @@ def _install(
         raise InputError(folder, error.strerror or "cannot be written", "a folder to write to") from None
     with lock_folder(folder, folder):
         (folder / _STOP).unlink(missing_ok=True)
-        steerer = _steerer(folder, options, programs)
-        if not keep_running:
-            steerer.check_idle()
-        _print_changes(steerer)
-        stop = _stop_signal()
-        steerer.begin()
+        with _answers():
+            steerer = steering(options, programs, folder, _now)
+            if not keep_running:
+                steerer.check_idle()
+            _print_changes(steerer)
+            stop = _stop_signal()
+            steerer.begin()
         typer.echo(
             f"dardis: note: steering partition {options.partition}; decisions are in {steerer.log.path}", err=True
         )
@@ -223,9 +229,8 @@ def _remove(folder: Path, programs: InstalledPrograms) -> None:
         raise InputError(folder, "nothing is steered from here", "the folder of a dardis steer")
     (folder / _STOP).touch()
     try:
-        with _lock_of_stopped(folder):
-            if log.last_lease() is not None:
-                return_queue(programs, log, _now)
+        with _lock_of_stopped(folder), _answers():
+            return_queue(programs, log, _now)
     finally:
         (folder / _STOP).unlink(missing_ok=True)
     typer.echo("the queue is returned to Slurm")

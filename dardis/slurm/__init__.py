@@ -1,1 +1,1 @@
-"""Observes a real Slurm cluster through its client programs."""
+"""Observes a real Slurm cluster through its client programs, and steers a partition of it."""

@@ -15,10 +15,11 @@ from typing import Final
 from dardis.config.site_file import import_platform
 from dardis.model.csv_table import REAL, TEXT, WHOLE, WORD, Column, CsvTable
 from dardis.model.errors import InputError
-from dardis.model.files import atomic_text, read_text, write_text
+from dardis.model.files import read_text, write_text
 from dardis.model.moments import utc_text
 from dardis.slurm.job_record import HEADER, record_line
 from dardis.slurm.slurm_job import SlurmJob
+from dardis.slurm.textfile_metrics import write_gauges
 from dardis.workload.slurm_texts import JobPhase, is_task_of
 
 EXPECTED: Final = CsvTable(
@@ -166,10 +167,8 @@ class ShadowFolder:
             write_text(self.platform, made.text)
 
     def write_metrics(self, figures: Mapping[str, float]) -> None:
-        """Write figures for Prometheus's textfile collector. Raises OSError."""
-        with atomic_text(self.path / "shadow.prom") as file:
-            for name, value in figures.items():
-                file.write(f"# TYPE dardis_shadow_{name} gauge\ndardis_shadow_{name} {value:.10g}\n")
+        """Write `shadow.prom`. Raises OSError."""
+        write_gauges(self.path / "shadow.prom", figures)
 
     def record_text(self, since: int) -> str:
         """Jobs that ended in the month of `since` (Unix s) or later, run or wait, as sacct's text. Raises InputError.

@@ -14,14 +14,15 @@ from typing import Final
 from dardis.config.slurm.slurm_reader import parse_slurm
 from dardis.model.errors import InputError
 from dardis.model.resources import UNKNOWN_END
-from dardis.slurm.lease import LEASE_S, RESERVATIONS, Lease, SlurmReservation, parse_reservations
 from dardis.slurm.open_decisions import OpenDecisions, Order, View
+from dardis.slurm.reservation_lease import LEASE_S, RESERVATIONS, Lease, SlurmReservation, parse_reservations
 from dardis.slurm.slurm_client import SlurmError, SlurmPrograms
 from dardis.slurm.steered_job import steered_jobs
 from dardis.slurm.steered_nodes import Closure, SteeredNodes
 from dardis.slurm.steered_queue import RoundResult, SteeredQueue
 from dardis.slurm.steered_site import NODES
 from dardis.slurm.steering_log import Entry, Event, SteeringLog
+from dardis.slurm.textfile_metrics import write_gauges
 
 PROGRAMS: Final = ("squeue", "scontrol")
 QUEUE: Final = ("squeue", "--all", "--json", "--states=all")
@@ -67,7 +68,7 @@ class Steerer:
         running = sum(one.job.is_running and one.job.partition == self.lease.partition for one in view.jobs)
         if running:
             expected = "an idle partition, or --keep-running: they count until they end"
-            raise InputError(f"partition {self.lease.partition}", f"{running} jobs run already", expected)
+            raise InputError(f"partition {self.lease.partition}", f"{running} running jobs", expected)
 
     def preview(self) -> RoundResult:
         """Decide without orders. Raises InputError, SlurmError."""
@@ -101,11 +102,23 @@ class Steerer:
             self._give(result.orders, done)
         finally:
             self.log.add(done)
+        self._write_figures(result, now)
         return SteeredRound(result, malformed, done, seconds, is_taken_again)
 
     def give_back(self) -> None:
         """Leave all waiting jobs as their users submitted them, and end the lease. Raises InputError, SlurmError."""
         return_queue(self._programs, self.log, self._clock)
+
+    def _write_figures(self, result: RoundResult, now: int) -> None:
+        decisions = self._queue.open
+        write_gauges(
+            self.log.path.with_name("steer.prom"),
+            {
+                "time_seconds": now, "running_jobs": result.running, "waiting_jobs": result.waiting,
+                "held_jobs": result.held, "open_decisions": len(decisions.pins),
+                "jobs_left_to_slurm": len(decisions.passed),
+            },
+        )  # fmt: skip
 
     def _take_lease(self, known: Sequence[SlurmReservation]) -> bool:
         now = self._clock()

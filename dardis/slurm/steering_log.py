@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import csv
 import os
-from collections.abc import Iterable, Iterator
-from contextlib import suppress
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from dardis.model.csv_table import TEXT, WHOLE, WORD, Column, CsvTable, from_cell
-from dardis.model.errors import InputError
+from dardis.model.errors import InputError, one_line
 from dardis.model.files import read_text
 from dardis.model.hostlist import names_of
 
@@ -71,7 +70,7 @@ class SteeringLog:
 
     def add(self, entries: Iterable[Entry]) -> None:
         """Append durably. Raises OSError."""
-        text = DECISIONS.text(entries)
+        text = DECISIONS.text(entry._replace(detail=one_line(entry.detail)) for entry in entries)
         header, _, lines = text.partition("\n")
         if not lines:
             return
@@ -92,7 +91,8 @@ class SteeringLog:
         lines = read_text(self.path).splitlines()
         if lines[:1] != [",".join(DECISIONS.names)]:
             raise InputError(f"{self.path}:1", "other columns", ",".join(DECISIONS.names))
-        return [entry for line in lines[1:] for entry in _entries(line)]
+        read = (_entry(f"{self.path}:{number}", line) for number, line in enumerate(lines[1:], 2))
+        return [entry for entry in read if entry is not None]
 
     def last_lease(self) -> Entry | None:
         """Entry of the last lease; None: none, or the queue was returned. Raises InputError."""
@@ -101,11 +101,19 @@ class SteeringLog:
         return last if last is not None and last.event is Event.LEASE else None
 
 
-def _entries(line: str) -> Iterator[Entry]:
-    with suppress(ValueError, csv.Error):
-        at, job, event, nodes, start, end, before, detail = next(csv.reader([line]), [])
+def _entry(place: str, line: str) -> Entry | None:
+    """Entry of a line; None if it is cut."""
+    try:
+        cells = next(csv.reader([line]), [])
+        if len(cells) < len(DECISIONS.columns):
+            return None
+        at, job, event, nodes, start, end, before, detail = cells
+        for text in (nodes, before):
+            names_of(text or "none")
         begun, ended = (int(moment) if moment else None for moment in (start, end))
-        yield Entry(int(at), job, Event(event), nodes, begun, ended, before, from_cell(detail))
+        return Entry(int(at), job, Event(event), nodes, begun, ended, before, from_cell(detail))
+    except (ValueError, csv.Error) as error:
+        raise InputError(place, str(error), "a line of dardis steer") from None
 
 
 @dataclass

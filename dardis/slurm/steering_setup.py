@@ -20,7 +20,7 @@ from dardis.predict import Predictor, new_predictor
 from dardis.registry import Dispatcher, find_dispatcher
 from dardis.runs.inputs import check_power_cap
 from dardis.runs.kernel_warmup import warm_kernels
-from dardis.slurm.lease import Lease
+from dardis.slurm.reservation_lease import Lease
 from dardis.slurm.round_decision import RoundDecision, decide_round
 from dardis.slurm.slurm_client import SlurmPrograms
 from dardis.slurm.steered_nodes import SteeredNodes

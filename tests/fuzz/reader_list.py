@@ -57,8 +57,11 @@ from dardis.report.run_files import read_run
 from dardis.report.scale_beyond import read_predictions
 from dardis.report.scale_page import ScaleRecord
 from dardis.report.scale_rows import medians, read_rows
+from dardis.slurm.open_decisions import OpenDecisions
 from dardis.slurm.shadow_folder import LoggedExpectation, ShadowFolder
 from dardis.slurm.slurm_job import RecordedJobs, recorded_jobs
+from dardis.slurm.steered_job import SteeredJob, steered_jobs
+from dardis.slurm.steering_log import SteeringLog, compare_with_slurm
 from dardis.workload.batsim import write_batsim
 from dardis.workload.csv_trace import read_table, write_table
 from dardis.workload.deadlines import with_deadlines
@@ -117,6 +120,8 @@ def readers() -> list[Reader]:
         Reader("energy use", "t", (files.PLACES, files.TRACES["sacct"], files.TRACES["sacct's JSON"]), read_usage),
         Reader("shadow's record", "ended-2023-07.txt", (files.TRACES["sacct"], files.PLACES), _read_shadow),
         Reader("expectations", files.EXPECTATIONS_NAME, (files.EXPECTATIONS,), _read_expectations),
+        Reader("steering log", files.STEERING_NAME, (files.STEERING,), _read_steering),
+        Reader("steered jobs", "squeue", (files.TRACES["squeue's JSON"], files.STEERED), _read_steered),
         Reader("node list", "n.csv", (files.NODE_LIST,), _read_node_list),
         Reader("slurm site", "s", (files.SLURM_SHOWN, files.SLURM_CONF, *files.SLURM_JSON), _read_slurm),
         Reader("simgrid platform", "s.xml", (files.SIMGRID,), _read_simgrid),
@@ -317,6 +322,20 @@ def _read_shadow(path: Path) -> RecordedJobs:
 
 def _read_expectations(path: Path) -> list[LoggedExpectation]:
     return ShadowFolder(path.parent).logged(files.EXPECTATIONS_DAY)
+
+
+def _read_steering(path: Path) -> OpenDecisions:
+    entries = SteeringLog(path.parent).entries()
+    compare_with_slurm(entries)
+    return OpenDecisions(entries)
+
+
+def _read_steered(path: Path) -> list[SteeredJob]:
+    jobs, _ = steered_jobs(str(path), path.read_text(errors="replace"))
+    for job in jobs:
+        if job.request is not None:
+            any(job.request.needs.permitted(()))
+    return jobs
 
 
 def _read_slurm(path: Path) -> Platform:

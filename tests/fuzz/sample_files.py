@@ -7,6 +7,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from kit import plan_folder, public_sources
+from kit.fake_slurm import FakeJob
 from kit.position_problems import random_problem
 from kit.sacct_text import JOB
 from kit.scale_folder import ONE, RECORD
@@ -17,6 +18,7 @@ from dardis.model.moments import utc_text
 from dardis.model.platform import NodeGroup, Platform, platform_to_dict
 from dardis.report.run_files import BY_COLUMNS, DEADLINE_COLUMNS, FOOTPRINT_COLUMNS, QUEUE_COLUMNS
 from dardis.runs.solved_instances import SOLVED
+from dardis.slurm.steering_log import DECISIONS, Entry, Event
 from offline.folder.plan_folder import write_plan
 
 MAY = 1_682_899_200
@@ -121,6 +123,29 @@ PLACES = _lines(
     "{n}|168{n}00|168{n}20|168{n}90|COMPLETED|2|{b}|cpu={b},gres/gpu={a},node=2|{a}|n[0-1],g{a}",
     range(10, 22),
 )
+STEERING_NAME = DECISIONS.name
+STEERING = DECISIONS.text(
+    [
+        Entry(100, "", Event.LEASE, start=100, detail="batch"), Entry(101, "5", Event.START, "n[1-2]", before="n2"),
+        Entry(102, "5", Event.STARTED, "n[1-2]", 102), Entry(103, "6_1", Event.PASSED, detail="--contiguous"),
+        Entry(160, "5", Event.ENDED, "", 102, 159, detail="COMPLETED"), Entry(161, "7", Event.REFUSED, "n3"),
+    ]
+)  # fmt: skip
+STEERED = document(
+    "jobs",
+    [
+        FakeJob(1, 5, 2, 4, 9, more={"features": "a&b", "excluded_nodes": "n[3-4]", "memory_per_cpu": 5}).record(43, 9),
+        FakeJob(2, 5, 1, 1, 9, more={"tres_per_node": "gres/gpu:a100:2", "shared": ["none"]}).record(43, 9),
+        FakeJob(3, 5, 1, 1, 9, more={"array_max_tasks": 2}, array=(3, None, "1-5,9%2")).record(43, 9),
+        FakeJob(
+            4, 5, 2, 4, 9, state="RUNNING", start=6, placed=("n1", "n2"), more={
+                "gres_detail": ["gpu:1(IDX:0)", "gpu:2(IDX:0,2)"],
+                "job_resources": {"nodes": {"allocation": [{"name": "n1", "cpus": {"count": 4}}]}},
+            },
+        ).record(43, 9),
+    ],
+    43,
+)  # fmt: skip
 EXPECTATIONS_DAY, EXPECTATIONS_NAME = 1_689_984_000, "expectations-2023-07-22.csv"
 EXPECTATIONS = _lines(
     "job_number,at_s,expected_s,from_s,to_s,slurm_s\n",

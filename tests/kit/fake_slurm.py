@@ -131,8 +131,8 @@ class FakeSlurm:
         used = sum(job.cores for job in self.jobs if job.state == "RUNNING" and name in job.placed)
         state = self.states[name] + ("+RESERVED" if self.active() else "")
         return (
-            f"NodeName={name} CPUAlloc={used} CPUTot={self.cores} AllocMem=0 RealMemory=4000 State={state} "
-            f"ThreadsPerCore=1 Partitions={self.partitions} {self.node_words[name]}\n"
+            f"NodeName={name} {self.node_words[name]} CPUAlloc={used} CPUTot={self.cores} AllocMem=0 RealMemory=4000 "
+            f"State={state} ThreadsPerCore=1 Partitions={self.partitions}\n"
         )
 
     def _reservations(self) -> str:

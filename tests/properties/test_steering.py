@@ -15,7 +15,7 @@ from dardis.model.platform import NodeGroup, Platform
 from dardis.model.target import Target
 from dardis.registry import find_dispatcher
 from dardis.runs.play import play
-from dardis.slurm.lease import LEASE_S
+from dardis.slurm.reservation_lease import LEASE_S
 from dardis.slurm.steering_log import Event
 
 
