@@ -65,7 +65,7 @@ class NodeRequest(NamedTuple):
 
     nodes: int
     amounts: Mapping[str, int]
-    """Of each node, by kind; memory in MiB."""
+    """Of each node, by kind; memory in MiB, 0: all of a node."""
     whole: bool
     """Whether no other job may run on these nodes."""
     needs: NodeNeeds
@@ -177,7 +177,7 @@ def _request(record: Mapping[str, Any], job: SlurmJob) -> NodeRequest:
     )
     amounts = {CORES: cores} | _devices(record, nodes, tasks_of_node)
     per_core, per_node = _count(record, "memory_per_cpu"), _count(record, "memory_per_node")
-    memory = per_core * cores or per_node or -(-job.asked.get(MEMORY, 0) // max(job.nodes, 1))
+    memory = per_core * cores or per_node
     features, excluded = str(record.get("features") or ""), _hosts(record.get("excluded_nodes"))
     whole = "none" in words_of(record.get("shared"))
     return NodeRequest(nodes, amounts | {MEMORY: memory}, whole, NodeNeeds(features, required, excluded, memory))

@@ -90,7 +90,8 @@ class SteeredNodes:
 
     def request(self, asked: NodeRequest) -> tuple[int, ...]:
         """Amounts of a node by kind."""
-        whole = asked.whole or self.always_whole
+        takes_memory = MEMORY in self.platform.kinds and not asked.amounts.get(MEMORY)
+        whole = asked.whole or self.always_whole or takes_memory
         if whole and WHOLE not in self.platform.kinds:
             capacity = self.platform.group_capacity[0].tolist()
             return tuple(map(max, capacity, self.vector(asked.amounts)))

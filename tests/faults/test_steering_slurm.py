@@ -99,6 +99,71 @@ def test_jobs_of_many_kinds_start_as_decided(cluster: Cluster) -> None:
     assert len(ran(cluster)) == len({*ran(cluster)}) == 20
 
 
+@pytest.mark.slow
+def test_devices_memory_features_and_licences_are_those_of_real_slurm() -> None:
+    kinds = ["Gres=gpu:a100:2 Feature=fast", "Gres=gpu:a100:2 Feature=fast,big", "Gres=gpu:h100:1 Feature=slow", ""]
+    memory = [1000, 1000, 1000, 4000]
+    words = {f"n{place}": f"RealMemory={memory[place]} {kind}" for place, kind in enumerate(kinds)}
+    with tempfile.TemporaryDirectory(prefix="slurm-", dir="/tmp") as folder:
+        Path(folder).chmod(0o755)
+        for device in range(2):
+            (Path(folder) / f"dev{device}").touch()
+        (Path(folder) / "gres.conf").write_text(
+            f"NodeName=n[0-1] Name=gpu Type=a100 File={folder}/dev[0-1]\n"
+            f"NodeName=n2 Name=gpu Type=h100 File={folder}/dev0\n"
+        )
+        more = "GresTypes=gpu\nLicenses=lic:1"
+        with Cluster(Path(folder), [*words], words=words, select="CR_Core_Memory", more=more) as cluster:
+            steerer = install(cluster)
+            until(cluster.reservations, "the lease")
+            small = ("-t5", "--mem=100")
+            jobs = [
+                submit(cluster, 1, *options)[0]
+                for options in (
+                    (*small, "--gres=gpu:a100:2"), (*small, "--gres=gpu:1"), (*small, "--gpus=h100:1"),
+                    (*small, "-n2", "--gpus-per-task=1"), (*small, "-N2", "--gpus-per-node=1"),
+                    ("-t5", "--mem=3500"), ("-t5", "-n2", "--mem-per-cpu=500"), ("-t5", "--mem=0"), ("-t5",),
+                    (*small, "-C", "fast&big"), (*small, "-C", "slow|big", "-N2"), (*small, "-L", "lic:1"),
+                    (*small, "-L", "lic:1"), (*small, "--exclusive", "-x", "n[0-2]"),
+                )
+            ]  # fmt: skip
+            until_slow(lambda: ran(cluster) == jobs, "all jobs have run", patience_s=180)
+            steerer.terminate()
+            assert steerer.wait(60) == 0
+            assert {entry.event for entry in log(cluster)} <= {
+                Event.LEASE, Event.START, Event.STARTED, Event.ENDED, Event.RETURNED,
+            }  # fmt: skip
+
+
+@pytest.mark.slow
+def test_drained_nodes_reservations_requeue_and_changes_by_users(cluster: Cluster) -> None:
+    steerer = install(cluster)
+    until(cluster.reservations, "the lease")
+    cluster.run("scontrol", "update", "NodeName=n0", "State=DRAIN", "Reason=test")
+    cluster.run(
+        "scontrol", "create", "reservation", "ReservationName=course", "StartTime=now", "EndTime=now+600seconds",
+        "Nodes=n1", "Users=root", "Flags=OVERLAP,IGNORE_JOBS",
+    )  # fmt: skip
+    until(lambda: len(cluster.reservations()) == 2, "the other reservation")
+    time.sleep(3)  # a round has read it
+    long = submit(cluster, 4, "-n4", "-t5", seconds="100")
+    (changed,) = submit(cluster, 1, "-n4", "-t5")
+    (cancelled,) = submit(cluster, 1, "-n4", "-t5")
+    until_slow(lambda: ran(cluster) == long, "jobs on the open nodes")
+    assert "n0" not in (told := cluster.run("squeue", "-h", "-tR", "-o", "%N").stdout)
+    assert "n1" not in told
+    cluster.run("scontrol", "update", f"JobId={changed}", "NumCPUs=1", "TimeLimit=3")
+    cluster.run("scancel", str(cancelled))
+    cluster.run("scontrol", "requeue", str(long[0]))
+    until_slow(lambda: ran(cluster).count(long[0]) == 2, "the job ran again", patience_s=300)
+    cluster.run("scancel", *map(str, long))
+    until_slow(lambda: changed in ran(cluster), "the changed job ran", patience_s=180)
+    assert cancelled not in ran(cluster)
+    steerer.terminate()
+    assert steerer.wait(60) == 0
+    log(cluster)
+
+
 class InThisProcess:
     """A steerer whose rounds the test makes."""
 
@@ -164,7 +229,7 @@ def test_each_job_runs_once_whenever_the_steerer_is_killed(cluster: Cluster) -> 
     for _ in range(KILLS):
         steerer = install(cluster)
         jobs += submit(cluster, 5, "-n1", "-t1", seconds=f"{random.uniform(0.2, 3):.1f}")
-        time.sleep(float(random.uniform(0, 4)))  # the moment of the kill is random, whatever happens until then
+        time.sleep(float(random.uniform(0.5, 5)))  # the moment of the kill is random, whatever happens until then
         steerer.send_signal(signal.SIGKILL)
         steerer.wait()
     left = waiting(cluster)
@@ -173,7 +238,7 @@ def test_each_job_runs_once_whenever_the_steerer_is_killed(cluster: Cluster) -> 
     assert time.monotonic() - begun < TAKE_OVER_S + LOAD_S + left / 5
     until_slow(lambda: not cluster.run("squeue", "-h").stdout, "all ended")
     assert ran(cluster) == jobs
-    log(cluster)
+    assert sum(entry.event is Event.START for entry in log(cluster)) > KILLS
 
 
 @pytest.mark.slow

@@ -43,7 +43,7 @@ TaskPlugin=task/none
 SwitchType=switch/none
 MpiDefault=none
 SelectType=select/cons_tres
-SelectTypeParameters=CR_Core
+SelectTypeParameters={select}
 SchedulerParameters=bf_interval=1,sched_min_interval=0
 ReturnToService=2
 DebugFlags=Power
@@ -95,21 +95,29 @@ class Cluster:
 
     Nodes that have idled for `idle_s` are suspended, and are down if a boot takes `resume_s`: that of a node with a
     file NAME.dead does. `spares.conf` in the folder is included. `track`: by what Slurm follows a step's processes.
+    `words`: further words of nodes; `select`: what Slurm gives out; `more`: further lines.
     """
 
     def __init__(
-        self, folder: Path, names: list[str], *, idle_s: int = 86_400, resume_s: int = 60, track: str = "pgid"
-    ) -> None:
+        self, folder: Path, names: list[str], *, idle_s: int = 86_400, resume_s: int = 60, track: str = "pgid",
+        words: dict[str, str] | None = None, select: str = "CR_Core", more: str = "",
+    ) -> None:  # fmt: skip
         self.folder, self.names = folder, names
         self.environment = os.environ | {"SLURM_CONF": f"{folder}/slurm.conf", "PATH": PATH}
         port, *node_ports = free_ports(1 + len(names))
-        facts = {"folder": folder, "host": socket.gethostname().partition(".")[0], "user": getpass.getuser()}
+        facts = {
+            "folder": folder,
+            "host": socket.gethostname().partition(".")[0],
+            "user": getpass.getuser(),
+            "select": select,
+        }
         nodes = [
-            f"NodeName={name} NodeHostname={facts['host']} NodeAddr=127.0.0.1 Port={p} CPUs=4 State=UNKNOWN"
+            f"NodeName={name} NodeHostname={facts['host']} NodeAddr=127.0.0.1 Port={p} CPUs=4 State=UNKNOWN "
+            + (words or {}).get(name, "")
             for name, p in zip(names, node_ports, strict=True)
         ]
         config = CONFIG.format(port=port, idle_s=idle_s, resume_s=resume_s, track=track, **facts)
-        config += "\n".join(nodes) + "\n"
+        config += "\n".join([more, *nodes]) + "\n"
         (folder / "slurm.conf").write_text(config)
         (folder / "cgroup.conf").write_text("CgroupAutomount=no\n")
         for name, text in (("suspend", SUSPEND), ("resume", RESUME)):
