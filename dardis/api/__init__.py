@@ -1,1 +1,1 @@
-"""The Python interface of `dardis`, with the command line's results and messages."""
+"""Python interface, with the command line's results and messages."""

@@ -39,7 +39,7 @@ _Traces = Trace | str | PathLike[str]
 
 
 class Comparison:
-    """Results of a comparison. A temporary folder is removed with this object."""
+    """Comparison's results. A temporary folder is removed with this object."""
 
     def __init__(self, folder: Path, done: ComparisonOutcome, drawn: ComparisonCharts) -> None:
         self.folder = folder
@@ -76,7 +76,7 @@ class Comparison:
         return self._table("sweep.csv")
 
     def jobs(self, trace: str, dispatcher: str, seed: int = 1, draw: int | None = None) -> DataFrame:
-        """Return jobs.csv of one run.
+        """Run's jobs.csv.
 
         Arguments are values in `runs`; `dispatcher` may also be the name passed to `compare`. Raises `InputError` for
         an unknown run.
@@ -92,7 +92,7 @@ class Comparison:
         raise InputError(f"{trace}, {dispatcher}, seed {number}", "is no run that ended", f"one of: {'; '.join(runs)}")
 
     def report(self, path: str | PathLike[str]) -> Path:
-        """Copy the report (self-contained HTML) to `path`; return the path."""
+        """Copy the report (self-contained HTML) to `path`."""
         return copy_file(self.folder / "report.html", path)
 
     def __repr__(self) -> str:
@@ -123,19 +123,18 @@ def compare(
     force: bool = False,
     **options: Any,  # noqa: ANN401 (each its own kind)
 ) -> Comparison:
-    """Replay traces under dispatchers with several seeds, in parallel processes, as `dardis compare` does.
+    """Replay traces under dispatchers with several seeds, in parallel, as `dardis compare` does.
 
-    - `traces`: one or several objects or paths, or a SPEC.toml with the full comparison. Objects need distinct names:
+    - `traces`: objects or paths, or a SPEC.toml with the full comparison. Objects need distinct names:
       `Trace(…, name="june")`.
     - `platform`: machine of all traces without their own.
     - `dispatchers`: classes, or names with settings: `["easy", "easy:order=sjbf", "mymodule:Mine:depth=3"]`.
     - `settings`: settings for all dispatchers.
-    - `out`: folder of the results (default: temporary). Finished runs of the same request are kept.
+    - `out`: results folder (default: temporary). Finished runs of the same request are kept.
 
-    Other processes cannot import classes of a notebook, script or function. Their runs are sequential and always
-    repeated, with a `DardisWarning`.
+    Runs of classes from a notebook, script or function are sequential and always repeated, with a `DardisWarning`.
 
-    Raises `InputError` with the command's message. A failed run raises nothing: see `Comparison.failed`.
+    Raises `InputError`; for a failed run see `Comparison.failed`.
     """
     several = _trace_list(traces)
     for option, other in (("set", "settings={…}"), ("help", "help(dardis.compare)"), ("version", "dardis_version")):
@@ -209,7 +208,7 @@ def _trace_list(traces: object) -> list[Any]:
 
 
 def as_file(platform: Platform | str | PathLike[str], folder: Path) -> Path:
-    """Return the platform's file, written to `folder` if missing. Raises InputError."""
+    """Platform's file, written to `folder` if missing. Raises InputError."""
     return Path(platform) if isinstance(platform, str | PathLike) else as_platform(platform).write(folder)
 
 

@@ -33,17 +33,17 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def keyword_of(one: OptionField) -> str:
-    """Return an option's keyword: its key, with an underscore after reserved words."""
+    """Option's keyword: its key, with an underscore after reserved words."""
     return one.key + "_" * iskeyword(one.key)
 
 
 def keywords_of(model: type[BaseModel], omit: frozenset[str]) -> dict[str, OptionField]:
-    """Return the keywords of a model's options."""
+    """Keywords of a model's options."""
     return {keyword_of(one): one for one in option_fields(model) if one.name not in omit}
 
 
 def with_keywords_of(*models: type[BaseModel], omit: frozenset[str] = _PARAMETERS) -> Callable[[Function], Function]:
-    """Return a decorator to list the models' options in a function's signature and docstring."""
+    """Decorator to list the models' options in a function's signature and docstring."""
     keywords = {name: one for model in models for name, one in keywords_of(model, omit).items()}
 
     def decorator(function: Function) -> Function:
@@ -89,7 +89,7 @@ def run_request(
     trace: Trace | DataFrame | str | PathLike[str], platform: Platform | str | PathLike[str],
     dispatcher: str | type | Dispatcher, settings: Mapping[str, object], more: Mapping[str, object],
 ) -> tuple[RunSpec, Objects]:  # fmt: skip
-    """Return the run request, and objects in place of its files.
+    """Run request, and objects in place of its files.
 
     `more`: options and dispatcher settings. Raises InputError with option names.
     """

@@ -35,19 +35,19 @@ def plain_value(value: object) -> Any:  # noqa: ANN401 (whatever TOML can say)
 
 
 def is_no_unicode(text: str) -> bool:
-    """Return whether a text has surrogates, so UTF-8 cannot encode it."""
+    """Whether a text has surrogates, so UTF-8 cannot encode it."""
     return any("\ud800" <= sign <= "\udfff" for sign in text)
 
 
 def unchanged_file(file: Path, digest: str | None) -> Path:
-    """Return a file that was read before. Raises InputError if its content is another now."""
+    """File read before. Raises InputError if its content has changed."""
     if sha256_of(file) != digest:
         raise InputError(file, "has changed since it was read, or is gone", "the same file, or another read of it")
     return file
 
 
 def copy_file(file: Path, path: str | PathLike[str]) -> Path:
-    """Copy a file to `path`, replacing any file there; return the path. Raises InputError."""
+    """Copy a file to `path`, replacing any file there. Raises InputError."""
     where = path_of("path", path)
     try:
         return Path(shutil.copyfile(file, where))
@@ -56,7 +56,7 @@ def copy_file(file: Path, path: str | PathLike[str]) -> Path:
 
 
 def settings_of(settings: object) -> dict[str, object]:
-    """Return settings as a dict. Raises InputError."""
+    """Settings as a dict. Raises InputError."""
     if settings is None:
         return {}
     if isinstance(settings, Mapping) and all(isinstance(key, str) for key in settings):
@@ -65,7 +65,7 @@ def settings_of(settings: object) -> dict[str, object]:
 
 
 def setting_text(value: object) -> str:
-    """Return a value as in `--set`: True is `on`, False `off`."""
+    """Value as in `--set`: True is `on`, False `off`."""
     match plain_value(value):
         case True:
             return "on"
@@ -76,12 +76,12 @@ def setting_text(value: object) -> str:
 
 
 def setting_texts(settings: Mapping[str, object]) -> tuple[str, ...]:
-    """Return settings as `KEY=VALUE` texts."""
+    """Settings as `KEY=VALUE` texts."""
     return tuple(f"{key}={setting_text(value)}" for key, value in settings.items())
 
 
 def within(out: str | PathLike[str] | None, make: Callable[[Path], Result]) -> Result:
-    """Call `make` with `out`, or with a temporary folder removed along with the result."""
+    """Call `make` with `out`, or a temporary folder removed with the result."""
     if out is not None:
         return make(path_of("--out", out))
     folder = Path(tempfile.mkdtemp(prefix="dardis-"))

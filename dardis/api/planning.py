@@ -43,7 +43,7 @@ _OF_EXPORTS: Final = frozenset({"plan_dir"})
 class Plan:
     """A plan of one UTC day. A temporary folder is removed with this object.
 
-    Times are in s on the history's clock, power in kW, energy in kWh, money in the platform's currency.
+    Times are s on the history's clock, power kW, energy kWh, money the platform's currency.
     """
 
     def __init__(self, folder: Path, planned: PlanResult, history: model.Trace | None) -> None:
@@ -62,7 +62,7 @@ class Plan:
 
     @property
     def profile(self) -> DataFrame:
-        """profile.csv: planned use of the machine over time."""
+        """profile.csv: planned use over time."""
         return PROFILE.frame(profile_columns(self._planned.plan.profile, self._planned.plan.offset).values())
 
     @property
@@ -82,7 +82,7 @@ class Plan:
         return target_content(self._planned.target, self._planned.plan.platform)
 
     def report(self, path: str | PathLike[str]) -> Path:
-        """Copy the report (self-contained HTML) to `path`; return the path."""
+        """Copy the report (self-contained HTML) to `path`."""
         return copy_file(self.folder / "report.html", path)
 
     def __repr__(self) -> str:
@@ -92,7 +92,7 @@ class Plan:
 class Hybrid:
     """Days planned in turn, then simulated. A temporary folder is removed with this object.
 
-    Times are in s on the history's clock, energy in kWh, money in the platform's currency.
+    Units are those of `Plan`.
     """
 
     def __init__(self, folder: Path, workload: str, loop: Loop, tables: LoopTables) -> None:
@@ -131,7 +131,7 @@ class Hybrid:
         return job_frame(self._loop.always_on.schedule, self._workload)
 
     def report(self, path: str | PathLike[str]) -> Path:
-        """Copy the report (self-contained HTML) to `path`; return the path."""
+        """Copy the report (self-contained HTML) to `path`."""
         return copy_file(self.folder / "report.html", path)
 
 
@@ -150,9 +150,9 @@ def plan(
     - `history`: trace of past jobs.
     - `platform`: machine, with power figures.
     - `day`: number from 0 on the history's clock, or a date.
-    - `out`: folder of the plan (default: temporary).
+    - `out`: plan folder (default: temporary).
 
-    Raises `InputError` with the command's message.
+    Raises `InputError`.
     """
     stated, have = _request_options(PlanSpec, history, platform, options | {"day": day, "date": date})
     return within(
@@ -174,9 +174,9 @@ def hybrid(
 
     - `days`: first and last UTC day from 0 on the history's clock: `"8-14"` or `(8, 14)`.
     - `settings`: dispatcher settings.
-    - `out`: folder of the results (default: temporary).
+    - `out`: results folder (default: temporary).
 
-    Raises `InputError` with the command's message.
+    Raises `InputError`.
     """
     span = "-".join(map(str, days)) if isinstance(days, tuple | list) else str(days)
     stated, have = _request_options(HybridSpec, history, platform, options | {"days": span})
@@ -211,10 +211,10 @@ def export(
 ) -> PlanExport:
     """Export a plan as a Slurm program, Redfish requests, OpenMetrics, CSV or JSON, as `dardis export` does.
 
-    `plan` is a `Plan`, its folder, or its JSON export. `history` may be a `Trace`. The result has the exported `text`
-    (`out` also writes a file), `notes` for users, and with `check=True` the outcome `check`.
+    `plan` is a `Plan`, its folder, or its JSON export. `history` may be a `Trace`. The result has the `text` (`out`
+    also writes a file), `notes` for users, and with `check=True` the outcome `check`.
 
-    Raises `InputError` with the command's message, `LossError` if the mode would have lost on earlier days.
+    Raises `InputError`, and `LossError` if the mode would have lost on earlier days.
     """
     trace, history = options.get("history"), None
     if isinstance(trace, Trace):

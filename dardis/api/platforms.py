@@ -23,7 +23,7 @@ def nodes(
     count: int, *, prefix: str = "n", power: Mapping[str, Any] | None = None, always_on: bool = False,
     **resources: int | str,
 ) -> dict[str, Any]:  # fmt: skip
-    """Return a group of `count` equal nodes for `Platform`: `nodes(64, cores=48, memory="192GiB")`.
+    """Group of `count` equal nodes for `Platform`: `nodes(64, cores=48, memory="192GiB")`.
 
     - `memory`: MiB, or a text with a unit.
     - `prefix`: node names are the prefix and a number.
@@ -38,11 +38,11 @@ def nodes(
 
 
 class Platform:
-    """A machine: groups of equal nodes and other platform properties (docs/formats.md). Immutable.
+    """Machine: groups of equal nodes and other properties (docs/formats.md). Immutable.
 
-    `nodes` is one group or several, from `dardis.nodes`. Keywords are the other keys of a platform file: `partitions`,
-    `queues`, `maintenance`, `prices`, `weather`, `cooling`, `tariff`, …, with lists and mappings. File names are
-    relative to the current folder. Raises `InputError` with the messages of a platform file.
+    `nodes`: groups from `dardis.nodes`. Keywords are other keys of a platform file: `partitions`, `queues`,
+    `maintenance`, `prices`, `weather`, `cooling`, `tariff`, …, with lists and mappings. File names are relative to the
+    current folder. Raises `InputError`.
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class Platform:
     file: Path | None
     """Source file, or None."""
     digest: str | None
-    """SHA-256 of the source file when it was read."""
+    """SHA-256 of `file` when read."""
 
     @classmethod
     def read(cls, path: str | PathLike[str]) -> Platform:
@@ -81,7 +81,7 @@ class Platform:
 
     @property
     def name(self) -> str:
-        """Name of the platform."""
+        """Platform's name."""
         return self.machine.name
 
     @property
@@ -98,7 +98,7 @@ class Platform:
         return f"<Platform {self.name}: {self.machine.describe()}>"
 
     def write(self, folder: str | PathLike[str]) -> Path:
-        """Return the platform's file, written to `folder` if the object was not read from a file.
+        """Platform's file, written to `folder` if not read from a file.
 
         Raises `InputError` if the file has changed since it was read.
         """
@@ -115,7 +115,7 @@ def read_platform(path: str | PathLike[str]) -> Platform:
 
 
 def as_platform(what: Platform | str | PathLike[str]) -> Platform:
-    """Return a platform from an object or file. Raises InputError."""
+    """Platform from an object or file. Raises InputError."""
     if isinstance(what, Platform):
         return what
     if isinstance(what, str | PathLike):

@@ -32,10 +32,9 @@ if TYPE_CHECKING:
 
 
 class Run:
-    """Results of a run, in memory.
+    """Run's results, in memory.
 
-    Times are in s on the trace's clock, durations in s, memory in MiB. See docs/metrics.md for figures, docs/formats.md
-    for columns.
+    Times are s on the trace's clock, memory MiB. Figures: docs/metrics.md; columns: docs/formats.md.
     """
 
     def __init__(self, results: Results) -> None:
@@ -72,12 +71,12 @@ class Run:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """Warnings of the command, also issued as `DardisWarning`."""
+        """Command's warnings, also issued as `DardisWarning`."""
         return tuple(self._results.warnings)
 
     @property
     def digest(self) -> str:
-        """Digest of the schedule, the same for equal schedules."""
+        """Schedule's digest, the same for equal schedules."""
         return str(self._results.metrics["schedule_digest"])
 
     @property
@@ -86,14 +85,14 @@ class Run:
         return self._results.record()
 
     def audit(self) -> list[Violation]:
-        """Return the rule violations in the schedule; empty if legal.
+        """Rule violations in the schedule; empty if legal.
 
         A violation has `text`, and `job`, `node`, `time` (s) or None. `str` gives one line.
         """
         return self._results.violations()
 
     def report(self, path: str | PathLike[str]) -> Path:
-        """Draw the report (self-contained HTML), replacing any file at `path`; return the path."""
+        """Draw the report (self-contained HTML), replacing any file at `path`."""
         with tempfile.TemporaryDirectory(prefix="dardis-") as folder:
             self._results.write(Path(folder))
             return copy_file(_draw(Path(folder)), path)
@@ -126,19 +125,18 @@ def simulate(
     settings: Mapping[str, object] | None = None,
     **more: Any,  # noqa: ANN401 (each its own kind)
 ) -> Run:
-    """Replay a trace on a machine under a dispatcher, as `dardis simulate` does, with the same schedule.
+    """Replay a trace on a machine under a dispatcher, as `dardis simulate` does.
 
     - `trace`: object, path or DataFrame.
     - `platform`: object or path.
     - `dispatcher`: a name from `dardis dispatchers`, `"package.module:Class"`, or a class such as a `Rule`.
     - `settings`: dispatcher settings, also possible as keywords (`order="sjbf"`), except `profile`, an option's name.
       True is `on`, False `off`.
-    - `out`: folder for all files of the run (default: no files).
+    - `out`: run folder (default: none).
 
     Times are seconds on the trace's clock, UTC dates, or texts such as `"+2d"`. `trim` is a pair of times.
 
-    Raises `InputError` with the command's message, `DardisError` if the dispatcher's code fails. Issues the command's
-    warnings as `DardisWarning`.
+    Raises `InputError`, and `DardisError` if the dispatcher's code fails. Issues warnings as `DardisWarning`.
     """
     request, objects = run_request(trace, platform, dispatcher, settings_of(settings), more)
     if request.out is NOWHERE:

@@ -44,7 +44,7 @@ _COLUMNS: Final = {
 class Trace:
     """Jobs with their requests and runtimes. Immutable.
 
-    `jobs` is a job table (docs/formats.md): a pandas DataFrame, or a mapping from names to sequences of equal length.
+    `jobs` is a job table (docs/formats.md): a DataFrame, or a mapping from names to sequences of equal length.
 
     - Required: `job_id`, `submit_s`, `runtime_s`, `units` and at least one `req_KIND`, the request of one unit:
       `req_cores`, `req_memory` (MiB, or `"2GiB"`), or another kind.
@@ -52,8 +52,7 @@ class Trace:
       `think_s`.
     - With `procs` instead of `units`, jobs request processors as in SWF, and `memory_kb` is KiB per processor.
 
-    Times are whole seconds on the trace's own clock. NaN, None and "" mean unknown. `name` replaces the file name in
-    tables and messages.
+    Times are whole seconds on the trace's clock. NaN, None and "" mean unknown. `name` replaces the file name.
 
     Raises `InputError` with a row number: 1 for column names, 2 for the first job.
     """
@@ -104,7 +103,7 @@ class Trace:
     file: Path | None
     """Source file, or None."""
     digest: str | None
-    """SHA-256 of the source file when it was read."""
+    """SHA-256 of `file` when read."""
 
     def __len__(self) -> int:
         return len(self.jobs)
@@ -118,7 +117,7 @@ class Trace:
         """Jobs as a DataFrame, one row each, by submission and number, without empty columns.
 
         `Trace(trace.frame[rows])` is a part of the trace. Only the first of a job's parts, exact nodes or alternatives
-        is given. `attrs` holds the header lines, such as the start of the clock, as long as pandas keeps them.
+        is given. `attrs` holds the header lines, such as the clock's start, as long as pandas keeps them.
         """
         from pandas import DataFrame
 
@@ -143,7 +142,7 @@ class Trace:
         return self.jobs.notes
 
     def write(self, folder: str | PathLike[str]) -> Path:
-        """Return the trace's file, written to `folder` if missing.
+        """Trace's file, written to `folder` if missing.
 
         Raises `InputError` if SWF cannot hold the jobs, or if the file has changed since it was read.
         """
@@ -226,7 +225,7 @@ def _with_gaps(name: str, values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 
 
 def as_trace(what: Trace | DataFrame | str | PathLike[str], *, strict: bool) -> Trace:
-    """Return a trace from an object, columns or file. Raises InputError."""
+    """Trace from an object, columns or file. Raises InputError."""
     if isinstance(what, Trace):
         for skip in what.jobs.skipped if strict else ():
             if skip.malformed:

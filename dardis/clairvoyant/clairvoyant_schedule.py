@@ -1,4 +1,4 @@
-"""Schedule by large neighbourhood search (Shaw, 1998) with all jobs known, and lower bound on waits."""
+"""Large neighbourhood search (Shaw, 1998) with all jobs known, and lower bound on waits."""
 
 from __future__ import annotations
 
@@ -141,13 +141,13 @@ def tries_for(jobs: int, nodes: int) -> int:
 
 
 STEPS_S: Final = (14_400, 7_200, 3_600, 1_800, 900, 450)
-"""Step lengths of prices; each is a multiple of the next."""
+"""Of prices; each is a multiple of the next."""
 MOST_STEPS: Final = 100_000
 """Most steps; shorter steps are skipped."""
 TRIES: Final = 400
 """Price updates per step length."""
 _PATIENCE: Final = 15
-"""Updates without a better bound before steps shrink."""
+"""Updates without gain before steps shrink."""
 _SHORTER: Final = 0.7
 _SHORTEST: Final = 1e-4
 _ROUNDING: Final = 1e-9

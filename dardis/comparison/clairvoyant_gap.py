@@ -1,4 +1,4 @@
-"""Clairvoyant bound and best schedule for a comparison."""
+"""Clairvoyant bound for a comparison."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ from dardis.workload.trace_jobs import in_units
 from dardis.workload.transform import resampled, whole_weeks
 
 STATE_FILE: Final = "compare.json"
-"""State of each run; marks a folder as a comparison."""
+"""Marks a folder as a comparison."""
 BEGUN, DONE, FAILED = "begun", "done", "failed"
 METRICS: Final = "metrics.json"
 UNREADABLE: Final = f"left no readable {METRICS} and {RUN_FILE}"
@@ -40,7 +40,7 @@ _WORDS: Final = {
 
 
 class ComparisonState:
-    """State of a comparison's runs, in STATE_FILE (written atomically)."""
+    """Comparison's runs, in STATE_FILE (written atomically)."""
 
     def __init__(self, out: Path, files: InputFiles) -> None:
         """Read the state in `out`, without invalid entries. Raises InputError for a damaged file."""

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from dardis.clairvoyant.clairvoyant_schedule import Progress
 
 Draw: TypeAlias = Callable[[Path, ComparisonData, Path], object]
-"""Called with output folder, results, and comparison folder."""
+"""With output folder, results, and comparison folder."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class ComparisonCallbacks:
     runs: Callable[[int], AbstractContextManager[ProgressWatcher]]
     """Number of runs."""
     search: Callable[[str], AbstractContextManager[Progress | None]]
-    """Clairvoyant search of a trace."""
+    """Clairvoyant search."""
 
 
 @dataclass(frozen=True)

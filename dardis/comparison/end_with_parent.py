@@ -11,7 +11,7 @@ from typing import Final
 from dardis.model.errors import InputError
 
 VARIABLE: Final = "DARDIS_PARENT"
-"""Variable with the parent's process id."""
+"""Holds the parent's process id."""
 _PR_SET_PDEATHSIG: Final = 1
 
 

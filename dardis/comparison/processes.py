@@ -41,7 +41,7 @@ class RunInProgress:
 
 
 ProgressWatcher = Callable[[Sequence[RunInProgress], PlannedRun | None, str], None]
-"""Called several times per second with runs in progress, and once per finished run with its error."""
+"""Called several times per second, and once per finished run with its error."""
 
 
 def run_all(runs: Sequence[PlannedRun], state: ComparisonState, processes: int, watch: ProgressWatcher) -> None:
@@ -80,7 +80,7 @@ def run_all(runs: Sequence[PlannedRun], state: ComparisonState, processes: int, 
 
 
 def do_run(request: RunSpec, progress: Path) -> None:
-    """Do a run and write its progress to a file."""
+    """Do a run, with a progress file."""
     from dardis.runs.run import run
 
     run(request, progress_file.progress_writer(progress))

@@ -100,7 +100,7 @@ def recorded_schedule(
 ) -> tuple[Schedule, list[int]]:
     """Schedule of jobs with recorded starts and runtimes, s, and indices of jobs without a place.
 
-    `places`: nodes by job number, one unit on each; other jobs are placed by best fit.
+    `places`: nodes by job number, one unit on each.
     """
     placed, without = _place_jobs(jobs, start, start + run, machine, places)
     return _schedule(jobs, start, run, placed, machine), without

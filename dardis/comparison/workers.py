@@ -1,4 +1,4 @@
-"""Worker processes, forked from a fork server with preloaded modules.
+"""Worker processes from a fork server with preloaded modules.
 
 Death of a worker affects only its task. Workers end with this process (`end_with_parent`).
 """
@@ -29,7 +29,7 @@ from dardis.engine.clock import monotonic_s
 from dardis.model.errors import DardisError, failure_line
 
 GRACES_S: Final = (5.0,) * 4
-"""Grace times before each further interrupt, and finally SIGKILL."""
+"""Before each further interrupt, and finally SIGKILL."""
 _RETRY_S: Final = 1.0
 _PRELOAD: Final = "dardis.comparison.preload"
 _CONTEXT: Final = multiprocessing.get_context("forkserver")
@@ -241,7 +241,7 @@ def _module_environment() -> dict[str, str]:
 
 @contextmanager
 def _hide_main_program() -> Iterator[None]:
-    """Keep child processes from importing the main program, possibly without a `__main__` guard."""
+    """Keep child processes from importing the main program, as it may lack a `__main__` guard."""
     _CONTEXT.set_forkserver_preload([_PRELOAD])
     variables = _module_environment() | {end_with_parent.VARIABLE: str(os.getpid())}
     program, before = sys.modules["__main__"], {name: os.environ.get(name) for name in variables}

@@ -13,7 +13,7 @@ from dardis.model.numbers import whole_number
 Cut = int | str
 """Seconds on the trace's clock, a date (`2012-02-03T10:00Z`), or a time after the first submission (`+2d`)."""
 Trim = tuple[Cut, Cut]
-"""Warm-up and cool-down: seconds or moments."""
+"""Warm-up and cool-down."""
 
 MOST_WALLTIME_FACTOR: Final = 1_000_000
 LONGEST_TRIM: Final = 1 << 40

@@ -1,4 +1,4 @@
-"""JSON files of DARDIS. Unknown keys are ignored; damage raises InputError."""
+"""JSON files. Unknown keys are ignored; damage raises InputError."""
 
 from __future__ import annotations
 

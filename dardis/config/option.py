@@ -1,6 +1,4 @@
-"""Options: model fields on the command line, in TOML, in Python and in the docs.
-
-A field is declared once:
+"""Options: model fields, declared once for the command line, TOML, Python and the docs.
 
     task_managers: Annotated[int, Field(ge=1), Option("Task managers that share the jobs.", "N")] = 1
 
@@ -37,12 +35,12 @@ def key_of(name: str) -> str:
 
 @dataclass(frozen=True)
 class Option:
-    """Help of a field."""
+    """Field's help."""
 
     help: str
     metavar: str | None = None
     name: str | None = None
-    """Option name, if different from the field (`--set`)."""
+    """If different from the field (`--set`)."""
     detail: str = ""
     off: str = ""
     """Help of `--no-KEY`."""
@@ -61,7 +59,7 @@ class Reader:
     read: Callable[[str, str], object]
     words: tuple[tuple[object, str], ...] = ()
     list_of: tuple[type, ...] = ()
-    """Element types of a list; empty: a single value."""
+    """Element types; empty: a single value."""
 
     def text_of(self, value: object) -> str:
         """Text that `read` accepts."""
@@ -118,7 +116,7 @@ def path_of(place: str, value: object) -> Path:
 
 
 class FileReader(Reader):
-    """Reads a path; in a file, relative to the folder of the file."""
+    """Reads a path; in a file, relative to the file's folder."""
 
     def __init__(self, read: Callable[[str, str], object] = path_of) -> None:
         super().__init__(read)
@@ -137,7 +135,7 @@ class FileReader(Reader):
 
 
 class RuleReader(FileReader):
-    """Reads a word or a path; in a file, relative to the folder of the file."""
+    """Reads a word, or a path as `FileReader`."""
 
     def __init__(self) -> None:
         super().__init__(lambda place, value: str(path_of(place, value)))

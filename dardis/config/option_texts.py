@@ -1,4 +1,4 @@
-"""Parsing and help of options. Invalid texts raise InputError."""
+"""Parsing of options. Invalid texts raise InputError."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def decimal_parser(
 
 
 def choice_parser(option: str, kind: type[Word]) -> Callable[[str], Word]:
-    """Parser of the words of an enumeration."""
+    """Parser of an enumeration's words."""
 
     def read(text: str) -> Word:
         try:
@@ -99,7 +99,7 @@ def days_of(place: str, text: str) -> tuple[int, int]:
 MOST_CHILDREN: Final = 4096
 MOST_NODES: Final = 2**31 - 1
 DEFAULT_SAMPLE: Final = 16
-"""Smaller samples save few messages and increase slowdown (docs/sampling.md)."""
+"""Smaller ones save little and increase slowdown (docs/sampling.md)."""
 
 
 def arity_of(text: str) -> int:

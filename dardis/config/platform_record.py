@@ -31,7 +31,7 @@ class MachineRecord(Record):
     platform: Platform
 
     def machine(self, path: Path) -> Platform:
-        """Checked machine; `path`: for messages. Raises InputError."""
+        """Checked machine. Raises InputError."""
         for part, mistake in _mistakes(self.platform):
             raise InputError(f"{path}: platform{part}", mistake)
         check_platform(self.platform, f"{path}: platform.groups", f"{path}: platform.maintenance")
@@ -109,11 +109,11 @@ _Node = Annotated[int, Field(ge=0, lt=MOST_NODES)]
 
 
 _Groups = list[Annotated[int, Field(ge=0, lt=MAX_GROUPS)]]
-"""Empty: no nodes, if another request has some."""
+"""Empty: none, if another request has some."""
 
 
 class PartRecord(Record):
-    """Part of a request."""
+    """Request's part."""
 
     units: _Units
     nodes: Annotated[int, Field(ge=0, lt=MOST_NODES)] = 0

@@ -74,4 +74,4 @@ class Imported(NamedTuple):
     notes: tuple[str, ...]
     """Differences from the site."""
     names: tuple[str, ...] = ()
-    """The site's names of the nodes, in the order of the platform; of Slurm only."""
+    """Site's node names, in the platform's order; of Slurm only."""

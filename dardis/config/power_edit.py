@@ -1,4 +1,4 @@
-"""Editing of power figures in platform files; the result is compared before writing."""
+"""Editing of power figures in platform files, compared before writing."""
 
 from __future__ import annotations
 

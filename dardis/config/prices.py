@@ -1,4 +1,4 @@
-"""Electricity prices (per kWh) and carbon intensity (g CO2 per kWh)."""
+"""Electricity prices and carbon intensity (g CO2), per kWh."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ JSON_FORMS = (
          lambda _: fixed_clock(0), 1e-2, end="valid_to", check=_pence, alike=("payment_method",), currency="GBP",
          ordered=False), ("results",)),
 )  # fmt: skip
-"""Those of Octopus are without VAT, as the others."""
+"""Octopus: without VAT."""
 
 
 @dataclass(frozen=True)

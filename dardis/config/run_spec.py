@@ -1,4 +1,4 @@
-"""Definition of a run or trace: options of `dardis simulate`."""
+"""Options of `dardis simulate`."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class JobsSpec(Table):
 
 
 class CalendarSpec(Table):
-    """Start of a trace."""
+    """Trace's start."""
 
     calendar_start: Annotated[str | None, Option("Date of the trace's first submission: 2023-07-03T00:00Z.", "UTC")] = (
         None

@@ -44,14 +44,14 @@ class SeriesFormat:
     alike: tuple[str, ...] = ()
     """Columns with a constant text, such as the place."""
     otherwise: str | None = None
-    """Column of values where `value` has none."""
+    """Column where `value` has none."""
     currency: str = ""
     """Currency, unless the value's column names it."""
     number: Callable[[str], float] = decimal_number
     missing: frozenset[str] = NOTHING
-    """Lower-case texts of missing values."""
+    """Lower-case texts."""
     ordered: bool = True
-    """Whether times must ascend in the file."""
+    """Whether times must ascend."""
 
 
 @dataclass(frozen=True, slots=True)

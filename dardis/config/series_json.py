@@ -21,11 +21,11 @@ class JsonFormat:
     form: SeriesFormat
     """Its columns are lower-case keys such as `values.price`; those of lists are `0`, `1`."""
     records: tuple[str, ...]
-    """Possible places of a list of records, or of an object of lists."""
+    """Possible places of records, or of an object of lists."""
     unit: tuple[str, str] | None = None
     """Place of the unit (`{}`: the place of the records), and the unit."""
     offset: str = ""
-    """Place of a UTC offset, by which the column `time` becomes `time OFFSET`."""
+    """Place of a UTC offset; `time` becomes `time OFFSET`."""
 
 
 def json_table(path: Path, text: str, formats: Sequence[JsonFormat]) -> SeriesTable:

@@ -1,4 +1,4 @@
-"""`KEY=VALUE` settings of dispatchers: frozen dataclasses and their base class.
+"""`KEY=VALUE` settings of dispatchers, as frozen dataclasses.
 
 A `StrEnum` field takes one of its values, an `int` a whole number, unless `setting` states more.
 """
@@ -63,7 +63,7 @@ def known_settings(kind: type[DataclassInstance]) -> dict[str, str]:
 
 
 def meanings(kind: type[DataclassInstance]) -> dict[str, str]:
-    """Meaning of each key: from the nearest class, or the docstring of the choice."""
+    """Meaning of each key: from the nearest class, or the choice's docstring."""
     found = {}
     for name in _keys(kind):
         declared = (vars(one).get("__dataclass_fields__", {}).get(name) for one in kind.__mro__)
@@ -126,11 +126,11 @@ class AnySetUp:
     samples: ClassVar[bool] = False
     """Whether jobs may first query some nodes."""
     rounds: ClassVar[bool] = False
-    """Whether each job has its own round: rounds may overlap, and `dardis scale` measures them."""
+    """Whether each job has a round: rounds may overlap, and `dardis scale` measures them."""
     switches: ClassVar[bool] = False
     """Whether nodes may be shut down and booted."""
     obeys_shapes: ClassVar[bool] = False
-    """Whether jobs may have parts, exact or neighbouring nodes, or alternatives."""
+    """Whether jobs may have shapes or alternatives."""
 
     shares_profile: ClassVar[bool] = False
     """Whether nodes may share a desired profile."""

@@ -48,7 +48,7 @@ def is_simgrid(text: str) -> bool:
 
 
 def simgrid_platform(path: Path, text: str) -> Imported:
-    """Convert the hosts of a text; `path`: for messages. Raises InputError."""
+    """Convert a text's hosts. Raises InputError."""
     root = parse_xml(path, text, "platform", _EXPECTED)
     hosts, without_jobs = _hosts(path, root)
     if not hosts:

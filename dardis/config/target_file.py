@@ -164,7 +164,7 @@ WHOLE_MACHINE = "*"
 def parse_profile(
     path: Path, text: str, platform: Platform, split: Split, *, is_utc: bool = False
 ) -> DesiredProfile:  # fmt: skip
-    """Parse rows `time_s,node,kind,value`; `path`: for messages. Raises InputError.
+    """Parse rows `time_s,node,kind,value`. Raises InputError.
 
     Times are s on the trace's clock, or (`is_utc`) UTC moments that become Unix s.
 

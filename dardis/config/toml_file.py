@@ -87,7 +87,7 @@ def read_json(path: Path, model: type[TableT]) -> TableT:
 
 
 def checked_json(path: Path, text: str, model: type[TableT]) -> TableT:
-    """Validate JSON text; `path`: for messages. Raises InputError."""
+    """Validate JSON text. Raises InputError."""
     try:
         return model.model_validate_json(text)
     except ValidationError as error:

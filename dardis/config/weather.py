@@ -60,7 +60,7 @@ class Weather:
     """Outdoor temperature (°C) over Unix time."""
 
     temperature: SeriesTable | Series
-    """A typical year (EPW) repeats from 1990 to 2049."""
+    """Typical years (EPW) repeat from 1990 to 2049."""
     assumed: str | None = None
 
     def over(self, within: Within) -> Series:

@@ -12,14 +12,14 @@ from dardis.wire.effects import Placed, Rejected, Solved
 
 
 class Decider(Protocol):
-    """Decides when and where jobs run, without runtimes or a clock."""
+    """Decides when and where jobs run, without runtimes or clock."""
 
     def submit(self, job: Job, now: int) -> Rejected | None:
         """Take a new job; return a rejection if the job can never run."""
         ...
 
     def ended(self, number: JobId, now: int) -> None:
-        """Handle the end of a job."""
+        """Handle a job's end."""
         ...
 
     def changed(self, change: Change, now: int) -> None:

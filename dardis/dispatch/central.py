@@ -90,13 +90,13 @@ class CentralDispatcher:
         self._most: dict[tuple[tuple[int, ...], int], int] = {}
         self._running: dict[JobId, int] = {}
         self._expected_ends: list[tuple[int, JobId]] = []
-        """Expected ends before the walltime; also of ended jobs."""
+        """Before the walltime; also of ended jobs."""
         self._durations = np.zeros((self._table.slots, 2), dtype=np.int64)
         """Expected duration and walltime by slot, in s."""
         self._passing: set[int] = set()
         """Slots of jobs without a start after the last change of the desired profile."""
         self._early: list[tuple[int, JobId, int]] = []
-        """Earliest start, number and slot of jobs outside the queue."""
+        """Start, number and slot of jobs outside the queue."""
         self._arrived: list[int] = []
         self._ended: list[int] = []
         """Slots not yet reported to a pass."""

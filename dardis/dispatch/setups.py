@@ -77,7 +77,7 @@ class QueueSetUp(AnySetUp):
 
     @property
     def checks_starts_only(self) -> bool:
-        """Whether running jobs may exceed a falling hard profile (thesis 5.5)."""
+        """See `AnySetUp.checks_starts_only`."""
         return self.profile is ProfileRule.HARD and self.profile_check is ProfileCheck.INSTANT
 
     @property

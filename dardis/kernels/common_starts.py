@@ -30,11 +30,10 @@ from dardis.model.offer_rows import (
 )
 
 OPEN_GAP = 1 << 33
-"""Idle gap after a run if nothing follows."""
+"""Gap after a run if nothing follows."""
 GAP_BITS, WHOLE_BITS = 35, 27
 """Bits of a best-fit key: idle gap in s, above it the whole index."""
 NONE = -1
-"""No start."""
 
 
 class NodeSelection(NamedTuple):
@@ -47,7 +46,7 @@ class NodeSelection(NamedTuple):
 
 
 class CandidateStart(NamedTuple):
-    """Start of an ask, on the grid from `first` s."""
+    """Ask's start, on the grid from `first` s."""
 
     instant: int
     first: int

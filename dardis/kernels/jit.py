@@ -26,7 +26,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 CONSTANTS = ("job", "offer_rows")
-"""Modules of dardis.model in the kernels."""
+"""Modules of dardis.model."""
 
 
 COMPILING: Final = "dardis: compiling kernels (once; a minute or two)"

@@ -14,7 +14,7 @@ from dardis.model.offer_rows import OFFER_COLUMNS
     NUMBER, SUBMIT, SPAN, UNITS, GROUPS, LATEST, LEVEL, HOURS, IGNORES, FRESH, START, HOLD, HELD, GONE, PART, OTHER,
     NODES, ADJACENT, REQUEST,
 ) = range(19)  # fmt: skip
-"""Columns of the table.
+"""Table's columns.
 
 `SPAN`: reserved time. `HOURS`: the queue's hours. `IGNORES`: no desired profile. `FRESH`: untried. `START`: reserved
 start. `HOLD`, `HELD`: place and number of nodes. `GONE`: started. `REQUEST` on: a unit's request.
@@ -28,13 +28,14 @@ RULE, BACK, ARRIVED, ENDED, OUTRUN = range(5)
 UNBOUND, BOUND_AT_START, BOUND_THROUGHOUT = 0, 1, 2
 """How the desired profile binds a run: never, at its start, throughout."""
 PHASE, PLACE, BLOCKED, RESERVED, STARTED, WHOLE, FREED, LOOKED_AT, FOLLOWING, LAPSES, LAST = range(11)
-"""State of a pass. `WHOLE`: try all jobs. `FREED`: reservations may improve. `FOLLOWING`: next reserved start.
-`LAPSES`: next deadline. `LAST`: last job of the window."""
+"""Pass's state. `WHOLE`: try all jobs. `FREED`: reservations may improve. `FOLLOWING`: next reserved start. `LAPSES`:
+next deadline. `LAST`: last job of the window.
+"""
 REMEMBERED = 16
 
 
 class Rules(NamedTuple):
-    """Rules of a pass.
+    """Pass's rules.
 
     `depth`: most reservations; `window`: jobs examined by backfilling; 0: all.
     """

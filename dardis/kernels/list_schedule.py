@@ -29,7 +29,7 @@ class PlanBuffers(NamedTuple):
     value: Ints
     steps: Ints
     slots: Ints
-    """Slots of planned jobs, by weight; other arrays share the index."""
+    """Of planned jobs, by weight; other arrays share the index."""
     need: Ints
     span: Ints
     weight: Floats
@@ -166,7 +166,7 @@ def copy_profile(ahead: PlanBuffers, source: int, target: int) -> None:
 
 @inlined
 def cost_of(ahead: PlanBuffers, job: int, start: int, now: int) -> float:
-    """Cost of a start, 0 for FOREVER."""
+    """Start's cost, 0 for FOREVER."""
     return 0.0 if start == FOREVER else ahead.weight[job] * (start - now)
 
 

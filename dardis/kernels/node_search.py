@@ -50,7 +50,6 @@ FIRST_START, LAST_START, ALL_RUNS, ZERO = range(4)
 SPACE_SHORT = 3
 """Result: scratch or offers are too small."""
 FOUND, NOTHING = 20, 21
-"""Results of a search."""
 
 
 @inlined

@@ -79,7 +79,7 @@ class Planning(NamedTuple):
     short_first: bool
     """Weights are 1 / duration."""
     pauses: bool
-    """Pause after planning, so that another search can improve the plan."""
+    """Pause after planning, so another search can improve it."""
 
 
 PLANNED = 64

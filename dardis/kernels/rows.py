@@ -12,7 +12,7 @@ from dardis.model.arrays import Ints
 from dardis.model.job import FOREVER
 
 SLACK = 6
-"""Free slots per row after `grown`; enough for one kernel call."""
+"""Free slots per row after `grown`: enough for a kernel call."""
 
 
 class Rows(NamedTuple):

@@ -1,4 +1,4 @@
-"""Live service: real jobs on real nodes. `Client` and `Executor` are for Python programs."""
+"""Live service: real jobs on real nodes. `Client` and `Executor` are for Python."""
 
 from __future__ import annotations
 

@@ -27,12 +27,12 @@ from dardis.model.job import FOREVER
 from dardis.transport.base import Hosts
 
 LAG_S: Final = 2
-"""Longest delay of a start, and of free nodes after a kill, s."""
+"""Of a start, and of free nodes after a kill, s."""
 
 ClosedNodes = tuple[tuple[int, ...], tuple[int, ...] | None]
 """Closed nodes, and what others than jobs take of the cap (None: no cap)."""
 HostConnector = Callable[[AbstractSet[HostId]], Hosts]
-"""Connects to hosts; the argument names unreachable hosts."""
+"""The argument names unreachable hosts."""
 
 
 @dataclass(slots=True)
@@ -40,7 +40,7 @@ class _PendingEvents:
     ended: list[JobId] = field(default_factory=list)
     withdrawn: list[JobId] = field(default_factory=list)
     closed: bool = False
-    """Whether closed nodes changed, or what others take of the cap."""
+    """Closed nodes changed, or what others take of the cap."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +111,7 @@ class Admission:
     # ------------------------------------------------------------------------------------------------------------------
 
     def wake(self) -> int:
-        """Next decision without an event, Unix s (FOREVER: never)."""
+        """As `LiveDecider.wake`."""
         begin = self._early[0][0] if self._early else FOREVER
         return 0 if self._decider is None else min(self._decider.wake(), begin)
 

@@ -52,7 +52,7 @@ PIECE_CHARACTERS: Final = 1 << 16
 MOST_PIECES: Final = 1000
 """Most pieces per answer."""
 CLIENT_CHECK_S: Final = 10.0
-"""Interval of checks for lost clients, s."""
+"""For lost clients, s."""
 MOST_NUMBER: Final = (1 << 63) - 1
 
 Answer = Awaitable[web.StreamResponse]
@@ -519,7 +519,7 @@ _HIDDEN: Final[dict[str, Any]] = {
     "argv": [], "name": "", "cwd": "", "chdir": None, "output": "", "error": "", "export": "none", "why": "",
     "comment": "", "stdin": None,
 }  # fmt: skip
-"""Private fields, as other users see these."""
+"""As other users see these."""
 _PAST: Final = {"cancel": "cancelled", "hold": "held", "release": "released", "retry": "retried"}
 
 

@@ -20,17 +20,16 @@ from dardis.model.resources import CORES
 from dardis.power.unit_power import MILLI
 
 REMEMBERED: Final = 10
-"""Ends of similar jobs whose power is remembered."""
+"""Ends of similar jobs that are remembered."""
 MOST_KINDS: Final = 10_000
-"""Kinds of jobs whose power is remembered."""
 RENEW_S: Final = 60
-"""Least time between two decisions on all jobs because of changed power, s."""
+"""Least time between decisions because of changed power, s."""
 LONGEST_GAP_S: Final = 60.0
-"""Longest time between two measurements that counts, s."""
+"""Between two measurements, to count, s."""
 LEAST_S: Final = 20.0
 """Least measured time of a job, s."""
 RISE_S: Final = 20.0
-"""Time after which measurements show the power of a new job, s."""
+"""After it, measurements show a new job's power, s."""
 
 _Kind = tuple[int, str, int, int, bool]
 
@@ -61,12 +60,11 @@ class CapAccount:
         self._mw = self._cores = 0
         """Of all running jobs."""
         self._version = 0
-        """Number of changes."""
         self._left_at: tuple[tuple[int, int, int], list[tuple[int, int]]] = ((0, -1, 0), [])
         self._others = 0, 0
         """mW and cores of others."""
         self._known: dict[_Kind, deque[int]] = {}
-        """Measured power per node of the last similar jobs, mW."""
+        """Power per node of the last similar jobs, mW."""
         self._is_known_changed, self._renewed_ms = False, 0
         self.measured: Mapping[str, float] = {}
         """Measured power of nodes, W."""

@@ -1,7 +1,4 @@
-"""Service's client: HTTP and JSON on a Unix socket.
-
-Repeats requests after restarts; submissions have a key.
-"""
+"""Service's client: HTTP and JSON on a Unix socket. Repeats requests; submissions have a key."""
 
 from __future__ import annotations
 

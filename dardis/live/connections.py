@@ -23,7 +23,7 @@ MOST_BODIES: Final = 4
 BODY_S: Final = 60.0
 """Longest reading of a body, s."""
 SESSION_USER: Final = "session user"
-"""Key of the user of a request of the page."""
+"""Key of a page request's user."""
 
 
 class ClientConnections:
@@ -45,7 +45,7 @@ class ClientConnections:
         await asyncio.get_running_loop().connect_accepted_socket(entry, connection)
 
     def user_of(self, request: web.Request) -> PeerUser | None:
-        """User of a request, or None."""
+        """Request's user, or None."""
         if (who := request.get(SESSION_USER)) is not None:
             return PeerUser(*who)
         return None if request.transport is None else self._of.get(request.transport)

@@ -15,7 +15,7 @@ from dardis.model.addresses import JobId
 from dardis.model.errors import InputError
 
 EndedJobs = Callable[[int], Sequence[LiveJob]]
-"""Jobs of a finished job or array, by its number; []: unknown."""
+"""By number of the job or array; []: unknown."""
 _NameKey = tuple[int, str]
 """User and job name."""
 
@@ -27,15 +27,15 @@ class OpenSubmission:
     submission: Submission
     jobs: list[LiveJob]
     pending_dependencies: set[Dependency] = field(default_factory=set)
-    """Conditions not met; the first job stands for an array."""
+    """The first job stands for an array."""
     pending_jobs: dict[JobId, set[JobId]] = field(default_factory=dict)
-    """Jobs that each job of the array waits for."""
+    """Waits for, by job of the array."""
     admitted: int = 0
     throttled_jobs: deque[LiveJob] = field(default_factory=deque)
     """Jobs behind the array limit."""
     unfinished_count: int = 0
     started_count: int = 0
-    """Number of first jobs that are known to have started or ended."""
+    """First jobs known to have started or ended."""
 
     @property
     def is_full(self) -> bool:
@@ -73,7 +73,7 @@ class Dependencies:
         self._job_dependents: dict[JobId, list[LiveJob]] = {}
         """Jobs that wait for the success of one job."""
         self._unfinished: dict[_NameKey, list[int]] = {}
-        """Heap of numbers of unfinished jobs, for names with singletons."""
+        """Heap of job numbers, for names with singletons."""
 
     def is_blocked(self, job: LiveJob) -> bool:
         """Whether a job waits for other jobs."""
@@ -106,7 +106,7 @@ class Dependencies:
         return in_vain
 
     def restore(self, one: OpenSubmission, how: EndedJobs) -> None:
-        """Restore the conditions of a submission. Its jobs without a possible start have ended.
+        """Restore a submission's conditions. Its jobs without a possible start have ended.
 
         Conditions on forgotten jobs are met.
         """

@@ -1,4 +1,4 @@
-"""Prices of energy that a live service knows."""
+"""Energy prices of a live service."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ class EnergyPrices:
     def __init__(self, platform: Platform) -> None:
         self._stated, self._money = platform.facility.prices, platform.money
         self._stamp: tuple[int, int] | None = None
-        """Time of change and size of the file that was read."""
+        """Time of change and size of the file."""
         self._table: PriceTable | None = None
         self._known: dict[int, float | None] = {}
-        """Prices of the file, by hour."""
+        """File's prices, by hour."""
 
     @property
     def are_stated(self) -> bool:

@@ -157,7 +157,7 @@ class KeyValue:
 
 @dataclass(frozen=True, slots=True)
 class TransactionResult:
-    """Result of a transaction, with keys read."""
+    """Transaction's result, with keys read."""
 
     has_succeeded: bool
     pairs: dict[bytes, KeyValue]

@@ -1,4 +1,4 @@
-"""Journal in etcd, for hosts with unsafe disks: writes go to etcd, reads use a local copy.
+"""Journal in etcd, with a local copy for reads: for hosts with unsafe disks.
 
 Keys: see README.md.
 """
@@ -36,20 +36,19 @@ from dardis.live.random_keys import fresh_key
 from dardis.model.errors import DardisError, InputError
 
 LEASE_S: Final = 6
-"""Time until a silent leader counts as dead, s."""
+"""Until a silent leader counts as dead, s."""
 RENEW_S: Final = 1.5
-"""Interval of renewals, s."""
 WAIT_S: Final = 2 * LEASE_S + 2.0
-"""Longest wait for a dead leader; a new etcd leader renews its lease, s."""
+"""Longest, for a dead leader; a new etcd leader renews its lease, s."""
 PIECE: Final = 1 << 20
 """Bytes per write; etcd accepts 1.5 MiB."""
 PIECES: Final = 8
 MOST_LOG: Final = 16 << 20
-"""Bytes of log that cause compaction, unless rows are larger."""
+"""Bytes that cause compaction, unless rows are larger."""
 KEPT: Final = 10_000
 """Finished submissions kept in rows."""
 _RECORD: Final = 1024
-"""Overhead of a record, bytes."""
+"""Record's overhead, bytes."""
 
 
 def open_journal(folder: Path, etcd: EtcdAddress | None, least_epoch: int = 1) -> Journal:
@@ -66,7 +65,7 @@ class SupersededError(DardisError):
 
 
 class EtcdJournal(Journal):
-    """Journal in etcd, with a local copy."""
+    """Journal in etcd."""
 
     def __init__(self, folder: Path, place: EtcdAddress, least_epoch: int = 1) -> None:
         """Lead with a new epoch; update the local copy.

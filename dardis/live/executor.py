@@ -1,4 +1,4 @@
-"""A `concurrent.futures.Executor` whose functions run in jobs of a live service."""
+"""`concurrent.futures.Executor` on a live service."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ class Executor(BaseExecutor):
 
     `workers` jobs with `cpus`, `gpus` and `mem` each start at the first call and stay until `shutdown`. A call whose
     worker dies raises BrokenExecutor, or runs again up to `retries` times. Functions and values travel by cloudpickle,
-    only to processes that know the key of this executor. `options` are further options of `dardis submit`, such as
-    `time="8h"`. Raises InputError for mistakes.
+    only to processes with this executor's key. `options`: others of `dardis submit`, such as `time="8h"`. Raises
+    InputError for mistakes.
     """
 
     def __init__(

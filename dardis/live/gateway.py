@@ -93,7 +93,7 @@ class Gateway:
         self._now = 0
         """Time of the last decision, Unix s."""
         self._switch_at = 0
-        """Next decision on switching without an event, Unix s."""
+        """Without an event, Unix s."""
         self._stops = False
         self._strange: set[JobId] = set()
         """Running jobs on removed nodes or cores."""
@@ -129,7 +129,7 @@ class Gateway:
         return self._open[first].jobs if first in self._open else []
 
     def counts(self, first: int, last: int) -> dict[str, int]:
-        """Number of jobs by state, of those from `first` to `last` whose arrays have unfinished jobs."""
+        """Number of jobs by state, `first` to `last`, of arrays with unfinished jobs."""
         found = Counter(job.state for number, job in self._jobs.items() if first <= number <= last)
         return {state: found[state] for state in LiveJobState}
 
@@ -270,13 +270,13 @@ class Gateway:
         self._admission.discard_decider()
 
     def set_switching(self, rule: SwitchRule | None) -> None:
-        """Follow the switching of a plan, or none. Raises InputError as `NodeSwitching.set_rule`."""
+        """Follow a plan's switching, or none. Raises InputError as `NodeSwitching.set_rule`."""
         self.switching.set_rule(rule, self._now)
         self._switch_at = 0
         self._settings[RULE] = "" if rule is None else json.dumps(rule.as_dict())
 
     def on_power(self, watts: Mapping[str, float], now_ms: int) -> None:
-        """Take measured power of nodes, W; empty: no measurement."""
+        """See `CapAccount.on_power`."""
         used = {node["name"]: node["used_cores"] for node in self.nodes()} if watts else {}
         is_on = {name for name in watts if self.switching.state(name) is NodeState.ON}
         self.account.on_power({name: one for name, one in watts.items() if name in is_on}, used, now_ms)
@@ -291,7 +291,7 @@ class Gateway:
         self._admission.on_closed_nodes_change()
 
     def on_run_start(self, run: str, started_ms: int) -> None:
-        """Record the start of a run."""
+        """Record a run's start."""
         if (job := self.job_of_run(run)) is not None and job.started_ms != started_ms:
             job.started_ms = started_ms
             self._begun.add(job.number)
@@ -562,7 +562,7 @@ class Gateway:
     # ------------------------------------------------------------------------------------------------------------------
 
     def wake(self) -> int:
-        """Next decision without an event, Unix s (FOREVER: never)."""
+        """As `LiveDecider.wake`."""
         wake = FOREVER if self.liveness.are_all_unreachable else self._admission.wake()
         return min(wake, self._deadlines.wake(), self.switching.wake(self._now))
 

@@ -71,7 +71,7 @@ class HostLiveness:
     # ------------------------------------------------------------------------------------------------------------------
 
     def set_incarnations(self, host: str, marks: Sequence[str]) -> None:
-        """Set the incarnations of a host."""
+        """Set a host's incarnations."""
         self._marks[host] = marks
 
     def on_host_back(self, host: str) -> None:
@@ -108,7 +108,7 @@ class RankInfo:
     """Boot ID; equal on the same machine."""
     facts: HostFacts
     folder: str
-    """Service's folder, set by the first rank."""
+    """Set by the first rank."""
     key: str
 
     def as_list(self) -> list[Any]:
@@ -135,7 +135,7 @@ class RankPlacement:
 
 
 def rank_placements(said: Sequence[RankInfo], *, bound: bool) -> list[RankPlacement]:
-    """Hosts of all ranks. Raises InputError.
+    """Raises InputError.
 
     Ranks on a machine share memory, and processors if `bound`, evenly. The first gets all GPUs.
     """

@@ -38,10 +38,10 @@ class Client:
         self, command: str | Sequence[str] = (), *, script: str = "", environment: Mapping[str, str] | None = None,
         key: str | None = None, options: Mapping[str, str | float | bool] = NO_OPTIONS,
     ) -> list[int]:  # fmt: skip
-        """Submit a command (words, or a line that is split like a shell does) or the text of a script.
+        """Submit a command (words, or a line split as by a shell) or a script's text.
 
-        `options` are those of `dardis submit`, such as `{"time": "2h", "array": "0-9", "hold": True}`. Returns the
-        numbers of the jobs; another submission with the same `key` returns the same ones.
+        `options` are those of `dardis submit`, such as `{"time": "2h", "array": "0-9", "hold": True}`. Returns job
+        numbers; a repeated `key` returns the same ones.
         """
         try:
             argv = shlex.split(command) if isinstance(command, str) else list(command)

@@ -29,7 +29,7 @@ MOST_OLD: Final = 100_000
 
 @dataclass(frozen=True, slots=True)
 class SmallFile:
-    """File in the folder of a host."""
+    """File in a host's folder."""
 
     path: str
     text: str
@@ -66,7 +66,7 @@ def launcher_file(job: LiveJob) -> SmallFile:
 
 
 def _slots(job: LiveJob) -> list[int]:
-    """Ranks of an MPI program on each node: the tasks of the job, if stated, else its cores."""
+    """Ranks of an MPI program on each node: the job's tasks, if stated, else its cores."""
     asked = job.submission.request
     if asked.tasks is not None or asked.tasks_per_node is not None:
         return [max(tasks, 1) for tasks in tasks_by_node(job)]

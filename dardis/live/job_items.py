@@ -28,7 +28,7 @@ class ItemFormat(StrEnum):
 
 
 def parse_items(data: bytes, kind: ItemFormat, place: str) -> list[str]:
-    """Items of a file; empty ones are left out. Raises InputError."""
+    """File's items; empty ones are left out. Raises InputError."""
     try:
         text = data.decode()
     except UnicodeDecodeError:

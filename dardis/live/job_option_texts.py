@@ -23,7 +23,7 @@ MOST_GPUS: Final = 1 << 12
 MOST_MEMORY_MIB: Final = 1 << 40
 MOST_WALLTIME_S: Final = 3660 * 86400
 UNLIMITED_S: Final = MOST_WALLTIME_S
-"""Walltime of a job without a limit of its own."""
+"""Walltime of a job without limit."""
 DEFAULT_RETRY_DELAY_S: Final = 10
 MOST_RETRY_DELAY_S: Final = 86400
 """Longest pause before a retry, s."""
@@ -38,7 +38,7 @@ MOST_PATH: Final = 4096
 LAST_MOMENT_MS: Final = 253_402_300_799_000
 """End of the year 9999, Unix ms."""
 LARGEST_ID: Final = 1 << 53
-"""JSON numbers are exact up to this."""
+"""JSON numbers are exact to this."""
 DEFAULT_WALLTIME_S: Final = 3600
 DEFAULT_GRACE_S: Final = 10
 
@@ -126,7 +126,7 @@ class LimitSignal:
     number: int
     before_s: int
     batch: bool
-    """To the first process only, otherwise to the job steps only."""
+    """To the first process only, otherwise to job steps."""
 
 
 def read_walltime(text: str, place: str) -> int:
@@ -225,7 +225,7 @@ def read_array(text: str, place: str) -> Array:
 
 
 def read_after(text: str, place: str) -> After:
-    """Conditions of a start, in the format of `AFTERS`: `ok:1:3-4` is `ok:1,ok:3,ok:4`. Raises InputError."""
+    """Start's conditions, in the format of `AFTERS`: `ok:1:3-4` is `ok:1,ok:3,ok:4`. Raises InputError."""
     found: list[Dependency] = []
     any_of, singleton = "?" in text, False
     if any_of and "," in text:
@@ -348,7 +348,7 @@ def check_after(place: str, after: Dependency) -> None:
 
 
 def check_variable(place: str, name: str, text: str | None = None) -> None:
-    """Check the name of a variable. Raises InputError."""
+    """Check a variable's name. Raises InputError."""
     check_text(place, name)
     if _VARIABLE.fullmatch(name) is None:
         raise InputError(place, repr(name if text is None else text), EXPORTS)

@@ -58,32 +58,31 @@ class JobRequest:
     walltime_s: int = DEFAULT_WALLTIME_S
     nodes: int = 1
     most_nodes: int | None = None
-    """Most nodes; None: exactly `nodes`."""
+    """None: exactly `nodes`."""
     cpus: int = 1
     """Cores of each node, or (if tasks are stated) the least number."""
     memory_mib: int | None = None
     """0: all memory of each node; None: no limit."""
     gpus: int = 0
     tasks: int | None = None
-    """Number of tasks of the job; None: not stated."""
+    """None: not stated."""
     tasks_per_node: int | None = None
     cpus_per_task: int | None = None
     memory_per_cpu_mib: int | None = None
     gpus_in_total: int | None = None
     gpus_per_task: int | None = None
     exclusive: bool = False
-    """The job gets whole nodes: all cores and GPUs."""
+    """Take all cores and GPUs of nodes."""
     begin_ms: int | None = None
-    """Earliest start, Unix ms."""
+    """Unix ms."""
     deadline_ms: int | None = None
-    """Latest end, Unix ms; a job that no longer fits is cancelled."""
+    """Unix ms; a job that no longer fits is cancelled."""
     after: tuple[Dependency, ...] = ()
     after_any: bool = False
     """One of `after` is enough."""
     singleton: bool = False
-    """Whether to start only after all earlier jobs of the same user and name."""
+    """Start after all earlier jobs of the same user and name."""
     export: tuple[str, ...] | Literal["all", "none"] = "all"
-    """Exported variables."""
     chdir: str | None = None
     """None: folder of the submission."""
     output: str = ""
@@ -93,17 +92,17 @@ class JobRequest:
     watts: int | None = None
     """Power added to each node, W; None: by cores and GPUs."""
     priority: int = 0
-    """Higher goes first. Only the user of the service may ask for more than 0."""
+    """Higher goes first. Only the service's user may ask for more than 0."""
     tmp_mib: int = 0
     """Least temporary disk space per node."""
     stdin: str | None = None
-    """Path of the input; None: no input."""
+    """None: no input."""
     append: bool = False
-    """Keep the content of existing output files."""
+    """Keep existing content of output files."""
     requeue: bool = False
     hold: bool = False
     grace_s: int | None = None
-    """Time from SIGTERM to SIGKILL; None: default."""
+    """From SIGTERM to SIGKILL; None: default."""
     signal: LimitSignal | None = None
     """Signal ahead of the walltime."""
     retries: int = 0
@@ -111,7 +110,7 @@ class JobRequest:
     retry_delay_s: int = DEFAULT_RETRY_DELAY_S
     """Pause before the first retry; doubles."""
     retry_codes: tuple[int, ...] = ()
-    """Exit codes (of `dardis wait`) of failures to retry; empty: all."""
+    """Of `dardis wait`; empty: all failures."""
     partition: str = ""
     comment: str = ""
 

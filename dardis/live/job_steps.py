@@ -24,18 +24,17 @@ from dardis.model.errors import InputError
 UNATTENDED_S: Final = 60.0
 """Longest life without a client, s."""
 MOST_STEPS: Final = 100_000
-"""Most steps of a run."""
 
 
 @dataclass(frozen=True, slots=True)
 class StepCommand:
-    """Command of a step."""
+    """Step's command."""
 
     argv: Sequence[str]
     environment: Mapping[str, str]
     cwd: str
     stdin: str | None = None
-    """Path of the input; None: no input."""
+    """None: no input."""
     variables: Mapping[str, str] = field(default_factory=dict)
     """Variables that replace those of the job."""
     cores: Sequence[int] = ()
@@ -200,7 +199,7 @@ def step_files(run: str, asker: JobUser) -> list[SmallFile]:
 
 
 def step_output_path(run: str, stream: str) -> str:
-    """Path of a stream in the folder of the host."""
+    """Path of a stream in the host's folder."""
     return f"{FOLDER}/{run}.{stream}"
 
 

@@ -21,7 +21,7 @@ _NETWORK: Final = frozenset({
     "9p", "afs", "beegfs", "ceph", "cifs", "coda", "fuse.glusterfs", "fuse.sshfs", "gfs2", "glusterfs", "gpfs",
     "lustre", "nfs", "nfs4", "ocfs2", "orangefs", "panfs", "pvfs2", "smb3", "smbfs", "virtiofs", "wekafs",
 })  # fmt: skip
-"""File systems without shared memory, or shared with other machines."""
+"""File systems without shared memory, or of several machines."""
 _TABLES: Final = """
 CREATE TABLE meta (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
 CREATE TABLE submissions (
@@ -257,7 +257,7 @@ class Journal:
         return [SubmissionRow(*row) for row in rows]
 
     def job_states(self, first: int, count: int) -> dict[int, str]:
-        """Known states of the jobs [first, first + count)."""
+        """States of the jobs [first, first + count)."""
         return _job_states(self._reads, first, count)
 
     # ------------------------------------------------------------------------------------------------------------------

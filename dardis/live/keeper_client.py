@@ -53,7 +53,7 @@ class HigherEpochError(SupervisorError):
 
 
 OnRecord = Callable[[Mapping[str, Any] | None], None]
-"""Called with each exit record, and with None at the end."""
+"""With each exit record, then None."""
 Connect = Callable[[OnRecord], Awaitable["SupervisorClient"]]
 
 

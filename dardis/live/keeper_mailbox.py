@@ -35,13 +35,11 @@ STOP_S: Final = 5.0
 """Longest stop of a supervisor, s."""
 NOT_CERTAIN: Final = "the leadership of this service is uncertain"
 LEASE_S: Final = 60
-"""Lease's length, s."""
 RENEW_S: Final = LEASE_S / 6
-"""Interval of renewals, s."""
 CERTAIN_S: Final = 10.0
-"""Longest time since certain leadership, for a new lease, s."""
+"""Since certain leadership, for a new lease, s."""
 MARGIN_S: Final = 10
-"""Longest survival of processes after the lease, until the watchdog has killed all, s."""
+"""Until the watchdog has killed all after the lease, s."""
 LOOK_S: Final = 1.0
 """Interval of lease checks, s."""
 
@@ -73,7 +71,7 @@ class Mailbox:
         """`due` follows each event."""
         self._home, self._gateway, self._journal, self._due, self._as_root = home, gateway, journal, due, as_root
         self.trouble = STARTING
-        """Why the host is unreachable; empty: reachable."""
+        """Why unreachable; empty: reachable."""
         self.tried = asyncio.Event()
         """Set after the first answer or failure."""
         self._keeper: SupervisorClient | None = None
@@ -229,7 +227,7 @@ class Mailbox:
         return None
 
     async def read(self, run: str, offsets: Mapping[str, int], wait_s: float) -> Mapping[str, str]:
-        """Output of a step. Raises SupervisorError if unreachable."""
+        """Step's output. Raises SupervisorError if unreachable."""
         if self._keeper is None:
             raise SupervisorError(self.trouble)
         return await self._keeper.read(run, offsets, wait_s)

@@ -42,7 +42,7 @@ def _host_files(job: LiveJob) -> list[SmallFile]:
 
 
 def start_request(job: LiveJob, machine: LiveMachine, folder: Path, now_ms: int, *, as_root: bool) -> dict[str, Any]:
-    """Start request for the first host of a job, with the folder of the host. `now_ms`: Unix ms."""
+    """Start request for the first host of a job, with the host's folder. `now_ms`: Unix ms."""
     submission, asked = job.submission, job.submission.request
     asker = submission.user
     script = [str(folder / script_file(submission.script, asker).path)] if submission.script else []
@@ -65,7 +65,7 @@ def start_request(job: LiveJob, machine: LiveMachine, folder: Path, now_ms: int,
 
 
 def job_words(job: LiveJob) -> Sequence[str]:
-    """Words of the command of a job, with its item."""
+    """Words of a job's command, with its item."""
     argv, item = job.submission.request.argv, job.submission.item(job.number)
     return argv if item is None else filled_words(argv, item, is_json=job.submission.has_json_items)
 

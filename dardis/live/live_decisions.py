@@ -53,7 +53,7 @@ class SchedulingRequest:
     latest: int | None = None
     """Latest start under a soft cap, Unix s."""
     takes: tuple[int, ...] | None = None
-    """Taken of the cap on each node, by kind, and mW; None: no cap."""
+    """Of the cap on each node, by kind, and mW; None: no cap."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +142,7 @@ class Instant:
     starts: tuple[JobStart, ...]
     machine: Platform | None = None
     bounds: tuple[int, ...] = ()
-    """Host h has the nodes [bounds[h], bounds[h+1])."""
+    """As `LiveMachine.bounds`."""
     cap: Cap | None = None
 
     def text(self) -> str:
@@ -195,7 +195,7 @@ class LiveDecider:
     def __init__(
         self, platform: Platform, bounds: tuple[int, ...], hosts: Hosts, cap: Cap | None = None
     ) -> None:  # fmt: skip
-        """Host h has the nodes [bounds[h], bounds[h+1])."""
+        """As `LiveMachine.bounds`."""
         settings: tuple[str, ...] = SETTINGS
         desired = None
         if cap is not None:
@@ -213,7 +213,7 @@ class LiveDecider:
         self._starts: list[JobStart] = []
         self._refused: dict[JobId, str] = {}
         self._beyond: dict[JobId, Job] = {}
-        """Waiting jobs that the cap never permits, unless it or other use changes."""
+        """Jobs that the cap never permits, unless it or other use changes."""
         self._last = 0
 
     def wake(self) -> int:
@@ -341,7 +341,7 @@ def expected_starts(
 
 @dataclass(frozen=True, slots=True)
 class ReplayResult:
-    """Result of a replay. `differs`: first difference."""
+    """Replay's result. `differs`: first difference."""
 
     instants: int
     starts: int

@@ -52,13 +52,13 @@ class Submission:
     user: JobUser
     request: JobRequest
     script: str
-    """Text to run; empty: run the command in `request`."""
+    """Empty: run the command in `request`."""
     environment: Mapping[str, str]
     cwd: str
     submitted_ms: int
     key: str | None = None
     items: tuple[str, ...] = ()
-    """Item of each job, for placeholders in its words."""
+    """Of each job, for placeholders."""
     has_json_items: bool = False
 
     @property
@@ -69,7 +69,7 @@ class Submission:
 
     @property
     def indices(self) -> Sequence[int] | None:
-        """Indices of the array."""
+        """Array's indices."""
         return None if self.request.array is None else self.request.array.indices
 
     def item(self, number: int) -> str | None:
@@ -133,9 +133,9 @@ class LiveJob:
     attempt: int = 0
     """Number of start orders."""
     host: str = ""
-    """Host of the last run; empty: none since waiting."""
+    """Of the last run; empty: none since waiting."""
     hosts: dict[str, HostIncarnation] = field(default_factory=dict)
-    """Hosts that may still run the last run. A rerun waits for these."""
+    """These may still run the last run. A rerun waits for them."""
     shares: tuple[NodeShare, ...] = ()
     started_ms: int | None = None
     ended_ms: int | None = None
@@ -145,9 +145,9 @@ class LiveJob:
     retried: int = 0
     retry_ms: int | None = None
     node_mw: int | None = None
-    """Power that the last run may add to each node, mW."""
+    """Of the last run, on each node, mW."""
     measured_mw: int | None = None
-    """Power that the ended run added to each node, mW; None: not measured."""
+    """Of the ended run, on each node, mW; None: not measured."""
     is_pending_rerun: bool = field(default=False)
 
     @property
@@ -157,7 +157,7 @@ class LiveJob:
 
     @property
     def incarnation(self) -> str:
-        """Incarnation of the supervisor of the run; empty: no run."""
+        """Incarnation of the run's supervisor; empty: no run."""
         return self.hosts[self.host].incarnation if self.host in self.hosts else ""
 
     @property

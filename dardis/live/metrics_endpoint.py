@@ -24,11 +24,11 @@ from dardis.model.files import read_text
 TOKEN_FILE: Final = "metrics.token"  # noqa: S105 (a name)
 HOST: Final = "127.0.0.1"
 MOST_CONNECTIONS: Final = 32
-"""More are closed, so that clients without the token take few files of the service."""
+"""More are closed: clients without the token take few open files."""
 
 
 def read_token(folder: Path) -> str:
-    """Token in the folder of a service, created if missing. Raises InputError."""
+    """Token in a service's folder, created if missing. Raises InputError."""
     path = folder / TOKEN_FILE
     try:
         with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:

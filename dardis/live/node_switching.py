@@ -29,13 +29,13 @@ from dardis.model.step_function import ZERO, StepFunction
 from dardis.model.target import Switching
 
 STATES, RULE = "node states", "switching"
-"""Names of settings in the journal."""
+"""Names in the journal."""
 HOUR_S: Final = 3600
 DAY_S: Final = 86_400
 RETRY_S: Final = 3600
-"""Pause after a failed shutdown of a node, s."""
+"""After a node's failed shutdown, s."""
 PAUSE_S: Final = 60
-"""Pause of all boots after a failed one, s."""
+"""Of all boots after a failed one, s."""
 SEARCHED: Final = 500
 """Waiting jobs that may boot nodes."""
 
@@ -63,7 +63,7 @@ class SwitchSettings:
 
 @dataclass(frozen=True, slots=True)
 class SwitchRule:
-    """Switching of a plan, with times in Unix s, as a table of target.json."""
+    """Plan's switching, with times in Unix s, as a table of target.json."""
 
     table: Mapping[str, Any]
     source: str = ""
@@ -105,7 +105,7 @@ class _Node:
     state: NodeState = NodeState.ON
     idle_since: int | None = None
     limit: int = FOREVER
-    """Latest return of a booting node, Unix s."""
+    """Of a booting node's return, Unix s."""
     is_program_over: bool = False
     why: str = ""
     not_before: int = 0
@@ -165,7 +165,7 @@ class NodeSwitching:
         self._boots_after = 0
         """Earliest next boot, Unix s."""
         self._is_news = False
-        """Whether states have changed since the last `update`."""
+        """Since the last `update`."""
         self._changed = bool(states) and not settings.has_programs
         """Whether the journal has other states."""
         for name, state in (states or {}).items():
@@ -249,7 +249,7 @@ class NodeSwitching:
     # ------------------------------------------------------------------------------------------------------------------
 
     def on_program_end(self, names: Iterable[str], *, on: bool, error: str, now: int) -> None:
-        """Handle the end of a program; `error` is empty after success."""
+        """Handle a program's end; `error` is empty after success."""
         for name in names:
             node = self._by_name.get(name)
             if node is None or node.state is not (NodeState.BOOTING if on else NodeState.SHUTTING_DOWN):
@@ -434,7 +434,7 @@ class NodeSwitching:
         return found[::-1]
 
     def wake(self, now: int) -> int:
-        """Next decision without an event, Unix s (FOREVER: never)."""
+        """As `LiveDecider.wake`."""
         if not self.settings.has_programs:
             return FOREVER
         idle_s = self.settings.idle_s if self._switching is None else self._switching.idle_s

@@ -10,7 +10,7 @@ from dardis.model.errors import InputError
 
 FLAG, VALUE, OPTIONAL = "no value", "a value", "perhaps a value"
 USED, IGNORED = "used", "ignored"
-"""Ignored with a warning, because it cannot change a result."""
+"""Ignored with a warning: cannot change a result."""
 
 
 @dataclass(frozen=True, slots=True)

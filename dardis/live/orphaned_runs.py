@@ -102,7 +102,7 @@ def job_and_attempt(run: str) -> tuple[JobId, int]:
 
 
 def job_run(run: str) -> str:
-    """Run of a step; a run returns itself."""
+    """Step's run; a run returns itself."""
     return ".".join(run.split(".")[:2])
 
 

@@ -1,4 +1,4 @@
-"""End of an output file, read as the user of the job."""
+"""End of an output file, read as the job's user."""
 
 from __future__ import annotations
 

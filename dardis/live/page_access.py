@@ -13,12 +13,12 @@ from typing import Any, Final
 from dardis.live.socket_server import PeerUser
 
 LINK_S: Final = 300
-"""Lifetime of a link, s."""
+"""Link's lifetime, s."""
 SESSION_S: Final = 7 * 86_400
 """Cookie's lifetime, s."""
 MOST_LINKS: Final = 20
 MOST_SESSIONS: Final = 50
-"""Links and sessions of a user; the oldest end first."""
+"""Of a user, with links; the oldest end first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,7 @@ class PageAccess:
         return found.who if found is not None and unix_s < found.until_s else None
 
     def close(self, cookie: str) -> None:
-        """End the session of a cookie."""
+        """End a cookie's session."""
         self._sessions.pop(_digest(cookie), None)
 
 

@@ -26,11 +26,11 @@ from dardis.metrics.page_rows import COLUMNS, MOST_NODES_OF_ROW, energy_by_user
 from dardis.power.unit_power import MILLI
 
 MOST_ROWS: Final = 20_000
-"""Jobs on the page: running, waiting, and last ended. Others are found by number."""
+"""Running, waiting, and last ended jobs. Others are found by number."""
 PIECE: Final = 50
 """Jobs handled per turn of the service."""
 MOST_SEARCHED: Final = 100_000
-"""Job numbers searched for jobs that ended in the last day."""
+"""For jobs that ended in the last day."""
 CHUNK: Final = 500
 """Rows in an event."""
 MOST_AT_ONCE: Final = 2000
@@ -38,9 +38,9 @@ MOST_AT_ONCE: Final = 2000
 SHORTEST_S: Final = 0.4
 """Least time between two changes, s."""
 REST: Final = 10
-"""Least pause between two changes, in durations of the last change."""
+"""Least pause between changes, in durations of the last."""
 LONGEST_S: Final = 1.0
-"""Longest time between two looks at the use, s."""
+"""Between two looks at the use, s."""
 REFILL_S: Final = 5.0
 """Least pause between searches for jobs without room, s."""
 MOST_PENDING: Final = 60
@@ -70,7 +70,7 @@ class Subscriber:
         self.uid = uid
         self.queue = asyncio.Queue[str](MOST_PENDING)
         self.is_slow = False
-        """Whether changes were left out: the client is closed, and starts anew."""
+        """Changes were left out: the client is closed, and starts anew."""
 
     def put(self, text: str) -> None:
         """Add an event, unless too many wait."""
@@ -353,7 +353,6 @@ class PageFeed:
         )  # fmt: skip
 
     def _use(self) -> dict[str, Any]:
-        """Counts of jobs, and the cap."""
         service = self._service
         cap, measured = service.gateway.account.cap, service.gateway.account.measured
         states = service.gateway.counts(1, LARGEST_ID)

@@ -1,4 +1,4 @@
-"""Keeps the port of a page for the next service, if one dies.
+"""Keeps a page's port for the next service.
 
 A separate process holds the listening sockets, since browsers send the cookie to any owner of the port. It ends, with
 all sessions, at `dardis stop` or after some minutes without a service.
@@ -23,7 +23,7 @@ SOCKET: Final = "page.sock"
 PATIENCE_S: Final = 300.0
 """Longest time without a service, s."""
 HOSTS: Final = (("127.0.0.1", socket.AF_INET), ("::1", socket.AF_INET6))
-"""Browsers ask both under `localhost`, so other users must get neither."""
+"""Browsers ask both for `localhost`: other users must get neither."""
 _END: Final = b"end"
 _TRIES: Final = 20
 _LINK_S: Final = 5.0

@@ -30,11 +30,11 @@ MOST_CONNECTIONS: Final = 512
 MOST_STRANGERS: Final = 64
 """Connections without a session; the oldest makes room."""
 STRANGER_S: Final = 10.0
-"""Time for a connection to show a session, s."""
+"""To show a session, s."""
 MOST_STREAMS: Final = 16
 """Event streams of a user."""
 BEAT_S: Final = 15.0
-"""Longest silence of an event stream, s."""
+"""Longest silence of a stream, s."""
 WRITE_S: Final = 20.0
 """Longest time until a client takes an event, s."""
 STATIC: Final = {
@@ -74,7 +74,7 @@ class PageSource(Protocol):
 
 
 class PageServer:
-    """Serves the page of a source."""
+    """Serves a source's page."""
 
     def __init__(
         self, source: PageSource, folder: Path | None, port: int | None, again: str,
@@ -82,8 +82,8 @@ class PageServer:
     ) -> None:  # fmt: skip
         """Take over the port and the sessions of an earlier page in `folder`, if its port was held; None: no folder.
 
-        `port` None: a free one. `again`: how to get a new link. `allows`: whether a user may see the page; `is_kept`:
-        whether the port is kept for another service. Raises InputError for a port in use.
+        `port` None: a free one. `again`: how to get a new link. `allows`: a user may see the page; `is_kept`: the port
+        is kept. Raises InputError for a port in use.
         """
         self._source, self._again, self._allows, self._is_kept = source, again, allows, is_kept
         self._path = None if folder is None else folder / FILE
@@ -101,7 +101,7 @@ class PageServer:
         self.access = PageAccess(fresh_key, known)
         self._streams: dict[int, int] = {}
         self._strangers: dict[asyncio.BaseTransport, None] = {}
-        """Connections without a shown session, the oldest first."""
+        """The oldest first."""
 
     @property
     def _port(self) -> int:

@@ -28,7 +28,7 @@ class RemoteTracebackError(Exception):
 
 
 def pickled_call(function: Callable[..., Any], words: Sequence[Any], named: Mapping[str, Any]) -> bytes:
-    """Bytes of a call. Raises InputError if it cannot be pickled."""
+    """Call's bytes. Raises InputError if it cannot be pickled."""
     try:
         return bytes(cloudpickle.dumps((function, tuple(words), dict(named))))
     except Exception as error:  # noqa: BLE001 (any, from a class's own code)

@@ -37,9 +37,9 @@ class Cap:
     is_hard: bool
     steps: tuple[tuple[int, int], ...]
     source: str = ""
-    """For display: the amount or file as stated."""
+    """Amount or file as stated."""
     is_measured: bool = False
-    """Whether measured power counts, plus that of jobs about to start."""
+    """Measured power counts, plus that of jobs about to start."""
 
     @classmethod
     def from_dict(cls, told: Mapping[str, Any]) -> Cap:

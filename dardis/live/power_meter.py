@@ -1,4 +1,4 @@
-"""Measures the power of nodes now and then."""
+"""Measures node power."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class PowerMeter:
         self._busy_s: dict[str, float] = {}
         """When hosts had jobs, monotonic s."""
         self.trouble = ""
-        """Why the last measurement failed; empty: success."""
+        """Of the last measurement; empty: success."""
 
     async def keep_measuring(self) -> None:
         """Measure until cancelled. Failures are printed once."""

@@ -51,7 +51,7 @@ def watts_of(before: Mapping[str, Any], after: Mapping[str, Any], seconds: float
 
 
 def parse_watts(text: str, names: Iterable[str], place: str) -> dict[str, float]:
-    """Power of nodes from lines `NODE WATTS`; `place`: for messages. Raises InputError."""
+    """Power of nodes from lines `NODE WATTS`. Raises InputError."""
     known, found = set(names), dict[str, float]()
     for number, line in enumerate(text.splitlines(), 1):
         words = line.split()

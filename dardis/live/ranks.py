@@ -61,7 +61,7 @@ LOCK_S: Final = 5.0
 LEAVE_S: Final = 5.0
 """Longest wait for agents to exit, s."""
 AGENTS_LEFT: Final = 3
-"""Exit status if the launcher must end agents."""
+"""If the launcher must end agents."""
 LOOPBACK, ANYWHERE = "127.0.0.1", "0.0.0.0"  # noqa: S104 (access requires a key of this start)
 
 Work = Callable[[Any], int]

@@ -1,4 +1,4 @@
-"""Live service's history as a run's folder (as of `dardis simulate`), with a trace for plans."""
+"""Live service's history as a folder of `dardis simulate`, with a trace for plans."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class RecordedRun:
     schedule: Schedule
     platform: Platform
     unix_start: int
-    """Unix time of second 0: midnight (UTC) before the first submission."""
+    """Second 0: midnight (UTC) before the first submission."""
     trace: list[dict[str, object]]
     notes: tuple[str, ...]
 

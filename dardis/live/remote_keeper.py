@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 FIRST_S: Final = 1.0
 """Longest wait for a first message, s."""
 UNREACHABLE_S: Final = 10.0
-"""Time without message until unreachable, s."""
+"""Without message, s."""
 LOOK_S: Final = 1.0
 LEAVE: Final = "leave"
 
@@ -40,7 +40,7 @@ class AgentConnections:
         self._switchboard.listen(self._on_message, self._on_link_broken)
 
     def add(self, host: HostId, talk: RemoteSupervisorClient) -> int:
-        """Replace the connection of a host; return the new number."""
+        """Replace a host's connection; return the new number."""
         self._last += 1
         self._talks[host] = talk
         return self._last

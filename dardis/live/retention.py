@@ -1,4 +1,4 @@
-"""Removal of old finished jobs, in small portions.
+"""Removal of old finished jobs.
 
 Unknown jobs stay (users may rerun them), and so does the last submission (it fixes the next job number).
 """

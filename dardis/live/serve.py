@@ -1,4 +1,4 @@
-"""Start of a service: one per folder, on a local disk, for its user or (as root) for all."""
+"""Service's start: one per folder, on a local disk, for its user or (as root) for all."""
 
 from __future__ import annotations
 
@@ -51,16 +51,16 @@ class ServiceSettings:
     users: bool
     user_jobs: int
     max_time_s: int
-    """Longest, and default, walltime of a job."""
+    """Longest, and default, walltime."""
     keep_days: int | None
-    """Time to keep finished jobs; None: for ever."""
+    """None: for ever."""
     epoch: int
     has_external_supervisors: bool
     metrics_port: int | None
     """Loopback port for metrics; None: none."""
     has_page: bool
     page_port: int | None
-    """Page's port; None: an earlier page's, or free."""
+    """None: an earlier page's, or free."""
     power_program: Path | None
     """Prints the power of nodes; None: none."""
     switching: SwitchPrograms

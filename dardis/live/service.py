@@ -47,7 +47,7 @@ GATHER_S: Final = 2.0
 """Longest wait before the first decision, s."""
 LONGEST_SLEEP_S: Final = 3600.0
 RECENT: Final = 1000
-"""Last jobs with measured power to use after a restart."""
+"""Jobs with measured power to use after a restart."""
 
 
 class Service:
@@ -221,10 +221,7 @@ class Service:
         return jobs if jobs and jobs[0].number == number else [job for job in jobs if job.number == number]
 
     def history(self, before: int, most: int, user: str | None, since_ms: int | None) -> tuple[list[LiveJob], int]:
-        """Recent jobs below a number, newest first, and the lowest number searched.
-
-        See `Journal.history`; includes all of the gateway's jobs.
-        """
+        """As `Journal.history`, with all of the gateway's jobs."""
         told: list[LiveJob] = []
         rows, begin = self.journal.history(before, most, user, since_ms)
         for row, become in rows:
@@ -237,7 +234,7 @@ class Service:
         return told, begin
 
     def release(self, job: LiveJob) -> bool:
-        """Release a held or requeue an unknown job. Return whether possible."""
+        """See `Gateway.release`."""
         return self._again(job, {LiveJobState.UNKNOWN}, self.gateway.release)
 
     def retry(self, job: LiveJob) -> bool:
@@ -329,7 +326,7 @@ class Service:
         return Mailbox(home, self.gateway, self.journal, self._due.set, as_root=self.users)
 
     def _fail(self, error: JournalError) -> None:
-        """Refuse all requests and restore the state of the journal."""
+        """Refuse all requests and restore the journal's state."""
         self.trouble = str(error)
         for waiting in self._unwritten:
             if not waiting.done():

@@ -1,4 +1,4 @@
-"""Metrics of a live service for Prometheus. The only import of `prometheus_client`."""
+"""Service's metrics for Prometheus. The only import of `prometheus_client`."""
 
 from __future__ import annotations
 

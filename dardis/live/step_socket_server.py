@@ -31,7 +31,7 @@ class StepApi:
     def __init__(
         self, service: Service, owned: Callable[[web.Request], LiveJob], body: Callable[[web.Request], Awaitable[Any]]
     ) -> None:  # fmt: skip
-        """`owned`: a request's job, checked; `body`: its body."""
+        """`owned`: a request's checked job; `body`: its body."""
         self._service, self._owned, self._body = service, owned, body
 
     def routes(self) -> list[web.RouteDef]:
@@ -154,7 +154,7 @@ def integer_field(told: Mapping[str, Any], name: str) -> int:
 
 
 def read_command(told: Mapping[str, Any]) -> StepCommand:
-    """Command of a request. Raises InputError."""
+    """Request's command. Raises InputError."""
     argv, environment, cwd = told.get("argv"), told.get("environment", {}), told.get("cwd")
     if not isinstance(argv, list) or not argv:
         raise InputError("argv", "there is no command", "the words of a command")

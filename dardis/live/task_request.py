@@ -28,7 +28,7 @@ class TaskRequest:
     gpus_per_node: int = 0
     gpus_per_task: int = 0
     overlap: bool = False
-    """Whether cores and GPUs may belong to other tasks, too."""
+    """Cores and GPUs may belong to other tasks, too."""
 
     def __post_init__(self) -> None:
         for option, value, least, most in (

@@ -23,7 +23,7 @@ from dardis.live.task_request import TaskRequest
 from dardis.model.errors import InputError
 
 RECONNECT_S: Final = 3.0
-"""Wait after a start for clients of running tasks, s."""
+"""For clients of running tasks, after a start, s."""
 LOOK_S: Final = 1.0
 """Pause between checks for free cores, s."""
 
@@ -46,12 +46,12 @@ class TaskApi:
         self, service: Service, steps: StepApi, owned: Callable[[web.Request], LiveJob],
         body: Callable[[web.Request], Awaitable[Any]],
     ) -> None:  # fmt: skip
-        """`owned`: a request's job, checked; `body`: its body."""
+        """See `StepApi`."""
         self._service, self._steps, self._owned, self._body = service, steps, owned, body
         self._allocations: dict[str, dict[int, _Allocation]] = {}
         """By run of the job, and number of the first task."""
         self._queues: dict[str, deque[asyncio.Event]] = {}
-        """Requests that wait for cores, by run of the job."""
+        """Waiting requests, by run of the job."""
         self._next_step: dict[str, int] = {}
         self._began_s = monotonic_s()
 

@@ -1,4 +1,4 @@
-"""Programs of the operator, without a shell, with a time limit."""
+"""Operator's programs, without a shell, with a time limit."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Final
 from dardis.model.errors import InputError
 
 MOST_OUTPUT: Final = 4 << 20
-"""Bytes of output that are read."""
+"""Bytes."""
 _PIECE: Final = 1 << 16
 _LAST: Final = 200
 """Characters of a message shown."""

@@ -1,4 +1,4 @@
-"""Use of a service over the last day: power, cores, nodes on, and cap. Kept in the folder."""
+"""Service's use in the last day: power, cores, nodes on, cap. Kept in the folder."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dardis.model.files import atomic_text
 FILE: Final = "use.csv"
 KEPT_S: Final = 86_400
 FINE_S: Final = 3600
-"""Age from which samples become means of `BIN_S`, s."""
+"""Older samples become means of `BIN_S`, s."""
 BIN_S: Final = 30
 _SLACK_S: Final = 600
 REPEAT_S: Final = 30

@@ -19,7 +19,7 @@ from dardis.model.errors import InputError
 
 _BACKLOG: Final = 1024
 _GREETING_S: Final = 20
-"""Longest time for a new connection to state key and job, s."""
+"""For a new connection to state key and job, s."""
 _PAUSE_S: Final = 0.1
 _ANYWHERE: Final = "192.0.2.1"
 """Address for documentation, beyond the default route."""

@@ -32,7 +32,7 @@ from dardis.model.errors import DardisError, InputError
 LOOK_S: Final = 1.0
 """Pause between checks of the workers, s."""
 MOST_FAILURES: Final = 3
-"""Failures in a row to start a worker that break a pool without workers."""
+"""Failed starts in a row that break a pool without workers."""
 _MOST_PAUSE_S: Final = 30.0
 _FALSE_STARTS: Final = 3
 """Times that a call is handed to workers lost before its begin."""
@@ -69,7 +69,7 @@ class WorkerPool:
         self._client, self._count, self._options = client, count, options
         self._news = Condition()
         self._due = Event()
-        """Set if the keeping thread has something to do."""
+        """Set if the keeping thread has work."""
         self._waiting: deque[Call] = deque()
         self._workers: set[_Worker] = set()
         self._pending: set[int] = set()
@@ -80,7 +80,7 @@ class WorkerPool:
         self._keeping: Thread | None = None
         self._is_over = False
         self._broken = ""
-        """Why no call can run any more; empty: some can."""
+        """Why no call can run; empty: some can."""
         self._failures, self._failure, self._not_before_s = 0, "", 0.0
         self._submission = fresh_key()
         """Key of the next submission, against repetition."""

@@ -20,7 +20,7 @@ from dardis.model.schedule import Schedule
 NO_JOB = -1
 """Pseudo job number of partial maintenance."""
 ProgressCallback = Callable[[int, int], object]
-"""Progress callback: amount done, total."""
+"""Called with (done, total)."""
 
 
 class Capacities:

@@ -1,7 +1,4 @@
-"""Catalogue of metrics: names, units, meanings, directions.
-
-Used by report, comparison and docs/metrics.md.
-"""
+"""Names, units, meanings and directions of metrics, for reports and docs/metrics.md."""
 
 from __future__ import annotations
 
@@ -243,7 +240,7 @@ _ALL: Final = (
           "[below](#the-digest)", kind=WORD, better=None),
 )  # fmt: skip
 METRICS: Final = {metric.name: metric for metric in _ALL}
-"""Metrics by key, in report order."""
+"""In report order."""
 OF_JOBS, OF_DURATIONS, OF_SOLVER, OF_QUEUES, OF_PLACES, OF_MACHINE, OF_POWER, OF_SCHEDULER, OF_SWITCHING = (
     {name: metric for name, metric in METRICS.items() if metric.section is section} for section in Section
 )

@@ -143,7 +143,7 @@ _AMOUNT: Final = r"[a-z][a-z0-9_]*=\d{1,10}"
 _PART: Final = rf"\d{{1,10}}:{_AMOUNT}(?:,{_AMOUNT})*+"
 _PARTS: Final = re.compile(rf"(?:{_PART}(?: {_PART})*+)?", re.ASCII)
 _LIMIT: Final = 1 << 31
-"""Products of smaller amounts fit 64 bits."""
+"""Products below fit 64 bits."""
 
 
 class WrongPartsError(ValueError):

@@ -1,4 +1,4 @@
-"""Comparison's rows: means, best values, paired differences."""
+"""Comparison's means, best values and paired differences."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ KEYS: Final = (
 OF_DEADLINES: Final = frozenset({"tardiness_s", "late_jobs", "dissimilarity", "dissimilarity_from_first_submission"})
 """Comparable only with equal deadlines."""
 OF_DECIDING: Final = frozenset({"decision_mean_s", "renegotiations_per_job"})
-"""Meaning differs between central and distributed dispatchers."""
+"""Differ between central and distributed dispatchers."""
 UNTESTED: Final = frozenset({"decision_mean_s"})
 """Depend on the computer's load."""
 
@@ -45,13 +45,13 @@ class RunResult:
     metrics: dict[str, Any] | None = None
     error: str = ""
     deadlines: str = ""
-    """Deadline rule: as requested, else the dispatcher's own."""
+    """As requested, else the dispatcher's own."""
     central: bool = False
     """Whether one queue decides, without renegotiation."""
     arity: int = 0
-    """Children per host in the offer tree; 0: no tree."""
+    """As `Reach.arity`."""
     sample: int = 0
-    """Nodes asked first per unit; 0: all."""
+    """As `Reach.sample`."""
     draw: int = 0
     """Draw number; 0: the original trace."""
     seeded: bool = True
@@ -61,7 +61,6 @@ class RunResult:
     grid: tuple[tuple[str, str], ...] = ()
     """Grid settings: names, values."""
     weeks: int = 0
-    """Whole weeks used for the draw, or 0."""
 
     @property
     def is_recorded(self) -> bool:
@@ -276,7 +275,7 @@ def _counted(metrics: dict[str, Any]) -> int:
 
 
 SHARE: Final = 0.95
-"""Coverage of intervals, for normally distributed means."""
+"""Of intervals, for normally distributed means."""
 
 
 @dataclass(frozen=True, slots=True)

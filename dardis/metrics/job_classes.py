@@ -1,4 +1,4 @@
-"""Breakdown by class: waits by job width and requested walltime."""
+"""Waits by job width and requested walltime."""
 
 from __future__ import annotations
 

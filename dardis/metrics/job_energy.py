@@ -76,7 +76,7 @@ RUNS: Final = CsvTable(
 
 
 def energy_table(by: Grouping) -> CsvTable:
-    """Columns of a table."""
+    """Table's columns."""
     if by is Grouping.JOB:
         return RUNS
     key = Column(by, WORD if by is Grouping.DAY else TEXT, f"{by}; of days the UTC date" if by is Grouping.DAY else by)
@@ -261,7 +261,7 @@ class EnergyTerms:
 
 
 def job_energy(path: Path, usage: SlurmUsage, terms: EnergyTerms) -> JobEnergy:
-    """Account for the runs of `path`, in the span. Raises InputError."""
+    """Account for the runs of `path`. Raises InputError."""
     runs = usage.spans
     since = min(run.start for run in runs) if terms.since is None else terms.since
     until = max(run.end for run in runs) if terms.until is None else terms.until
@@ -295,7 +295,7 @@ def job_energy(path: Path, usage: SlurmUsage, terms: EnergyTerms) -> JobEnergy:
 
 
 def _money(files: InputFiles, prices: str | float | None, platform: Platform | None) -> Money:
-    """Currency of the platform, or without one of the price file."""
+    """Platform's currency, else the price file's."""
     if platform is not None:
         return platform.money
     if isinstance(prices, str):
@@ -326,8 +326,6 @@ def _powers(path: Path, runs: Sequence[UsedSpan], terms: EnergyTerms) -> tuple[F
 
 
 class _NodePowers:
-    """Power figures of a platform for runs."""
-
     def __init__(self, platform: Platform, names: Sequence[str]) -> None:
         self._platform, self._machine = platform, MachinePower.of_platform(platform)
         self._place = {name: node for node, name in enumerate(names)}
@@ -338,7 +336,6 @@ class _NodePowers:
 
     @property
     def notes(self) -> list[str]:
-        """Assumptions made so far."""
         notes = []
         if not self._machine.stated:
             notes.append(

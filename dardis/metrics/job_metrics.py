@@ -186,7 +186,7 @@ class Footprints(NamedTuple):
     fragmentation: Ints
     """Contiguous node blocks."""
     spread: Floats
-    """Nodes from first to last, over nodes used."""
+    """Nodes first to last, over nodes used."""
 
 
 def footprints(schedule: Schedule) -> Footprints:

@@ -32,10 +32,10 @@ BLOCK_JOBS: Final = 8192
 BLOCK_CHARACTERS: Final = 1 << 21
 """Block limits, to bound memory."""
 _LONGEST_FIELD: Final = 1 << 26
-"""Characters: a job on millions of nodes; more is an unclosed quote."""
+"""Characters, for millions of nodes; more: an unclosed quote."""
 _TIME_LIMIT: Final = 1 << 60
 _AMOUNT_LIMIT: Final = 1 << 31
-"""Products of smaller amounts fit 64 bits."""
+"""Products below fit 64 bits."""
 _MEGABYTE: Final = 1_000_000
 STATUS_NAMES: Final = tuple(status.name.lower() for status in Status)
 
@@ -174,7 +174,7 @@ def _chunks(lines: Iterator[tuple[int, list[str]]]) -> Iterator[list[tuple[int, 
 
 
 class _Column(NamedTuple):
-    """Parser of a column; `empty` replaces empty text (None: invalid)."""
+    """Column's parser; `empty` replaces empty text (None: invalid)."""
 
     parse: Callable[[str], Any]
     expected: str

@@ -220,7 +220,6 @@ class PowerEnvironment:
     offset: int | None
     """Unix time minus trace time; None if unknown."""
     money: Money = DEFAULT_MONEY
-    """Currency of prices."""
     max_extension_s: int = 0
     """Seconds for which the last price holds beyond the data."""
     files: InputFiles = field(default_factory=InputFiles)

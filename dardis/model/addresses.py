@@ -85,7 +85,7 @@ def child_counts(hosts: int, arity: int) -> Ints:
 
 
 def levels_below(hosts: int, arity: int) -> int:
-    """Number of levels below the root of a tree."""
+    """Number of levels below a tree's root."""
     levels = 0
     while hosts > 1:
         hosts = -(-(hosts - 1) // arity)  # the largest part

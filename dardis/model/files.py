@@ -34,7 +34,7 @@ _PACKINGS: Final = {
     ".xz": _Packing("xz", b"\xfd7zXZ\x00", lzma.compress, lzma.decompress),
 }
 _BEGIN, _BINARY_SHARE = 4096, 0.3
-"""Files are binary above this share of non-text."""
+"""Binary above this share of non-text."""
 Read = Callable[[Path], bytes]
 """Reads raw bytes. Raises OSError or ValueError."""
 _PARTLY_WRITTEN = re.compile(r"\.(.+)\.\d+\.part")

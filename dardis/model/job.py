@@ -11,7 +11,7 @@ from dardis.model.addresses import JobId
 NO_TIME = -(1 << 62)
 """Unknown time."""
 SHORTEST_WINDOW_S = 3600
-"""Minimum length of a start window in s."""
+"""Least start window in s."""
 FOREVER = 1 << 62
 """Later than every time in use."""
 

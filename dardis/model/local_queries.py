@@ -91,7 +91,7 @@ class BindQuery:
     choice: int
     distinct: bool
     binds: bool
-    """Whether the desired profile binds, and (`soft`) yields to deadlines."""
+    """The desired profile binds, and (`soft`) yields to deadlines."""
     soft: bool
 
 
@@ -110,7 +110,6 @@ class BindResponse:
     notices: int
     """Number of replaced notices."""
     next_change: int
-    """Next scheduled change."""
 
 
 class LocalNodes(Protocol):

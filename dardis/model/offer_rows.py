@@ -15,7 +15,7 @@ NODE, FROM, TO, INDEX, FREE_FROM, FREE_TO = range(6)
 OFFER_COLUMNS = 6
 
 STEP_INSTANT, STEP_UNITS, STEP_INDICES = range(3)
-"""Step of a sum: instant, change of units, change of indices."""
+"""Sum's step: instant, change of units, change of indices."""
 STEP_COLUMNS = 3
 
 BEST_KEY, BEST_NODE, BEST_UNITS, BEST_INCARNATION = range(4)
@@ -55,7 +55,7 @@ TAG, LENGTH, NUMBERS = range(3)
 QUERY_TAG, SUMS_TAG, CANDIDATES_TAG = 0, 19, 20
 
 ROUND, GENERATOR, GRAIN, BINDS, HELD_ONLY, AS_IF_UP, WANT, EARLIEST, CHOICE, DISTINCT = range(NUMBERS, NUMBERS + 10)
-"""Positions of a query's numbers; rounds have the same position in answers."""
+"""Positions of a query's numbers; ROUND also in answers."""
 QUERY_NUMBERS = 10
 (
     JOB, DRAW_KEY, FIRST_START, LAST_START, WALLTIME, UNITS, QUOTA, GROUPS, REQUEST, SAMPLE_OFFSET, SAMPLE, NEEDED,

@@ -23,7 +23,7 @@ from dardis.model.files import partly_written
 
 PART_PREFIX = ".part-"
 CHARTS = "charts"
-"""For pictures of `dardis report --charts`; removed by new work."""
+"""Of `dardis report --charts`; removed by new work."""
 _PICTURES = frozenset({".pdf", ".svg"})
 _NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EIO})
 _ATTEMPTS = 100
@@ -217,7 +217,7 @@ RUN_FOLDER: Final = OutFolder(
     last_file="run.json",
 )  # fmt: skip
 RECORDED_FILE: Final = "recorded.csv"
-"""Trace with all jobs of a live service."""
+"""All jobs of a live service."""
 HISTORY_FOLDER: Final = OutFolder("a history", (RECORDED_FILE, *RUN_FOLDER.files), last_file="run.json")
 SCALE_FOLDER: Final = OutFolder(
     "scale experiments",

@@ -156,24 +156,24 @@ class Platform:
     currency: Text = "EUR"
     income_per_core_h: Amount = 0.013
     income_by_queue: dict[str, Amount] = field(default_factory=dict)
-    """Core-hour income by queue; default `income_per_core_h`."""
+    """Default: `income_per_core_h`."""
     facility: Facility = field(default_factory=Facility)
     queues: tuple[Queue, ...] = ()
     """Without any, a job's queue is only a name."""
     prime: PrimeTime | None = None
     reservations: tuple[Reservation, ...] = ()
     kept_groups: Count = 0
-    """Number of last groups that hold reserved capacity."""
+    """Last groups that hold reserved capacity."""
     ends: Edge | None = None
-    """End of the last span, if the machine is a reservation."""
+    """Of the last span, if the machine is a reservation."""
     exchange: dict[str, Above0] = field(default_factory=dict)
     dated: tuple[Maintenance, ...] = ()
     flop_per_s: Above0 | None = None
-    """Operations per second and core, for Batsim jobs (None: unstated)."""
+    """Per core, for Batsim jobs (None: unstated)."""
     more_sets: tuple[tuple[Count, ...], ...] = field(default=(), compare=False)
     """Sets of groups named by jobs."""
     states_income: bool = field(default=True, compare=False)
-    """Whether income is stated; if not, `income_per_core_h` is from the thesis."""
+    """If not, `income_per_core_h` is from the thesis."""
 
     @property
     def money(self) -> Money:

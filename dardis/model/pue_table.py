@@ -17,7 +17,6 @@ class RowChoice(StrEnum):
     NEAREST = "nearest"
     """Nearest row (thesis 6.3: rows 5 °C apart); halfway, the warmer."""
     INTERPOLATE = "interpolate"
-    """Linear interpolation."""
 
 
 @dataclass(frozen=True, slots=True)

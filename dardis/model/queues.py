@@ -162,7 +162,7 @@ class Queue:
 
 @dataclass(frozen=True, slots=True)
 class Reservation:
-    """Exclusive capacity for the jobs of a queue, on the trace's clock."""
+    """Exclusive capacity for a queue's jobs, on the trace's clock."""
 
     name: Text
     queue: Text

@@ -76,11 +76,11 @@ LATEST = 1 << 40
 BEFORE_ALL = -(1 << 41)
 """Before every time in files."""
 UNKNOWN_END = 1 << 50
-"""Unknown end: later than all times in files."""
+"""Later than all times in files."""
 MAX_GROUPS = 1 << 14
 MOST_NODES = 10_000_000
 LARGEST_AMOUNT = (1 << 31) - 1
-"""So fixed-point fitting indices (2^20 per unit) fit 64 bits."""
+"""Fitting indices (2^20 per unit) then fit 64 bits."""
 MOST_WATTS = 1 << 40
 LARGEST_CORES = 1 << 20
 

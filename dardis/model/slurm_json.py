@@ -22,7 +22,7 @@ _INFINITE = frozenset({0xFFFFFFFF, (1 << 64) - 1})
 
 
 class SlurmRecord(NamedTuple):
-    """A record of a list, with the line where it begins."""
+    """Record of a list, with its line."""
 
     line: int
     kind: str
@@ -40,7 +40,7 @@ _SLURM_KEY = re.compile(r'"(?:meta|errors|job_id)"\s*:')
 
 
 def slurm_records(path: Path, text: str, needed: str = "") -> Iterator[SlurmRecord]:
-    """Records of all documents of a file; `path` is for messages.
+    """Records of all documents of a file.
 
     Raises InputError if a document is incomplete or states an error, or if no document has the list `needed`.
     """

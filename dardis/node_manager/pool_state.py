@@ -84,11 +84,11 @@ class PoolState(NodeProfiles):
         self._boot_s = boot_and_shutdown(platform)[0][first:last].copy()
         self._open_nodes = FreeCapacityIndexes(last - first)
         self._touched: list[Ints] = []
-        """Changed nodes to process; many cost as much as one."""
+        """Changed nodes; many cost as much as one."""
         self._added = 0
         """Most breakpoints added meanwhile."""
         self._longest_seen = 1
-        """Limit of breakpoints; a count would visit all nodes."""
+        """Limit of breakpoints; counting visits all nodes."""
         super().__init__(platform, first, last, desired)
         self._longest_seen = int(self.profiles.size.max(initial=1))
         self.books = make_rows(self.count, 1, 4, np.int64)

@@ -96,7 +96,7 @@ class Switcher:
 
     @property
     def longest_s(self) -> int:
-        """Longest time until a node is up, from the begin of a shutdown."""
+        """Longest time until a node is up, from a shutdown's begin."""
         return max((group.shutdown_s + group.boot_s for group in self._groups), default=0)
 
     def up_from(self, time: int, nodes: Ints) -> int:

@@ -278,7 +278,7 @@ class Gain:
     price: float
     """Energy after × fall of the mean price."""
     throughput: float
-    """Additional income minus additional job energy at the previous mean price."""
+    """Added income minus added job energy at the previous mean price."""
     tariff: float
 
     @property

@@ -30,7 +30,7 @@ class MachinePower:
     shutdown_s: Ints
     device_w: dict[str, Floats] = field(default_factory=dict)
     stated: bool = True
-    """Whether all figures are stated; else thesis figures apply (9.455 W per busy core, no idle power)."""
+    """If not, thesis figures apply (9.455 W per busy core, no idle power)."""
 
     @classmethod
     def of_platform(cls, platform: Platform) -> MachinePower:

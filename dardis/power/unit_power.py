@@ -13,7 +13,6 @@ from dardis.model.resources import CORES
 from dardis.power.node_power import MachinePower, busy_watts
 
 MILLI: Final = 1000
-"""Milliwatts in a watt."""
 
 
 class UnitPower:
@@ -23,7 +22,6 @@ class UnitPower:
         """Figures as in `MachinePower`."""
         power = MachinePower.of_platform(platform)
         self.is_stated = power.stated
-        """Whether the platform states all figures."""
         self.idle_mw: Ints = np.ceil(power.idle_w * MILLI).astype(np.int64)
         """Of each node that is on."""
         self.off_mw: Ints = np.ceil(power.off_w * MILLI).astype(np.int64)

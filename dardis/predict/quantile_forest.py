@@ -12,11 +12,11 @@ if TYPE_CHECKING:
     from sklearn.ensemble import ExtraTreesRegressor
 
 TREES, LEAF, SHARE = 15, 20, 0.5
-"""Trees of each half, rows per leaf, and share of the features tried at a split."""
+"""Trees of each half, rows per leaf, share of features tried."""
 KEPT = 8
 """Quantiles kept per leaf."""
 BEYOND = 0.5
-"""Mean excess of a censored value that exceeds all predicted values."""
+"""Mean excess of a value censored above all predictions."""
 
 
 class QuantileForest:

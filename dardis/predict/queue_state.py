@@ -1,4 +1,4 @@
-"""Queue of a site at one instant, for the estimates of starts."""
+"""Queue of a site at one instant."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Predicts by a user's last two jobs (Tsafrir et al. 2007) or the last similar job."""
+"""Predicts by the last two jobs (Tsafrir et al. 2007) or the last similar job."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class WalltimePredictor:
     """Predicts the walltime."""
 
     def predict(self, job: Job, now: int) -> Prediction:  # noqa: ARG002
-        """Return the walltime."""
+        """Walltime."""
         return Prediction(job.walltime, "walltime")
 
     def observe(self, job: Job, ran: int, now: int) -> None:
@@ -98,7 +98,7 @@ class RealRuntimePredictor:
         self._durations = durations
 
     def predict(self, job: Job, now: int) -> Prediction:  # noqa: ARG002
-        """Return the real runtime."""
+        """Real runtime."""
         return Prediction(clip_duration(job, self._durations[job.number]), "real")
 
     def observe(self, job: Job, ran: int, now: int) -> None:

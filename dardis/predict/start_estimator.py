@@ -1,4 +1,4 @@
-"""Estimates when waiting jobs start, with ranges, and learns from the site's own past.
+"""Estimates when waiting jobs start, with ranges, from the site's past.
 
 A forest predicts the remaining wait from the queue's state (`start_features`). It learns from snapshots of the queue;
 jobs that still wait count as censored. Ranges are widened or narrowed until earlier ranges would have held.
@@ -20,23 +20,23 @@ from dardis.predict.start_features import QueueHistory, log_waits
 
 MINUTE, HOUR, DAY = 60, 3_600, 86_400
 SNAPSHOT_ROWS = 40
-"""Most jobs of a snapshot that are learned from."""
+"""Most jobs learned from a snapshot."""
 SNAPSHOTS, SNAPSHOT_GAPS = 100, (10 * MINUTE, 2 * HOUR)
-"""Snapshots in the history so far; limits of the gap between two (s)."""
+"""In the history so far; limits of the gap between two (s)."""
 TRAININGS, TRAINING_GAPS = 10, (2 * HOUR, 2 * DAY)
-"""Trainings in the history so far; limits of the gap between two (s)."""
+"""In the history so far; limits of the gap between two (s)."""
 WINDOW, CALIBRATION = 120 * DAY, 60 * DAY
 """Age (s) of the oldest snapshot for training, and of the oldest for the ranges."""
 MOST, FEWEST = 8_000, 100
-"""Rows of a training: most, and fewest with a known start."""
+"""Training's rows: most, and fewest with a known start."""
 FLOOR = 300.0
 """Seconds added to remaining waits before their logarithm."""
 WANTED = np.array([0.1, 0.93])
 """Share of earlier starts below a range's ends; above 0.9, as later waits without precedent exceed the upper end."""
 FIRST_LEVELS, TRUSTED = np.array([0.05, 0.96]), 30
-"""Quantiles of the ranges without earlier errors; snapshots after which errors count by half."""
+"""Quantiles without earlier errors; snapshots after which errors count by half."""
 GRID = np.arange(1, 40) / 40
-"""Levels of the quantiles that are kept of a prediction."""
+"""Levels of quantiles kept of a prediction."""
 
 
 class StartEstimates(NamedTuple):
@@ -52,15 +52,15 @@ class _Snapshot:
     now: int
     rows: Floats
     remaining: Floats
-    """Seconds until the start; NaN while the job waits, -1 if it left the queue."""
+    """Seconds until the start; NaN: still waits, -1: left the queue."""
     weight: float
     """Waiting jobs for each row."""
     predicted: Floats | None
-    """Quantiles at `GRID` of the logarithms, from the forest of that time."""
+    """Quantiles at `GRID` of logarithms, from the forest then."""
 
 
 class StartEstimator:
-    """Learns from events and states in time order, and estimates starts; deterministic by seed."""
+    """Learns from events and states in time order; deterministic by seed."""
 
     def __init__(self, seed: int) -> None:
         self._seed = seed

@@ -1,4 +1,4 @@
-"""Features of waiting jobs, from the queue's state and from what happened before."""
+"""Features of waiting jobs, from the queue's state and its past."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ SHORT = 60.0
 WAIT_SHARE = {"user": 0.2, "queue": 0.05}
 """Weight of a new wait in the mean of earlier waits."""
 UNKNOWN_STARTS = 1.0
-"""Starts a day added to a user's own, as a user without a start starts at some time."""
+"""Starts a day added to each user's, as any user may start."""
 STARTED = 50_000
-"""Most started jobs of which the submit is kept."""
+"""Most started jobs whose submit is kept."""
 
 
 class StartRates:
-    """Starts a day by code, in a decaying week, and the decaying mean of their logarithmic waits."""
+    """Starts a day by code, in a decaying week, and decaying mean logarithmic waits."""
 
     def __init__(self, share: float) -> None:
         self._share = share
@@ -76,7 +76,7 @@ class QueueHistory:
         self._asked += job.walltime or ran
 
     def _runtimes(self, user: Ints, walltime: Ints, elapsed: Ints) -> Ints:
-        """Mean of the user's last two jobs, else the usual share of the walltime; twice `elapsed` if exceeded."""
+        """As `LastTwoRuntimes`; twice `elapsed` if exceeded."""
         self._recent = _grown(self._recent, int(user.max(initial=-1)) + 1)
         last, older = self._recent[user].T
         share = self._ran / self._asked if self._asked else 1.0

@@ -1,7 +1,4 @@
-"""Builders of the three kinds of dispatchers.
-
-Imports are local: a run loads only the selected dispatcher.
-"""
+"""Builders of dispatchers. Imports are local: a run loads only its dispatcher."""
 
 from __future__ import annotations
 

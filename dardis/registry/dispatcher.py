@@ -31,7 +31,7 @@ class Cluster:
 
     platform: Platform
     bounds: tuple[int, ...]
-    """Host h holds the nodes [bounds[h], bounds[h+1])."""
+    """As `Layout.bounds`."""
     seed: int
     desired: DesiredProfile | None = None
     switching: Switching | None = None

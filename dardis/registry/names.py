@@ -1,4 +1,4 @@
-"""Dispatchers by name: built in, from other packages, and from classes."""
+"""Dispatchers by name: built in, of other packages, and classes."""
 
 from __future__ import annotations
 
@@ -232,7 +232,7 @@ def _package(point: EntryPoint) -> str:
 _DIGITS: Final = 16
 _NAME: Final = re.compile(r"\w+(\.\w+)*:\w+(\.\w+)*")
 _CLASS_ATTRIBUTES: Final = frozenset({"strict", "seeded"})
-"""Class attributes that are no settings."""
+"""These are no settings."""
 _ORIGINS: Final[dict[str, str]] = {}
 """Origins of modules at load time."""
 _CLASS_ORIGINS: Final[WeakKeyDictionary[type, str]] = WeakKeyDictionary()

@@ -39,11 +39,11 @@ _LINES: Final[tuple[tuple[str, Dashes, str], ...]] = (
     (CYCLE[4], (0, (7, 2, 1, 2, 1, 2)), "v"), (CYCLE[5], (0, (9, 3)), "P"), (INK, (0, (3, 1)), "X"), (GREY, "-", "*"),
 )  # fmt: skip
 MOST_LINES: Final = len(_LINES)
-"""Distinguishable lines, by colour, dashes and marker."""
+"""Distinguishable by colour, dashes and marker."""
 
 FULL: Final = 10.0
 HALF: Final = 5.0
-"""Chart widths (inches): full and half page."""
+"""Chart widths (inches)."""
 
 _STYLE: Final = {
     "font.size": 9.0, "axes.titlesize": 9.5, "axes.labelsize": 9.0, "legend.fontsize": 8.5,
@@ -112,7 +112,7 @@ def figure_in_row(width: float, height: float, panels: int) -> tuple[Figure, lis
 
 
 def finish(drawing: Figure, title: str, caption: str) -> Chart:
-    """Chart of a figure."""
+    """Figure's chart."""
     return Chart(title, drawing, caption, wide=bool(drawing.get_figwidth() > HALF))
 
 

@@ -25,7 +25,7 @@ from dardis.report.run_page import write_page
 
 
 def draw_comparison(folder: Path, *, form: ChartFormat | None = None) -> Path:
-    """Redraw a finished comparison; return the report's path.
+    """Redraw a finished comparison.
 
     With `form`, also write charts. The caller must hold the folder. Raises InputError and OSError.
     """
@@ -45,7 +45,7 @@ class ComparisonCharts(NamedTuple):
 
 
 def write_comparison(out: Path, compared: ComparisonData, folder: Path) -> ComparisonCharts:
-    """Write tables, report.html and found.json of the comparison in `folder` into `out`.
+    """Write tables, report.html and found.json of `folder` into `out`.
 
     Raises InputError and OSError.
     """

@@ -25,13 +25,12 @@ from dardis.metrics.comparison_rows import (
 from dardis.report.words import NOTHING, draws
 
 CHANCE: Final = "°"
-"""Marks a possibly random difference to the first dispatcher."""
+"""Marks a possibly random difference to the first."""
 _BRIEF: Final = ("mean_wait_s", "mean_bounded_slowdown", "max_wait_s", "utilisation", "profit_eur", "rejected")
 _UNITS: Final = {
     "share": ("%", 0.01), "currency": ("", 1.0), "kWh": ("kWh", 1.0), "kW": ("kW", 1.0),
     "amount · s": ("core·h", 3600.0),
 }  # fmt: skip
-"""Display units."""
 _TIMES: Final = ((2 * 3600, 3600, "h"), (120, 60, "min"), (1, 1, "s"), (0, 1e-3, "ms"))
 _LATEX: Final = {
     "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "%": r"\%", "#": r"\#", "_": r"\_",

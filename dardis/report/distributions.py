@@ -19,7 +19,6 @@ from dardis.report.chart import Chart, Dashes, TimeAxis
 from dardis.runs.solved_instances import DecisionGap, DecisionOutcome
 
 MOST_QUEUES: Final = len(chart.CYCLE)
-"""Limit of separate queues."""
 FEW: Final = 10
 """Smaller classes are dots without curve."""
 _LEAST_DIFFERENCE: Final = 0.005

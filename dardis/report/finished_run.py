@@ -20,7 +20,7 @@ from dardis.report.over_time import envelope
 from dardis.report.run_files import read_run
 
 MOST_ROWS: Final = 100_000
-"""Jobs on the page, the first of the run."""
+"""Jobs on the page, the run's first."""
 BINS: Final = 4000
 """Most moments of a chart."""
 

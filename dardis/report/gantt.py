@@ -22,7 +22,7 @@ from dardis.report.chart import Chart, TimeAxis
 from dardis.report.distributions import by_size, short_count, width_bounds
 
 FEW_BARS: Final = 400
-"""Largest number of placements for single jobs."""
+"""Most placements for single jobs."""
 _COLUMNS: Final = 1000
 _ROWS: Final = 400
 _CHUNK: Final = 1 << 20
@@ -124,7 +124,6 @@ def node_use(schedule: Schedule, platform: Platform, edges: Floats, rows: int, o
 
 
 NAMED_NODES: Final = 40
-"""Most named nodes."""
 MOST_BLOCKS: Final = 300_000
 """Most job-node pairs, for acceptable time."""
 _AS_PIXELS: Final = 3000

@@ -9,7 +9,7 @@ from markupsafe import Markup, escape
 
 
 class GlossaryEntry(NamedTuple):
-    """Definition of a term."""
+    """Term's definition."""
 
     text: str
     section: str
@@ -87,5 +87,5 @@ class TermLinker:
 
 
 def anchor(word: str) -> str:
-    """Anchor of a definition."""
+    """Definition's anchor."""
     return "def-" + str(escape(word.lower().replace(" ", "-")))

@@ -91,7 +91,7 @@ def _plain(value: Any) -> Any:  # noqa: ANN401 — whatever a page is made of
 
 
 def picture_of(folder: Path) -> Path:
-    """Path of the picture. Raises InputError."""
+    """Picture's path. Raises InputError."""
     path = folder / PICTURE_FILE
     if not path.is_file():
         raise InputError(folder, f"has no {PICTURE_FILE}", "a result with a report, from this version or a later one")

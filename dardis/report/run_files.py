@@ -29,7 +29,7 @@ from dardis.runs.solved_instances import SOLVER_FILE, DecisionGap, read_gaps
 T = TypeVar("T")
 _LATEST: Final = 1 << 60
 _LARGEST: Final = 1e24
-"""Limit of values, for plotting."""
+"""For plotting."""
 BY_COLUMNS: Final = ("jobs", "mean_wait_s", "p95_wait_s", "max_wait_s", "mean_bounded_slowdown", "utilisation")
 FOOTPRINT_COLUMNS: Final = ("mean_fragmentation", "mean_spread")
 DEADLINE_COLUMNS: Final = ("late_jobs", "tardiness_s", "weighted_queue_time", "weighted_tardiness")
@@ -66,7 +66,7 @@ class RunFiles:
     power: dict[str, Floats] | None = None
     downtime: Downtime | None = None
     expected: Expectations | None = None
-    """None if jobs were expected to use their walltimes."""
+    """None: walltimes were expected."""
     gaps: list[DecisionGap] | None = None
     """Constraint model decisions, or None."""
 

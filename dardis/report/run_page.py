@@ -17,12 +17,12 @@ from dardis.report.glossary import TermLinker
 from dardis.report.run_files import RunFiles, read_run
 
 Span = tuple[Cut, Cut]
-"""Start and end: s of the trace's clock, or cuts."""
+"""Seconds of the trace's clock, or cuts."""
 _NEVER: Final = 1 << 60
 
 
 def draw_report(run_dir: Path, *, form: ChartFormat | None = None, span: Span | None = None) -> Path:
-    """Write a run's `report.html`; return its path. With `form`, also write charts.
+    """Write a run's `report.html`. With `form`, also write charts.
 
     `span` adds a chart of single jobs. Raises InputError for invalid files or an empty span, and OSError.
     """

@@ -75,7 +75,7 @@ class ScaleRecord(Record):
 
 
 def draw_scale_report(out: Path, *, form: ChartFormat | None = None) -> Path:
-    """Write `report.html`; return its path. With `form`, also charts.
+    """Write `report.html`. With `form`, also charts.
 
     Raises InputError and OSError.
     """

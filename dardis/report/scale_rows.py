@@ -145,7 +145,7 @@ def lines_over(
 
 
 def setting_label(name: str, value: Value) -> str:
-    """Label of a setting."""
+    """Setting's label."""
     if name == "arity":
         return FLAT if value == FLAT else f"arity {value}"
     if name == "sample":

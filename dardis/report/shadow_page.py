@@ -1,4 +1,4 @@
-"""Draws days of a real cluster beside the same jobs under other schedulers."""
+"""Draws days of a cluster beside other schedulers."""
 
 from __future__ import annotations
 

@@ -58,20 +58,20 @@ class Inputs:
     jobs: list[ActualJob]
     deadlines: str
     deadlines_stated: bool
-    """Whether the trace's own deadlines stay: no rule was requested."""
+    """The trace's deadlines stay: no rule was requested."""
     target: Target
     unix_start: int | None
     skipped: list[str]
     warnings: list[str]
     sources: RunSources
     record: dict[str, Any]
-    """Request record: equal records have equal outcomes."""
+    """Equal records have equal outcomes."""
     selection: TraceSelection
     trim: tuple[int, int] | None
     """Warm-up and cool-down in s; their jobs are not counted."""
     rounding: RoundingExcess
     power: PowerTerms | None = None
-    """Power and price data of the platform, or None."""
+    """Platform's power and prices, or None."""
     events: Sequence[SiteEvent] = ()
 
 
@@ -81,7 +81,7 @@ def load_inputs(request: RunSpec, files: InputFiles) -> Inputs:
 
 
 def check_inputs(request: RunSpec, given: RunSources) -> Inputs:
-    """Check the inputs of a run. Raises InputError."""
+    """Check a run's inputs. Raises InputError."""
     dispatcher, whole, setup = given.dispatcher, given.trace, given.dispatcher.setup
     platform, unix_start = _on_clock(request, given)
     asked = requested_selection(request, whole, unix_start)

@@ -28,7 +28,7 @@ class Objects:
     platform: Platform | None = None
     dispatcher: Dispatcher | None = None
     digests: Mapping[str, str | None] = field(default_factory=dict)
-    """SHA-256 of the source file by object; None without a file."""
+    """SHA-256 by object; None without a file."""
 
 
 NO_OBJECTS: Final = Objects()
@@ -45,7 +45,7 @@ class RunSources:
     files: InputFiles
     digests: Mapping[str, str | None]
     folder: Path
-    """Current folder of the request: relative paths start here."""
+    """Relative paths start here."""
     trace_file: Path | None
     platform_file: Path | None
 

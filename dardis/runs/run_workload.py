@@ -43,7 +43,7 @@ class TraceSelection(NamedTuple):
 
 
 def requested_selection(request: RunSpec, whole: Trace, unix_start: int | None) -> TraceSelection:
-    """Part of a request. Raises InputError."""
+    """Request's part. Raises InputError."""
     clock = TraceClock(request.trace, int(whole.submit.min()), unix_start)
     start, end = (
         None if cut is None else seconds_of(option, cut, clock)
@@ -67,7 +67,7 @@ def jobs_of(part: Trace, platform: Platform, unit_cores: int | None, *, think_ti
 def read_selected_jobs(
     path: Path, platform: Platform, unit_cores: int | None, part: TraceSelection, *, think_times: bool, strict: bool
 ) -> Workload:
-    """Read the jobs of a run. Raises InputError."""
+    """Read a run's jobs. Raises InputError."""
     asked = part.select_from(read_trace(path, strict=strict, flop_per_s=platform.flop_per_s))
     return name_trace_in_errors(path, lambda: jobs_of(asked, platform, unit_cores, think_times=think_times))
 

@@ -73,7 +73,7 @@ class DecisionOutcome(StrEnum):
 
 
 class DecisionGap(NamedTuple):
-    """Quality of a decision: time in s on the trace's clock, and gap."""
+    """Decision's quality: time in s on the trace's clock, and gap."""
 
     time: int
     outcome: DecisionOutcome

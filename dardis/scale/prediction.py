@@ -88,7 +88,7 @@ def _predicted(scaling: Scaling, nodes: int, ranks: int, rows: Sequence[Experime
 
 
 def _cost(rows: Sequence[ExperimentRow], nodes: int, ranks: int, short_ns: float) -> JobCost:
-    """Costs of a round. Flat answers have rows of each node; tree answers have constant size.
+    """Round's costs. Flat answers have rows of each node; tree answers have constant size.
 
     The cost of a short message is measured, not fitted.
     """

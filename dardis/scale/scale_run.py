@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 RECORD_FILE = "scale.json"
 OVERLAP = 64
-"""Default number of jobs in flight for samples of several task managers (and of one, as baseline)."""
+"""Default for samples of several task managers (and of one, as baseline)."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Counters of an experiment."""
+"""Experiment's counters."""
 
 from __future__ import annotations
 

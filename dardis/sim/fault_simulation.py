@@ -67,9 +67,9 @@ class Scenario:
     crashes: tuple[Crash, ...] = ()
     desired: DesiredProfile | None = None
     arity: int = 0
-    """Children per host in the tree; 0: direct queries."""
+    """As `Reach.arity`."""
     sample: int = 0
-    """Nodes in the first sample per unit; 0: all."""
+    """As `Reach.sample`."""
 
     def __post_init__(self) -> None:
         if self.faults.longest_delay > SLOWEST * self.pace.resend:
@@ -123,7 +123,7 @@ class FaultSimulation:
         self.told: dict[JobId, list[ExecutorAction]] = {}
         """`JobFinished` and `Rejected` by job."""
         self.retaken: list[tuple[HostId, JobId, int]] = []
-        """(host, job, attempt) of claims reserved after release."""
+        """(host, job, attempt) reserved after release."""
         self.placements = 0
         self._log = log
         self._make_pool = make_pool or scenario.dispatcher.pool

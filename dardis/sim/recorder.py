@@ -1,4 +1,4 @@
-"""Record of a simulation, for the schedule."""
+"""Simulation's record, for the schedule."""
 
 from __future__ import annotations
 
@@ -36,7 +36,6 @@ class Recorder:
         self.upkeep_ns = 0
         """CPU time outside decisions."""
         self.predictor_ns = 0
-        """CPU time of the predictor."""
         self.solved: list[tuple[int, Solved]] = []
         """Model decisions with times."""
         self.settled = 0

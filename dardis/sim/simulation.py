@@ -76,7 +76,7 @@ class Simulation:
         self._events.fill(first)
         self._events.fill((event.at, self._happening, place, place) for place, event in enumerate(happens))
         self._begun = self._decided = 0
-        """Start of unassigned CPU time, and the decision's part, ns."""
+        """Unassigned CPU time's start, and the decision's part, ns."""
 
     def run(self, progress: Progress | None = None) -> None:
         """Run until all jobs have ended or been rejected."""

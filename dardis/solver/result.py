@@ -48,7 +48,7 @@ class Budget:
     deterministic_s: float
     guard_s: float = math.inf
     workers: int = 1
-    """Searches in fixed turns; one worker has no large neighbourhood search."""
+    """In fixed turns; one worker has no large neighbourhood search."""
     seed: int = 1
     conflicts: int | None = None
     """Most conflicts (None: any)."""

@@ -38,7 +38,7 @@ from dardis.wire.codec import decode_nested
 from dardis.wire.effects import Effect, Rejected, SetTimer, ToHosts
 
 Conclude = Callable[[Round, int], list[Effect]]
-"""Called with a finished round and the time; returns effects."""
+"""With a finished round and the time; returns effects."""
 
 
 class Negotiation:

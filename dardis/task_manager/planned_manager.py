@@ -38,7 +38,7 @@ class PlannedManager:
             setup.backfill_scope, self._negotiation.rules, self._negotiation.sampling
         )
         self._measures = not setup.drawn and not claims.tentative
-        """Whether to measure starts with all nodes up."""
+        """Measure starts with all nodes up."""
 
     @property
     def messages(self) -> int:
@@ -55,7 +55,7 @@ class PlannedManager:
         return self._negotiation.states[number].window_count
 
     def hosts(self, number: JobId) -> tuple[HostId, ...]:
-        """Hosts of a reservation."""
+        """Reservation's hosts."""
         return self._negotiation.states[number].hosts
 
     def submit(self, job: Job, now: int) -> list[Effect]:

@@ -32,7 +32,7 @@ _GENERATORS = {
 ALL_NODES: tuple[Ints, Ints] = (np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))
 """Sample (offset, nodes) of a query to all nodes."""
 MOST_DRAWN_FROM = 1 << 22
-"""Most grid instants for draws (eight years of minutes); beyond, nodes offer all runs."""
+"""Most instants for draws (eight years of minutes); beyond: all runs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,10 +58,10 @@ class JobState:
     nodes: Ints | None = None
     units: Ints | None = None
     hosts: tuple[HostId, ...] = ()
-    """Hosts of the reservation."""
+    """Reservation's hosts."""
     claim: int = 0
     fills_nodes: bool | None = None
-    """Whether the job's units fill the reserved nodes; None: unknown."""
+    """The job's units fill the reserved nodes; None: unknown."""
     start_if_all_up: int = FOREVER
     """Earliest known start with all nodes up (FOREVER: none was held back)."""
 

@@ -40,7 +40,7 @@ class Search:
 
 @dataclass(frozen=True, slots=True)
 class SearchRules:
-    """Settings of the search.
+    """Search's settings.
 
     `drawn`: nodes offer a quota from the whole window; else all starts, in doubling windows. `desired_binds`: the
     desired profile binds. `soft`: while a start satisfies the profile.
@@ -52,7 +52,7 @@ class SearchRules:
     grain: int = 1
     """Step of starts, in s."""
     hours: Mapping[str, PermittedStarts] = field(default_factory=dict)
-    """Start hours of queues with limited hours."""
+    """As `Layout.hours`."""
 
     def starts_of(self, job: Job) -> PermittedStarts:
         """Queue's start hours."""

@@ -112,7 +112,7 @@ class Reach:
     arity: int = 0
     """Children per host in the tree that sums offers; 0: no tree."""
     sample: int = 0
-    """Nodes in the first sample per unit of the job; 0: all."""
+    """Nodes in the first sample per unit; 0: all."""
 
     def levels(self, hosts: int) -> int:
         """Tree levels below the root."""

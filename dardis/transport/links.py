@@ -23,7 +23,7 @@ from dardis.model.errors import InputError
 from dardis.transport.base import HostDownError
 
 HEARTBEAT_S: Final = 0.5
-"""Interval of heartbeats in s, and longest delay until a new connection is known."""
+"""In s, also the longest delay until a connection is known."""
 _MOST_WAITING: Final = 10_000
 _CHUNK_BYTES: Final = 1 << 16
 _SECURED: Final = 256

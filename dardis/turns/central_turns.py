@@ -41,7 +41,7 @@ class CentralTurns:
         return self._dispatcher.wake()
 
     def on_wake(self, now: int) -> None:
-        """Decide at the end of the instant."""
+        """Decide at the instant's end."""
 
     def on_submit(self, job: Job, place: int, now: int) -> Iterable[Turn]:  # noqa: ARG002 (a single dispatcher)
         """Submit the job."""

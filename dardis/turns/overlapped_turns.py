@@ -53,7 +53,6 @@ class OverlappedTurns:
         self._overlap = overlap
         self._flying: dict[int, JobInFlight] = {}
         self.refusals = 0
-        """Refused claims."""
 
     def manager_of(self, place: int) -> int:
         """Task manager of the `place`-th job."""

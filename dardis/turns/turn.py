@@ -30,7 +30,7 @@ class Turn:
 
     dialogue: Dialogue | tuple[Effect, ...]
     upkeep: bool = False
-    """Whether the turn belongs to no decision, such as ends or switching."""
+    """Belongs to no decision, such as ends or switching."""
 
 
 class DialogueManager(Protocol):
@@ -74,9 +74,9 @@ class Turns(Protocol):
     """Source of turns at events, taken one by one."""
 
     batched: bool
-    """Whether ends of an instant are reported together, before arrivals."""
+    """Ends of an instant are reported together, before arrivals."""
     by_instant: bool
-    """Whether an instant is a single decision; if not, each turn is."""
+    """An instant is a single decision; if not, each turn is."""
 
     @property
     def messages(self) -> int:

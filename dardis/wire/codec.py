@@ -40,7 +40,7 @@ _HEAD = 6
 """Version, sender's costs, number of messages."""
 Array = NDArray[Any]
 Piece = Any
-"""Bytes-like object. Type checkers accept arrays only from Python 3.12."""
+"""Bytes-like: type checkers accept arrays only from Python 3.12."""
 _TYPES: tuple[type[Any], ...] = (
     messages.OfferQuery, messages.Offers, messages.Confirm, messages.Reserved, messages.Refused, messages.Commit,
     messages.Committed, messages.Release, messages.Released, messages.UnitsEnded, messages.CapacityFreed,

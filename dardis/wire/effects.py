@@ -131,7 +131,7 @@ class Solved:
     """Model's decision. None: no such figure."""
 
     waiting: int
-    """Jobs of the problem; with a planned start; with a start now."""
+    """Problem's jobs; with a planned start; with a start now."""
     planned: int
     started: int
     status: str

@@ -42,7 +42,7 @@ class OfferQuery:
     """Step of starts, in s."""
     desired_binds: bool
     held_only: bool
-    """Whether to query only reserved nodes."""
+    """Query only reserved nodes."""
     as_if_up: bool = False
     """Whether sleeping nodes answer as if up, to measure the cost of sleep."""
     sample_offset: Ints = field(default_factory=lambda: _NONE)
@@ -167,9 +167,9 @@ class Relay:
     step: int
     """Decrease of the wait per level, in s."""
     resend: int
-    """Time until silent hosts are asked again, in s."""
+    """Until silent hosts are asked again, in s."""
     dead_hosts: Ints
-    """Dead hosts, ascending."""
+    """Ascending."""
     parcels: list[Parcel]
     """Messages without answers, by host."""
     message: Message | EncodedMessage

@@ -39,7 +39,7 @@ class _Pod(NamedTuple):
 
 
 def parse_pods(path: Path, text: str, *, strict: bool) -> Trace:
-    """Read a pod list; `path`: for messages. Pods that never ran are skipped.
+    """Read a pod list. Pods that never ran are skipped.
 
     A pod without deletion time still runs, or waits if not scheduled.
     """

@@ -27,7 +27,7 @@ _EXPECTED: Final = "a Batsim workload: an object with the list `jobs` and the ob
 
 
 def parse_batsim(path: Path, text: str, *, strict: bool, flop_per_s: float | None = None) -> Trace:
-    """Read a workload; `path`: for messages, `flop_per_s` the speed of a core.
+    """Read a workload; `flop_per_s`: a core's speed.
 
     Without `flop_per_s`, jobs that compute are skipped. "Line": position in `jobs`. Ids (after `WORKLOAD!`) are job
     numbers if distinct whole numbers; else jobs are numbered by occurrence, with the id as `name`. `nb_res` becomes

@@ -175,7 +175,7 @@ def _lublin(wanted: GeneratorRequest, rng: np.random.Generator) -> Trace:
 
 
 RIVALS_SHARE = 0.02
-"""Jobs wider than half the machine: a good half of the work."""
+"""A good half of the work."""
 RIVALS_LN_RUNTIME = (8.0, 1.3)
 """Mean and deviation of ln runtime (s); median 50 min."""
 STREAM = 20

@@ -62,7 +62,7 @@ class _SacctRow(NamedTuple):
 
 
 def parse_sacct(path: Path, text: str, *, strict: bool) -> Trace:
-    """Read sacct's or squeue's jobs; `path`: for messages. Invalid lines are skipped."""
+    """Read sacct's or squeue's jobs. Invalid lines are skipped."""
     table = slurm_lines(path, text)
     clock = SlurmClock()
     rows: list[_SacctRow] = []

@@ -1,4 +1,4 @@
-"""Lines of Slurm's job tables as cells by the columns of sacct: from sacct's text, and JSON of sacct or squeue."""
+"""Lines of Slurm's job tables by sacct's columns: sacct's text, and JSON of sacct or squeue."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def is_job_table(text: str) -> bool:
 
 
 def slurm_lines(path: Path, text: str) -> SlurmLines:
-    """Lines of either format; `path` is for messages. Raises InputError, also while reading."""
+    """Lines of either format. Raises InputError, also while reading."""
     if is_slurm_json(text):
         return SlurmLines(_json_lines(path, text), has_nodes=True)
     table = _text_lines(text)

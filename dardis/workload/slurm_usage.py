@@ -45,7 +45,7 @@ _UNSET_JOULES: Final = 1 << 62
 
 @dataclass(frozen=True, slots=True)
 class UsedSpan:
-    """A run of a job in `[start, end)`, Unix s."""
+    """Run of a job in `[start, end)`, Unix s."""
 
     line: int
     job: str
@@ -150,7 +150,7 @@ class _Usage:
 
 
 def _run_of(line: int, cells: Cells, clock: SlurmClock) -> UsedSpan | None:
-    """The run of a line, or None if the job never ran."""
+    """None if the job never ran."""
     state = read_cell(cells, "State", slurm.state)
     phase = slurm.PHASE_OF[state]
     start = read_cell(cells, "Start", clock.seconds)
@@ -204,7 +204,7 @@ def _names(text: str) -> tuple[str, ...]:
 
 
 def _joules(cells: Cells) -> float | None:
-    """Measured energy; Slurm writes 0 if no sensor exists."""
+    """Slurm writes 0 if no sensor exists."""
     of_job = [part[7:] for part in cells.get("AllocTRES", "").split(",") if part.startswith("energy=")]
     for text in (cells.get(ENERGY, ""), *of_job):
         if text not in UNSTATED and 0 < (found := read_cell({ENERGY: text}, ENERGY, _WHOLE)) < _UNSET_JOULES:
@@ -213,7 +213,7 @@ def _joules(cells: Cells) -> float | None:
 
 
 def _cpu_seconds(cells: Cells) -> float | None:
-    """CPU time; sacct -X writes 0, since only steps have CPU time."""
+    """Only steps have CPU time: `sacct -X` writes 0."""
     text = cells.get(CPU_TIME, "")
     if text in UNSTATED:
         return None

@@ -30,7 +30,7 @@ LARGEST = 1 << 40
 OUT_OF_RANGE = "number out of range"
 NOT_ENDED = "no runtime: the job runs or waits"
 _GRACE_S = 86_400
-"""Seconds from a walltime's end to the trace's last event that end a job without recorded end."""
+"""From a walltime's end to the trace's last event, to end a job without recorded end."""
 _UNIX_FROM = 800_000_000
 """Later times (from 1995) are Unix times."""
 _LATEST_UNIX = 253_370_764_799

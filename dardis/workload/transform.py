@@ -85,7 +85,7 @@ def extended(trace: Trace) -> Trace:
 
 
 LEAST_FACTOR, MOST_FACTOR = 1e-3, 1e3
-"""Limits of the divisor."""
+"""Divisor's limits."""
 
 
 def scale_load(trace: Trace, factor: float) -> Trace:

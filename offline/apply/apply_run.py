@@ -37,7 +37,7 @@ class ApplyRequest:
     controllers: Path
     credentials: Path
     state: Path | None = None
-    """Folder for found states; None: beside the requests."""
+    """For found states; None: beside the requests."""
     idle_check: str | None = None
     """Command with `{node}`. Exit status 0 means idle."""
     poll_s: int = 60

@@ -38,7 +38,7 @@ LEAST_DAYS = 5
 """Fewest past days for learning."""
 MOST_DAYS = 14
 MOST_JOBS = 40_000
-"""Past days are added up to this total of jobs, but at least `LEAST_DAYS`."""
+"""Of all past days used, but at least `LEAST_DAYS` days."""
 GROUPS = 200
 
 

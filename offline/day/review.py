@@ -34,7 +34,6 @@ class ReviewedRun:
 
     account: Account
     used: StepFunction
-    """Cores in use over time."""
     nodes_on: StepFunction
     waits: Ints
     """Of jobs submitted in the day and started, s, (jobs,)."""

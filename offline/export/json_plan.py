@@ -41,7 +41,7 @@ UNITS = {
     "req_cores": "cores a job unit",
     "units": "job units",
 }
-"""For columns without units in their names."""
+"""Without units in their names."""
 
 
 def export_json(plan: PlanFolder, names: list[str]) -> Export:

@@ -33,7 +33,7 @@ _SWITCHES_ONLY = "the program switches nodes, without the profile's core target 
 
 
 def export_slurm(plan: PlanFolder, names: list[str], *, mode: Mode) -> Export:
-    """Export the program of a mode: data, then script. Raises InputError.
+    """Export a mode's program: data, then script. Raises InputError.
 
     SUSPEND_TIME needs a plan from `offline.loop.export_check.prepare_mode`.
     """

@@ -73,7 +73,7 @@ class _Mean:
 
 
 FULL_ABOVE: Final = Fraction(84, 100)
-"""Use in the last day above which the target is the full machine (thesis 6.8)."""
+"""Above this last-day use, the target is the full machine (thesis 6.8)."""
 
 
 def desired_cores(
@@ -82,8 +82,8 @@ def desired_cores(
     """Target cores by hour for 24 hours from midnight `day` on (algorithm 8); `capacity` outside.
 
     Let u be the mean use of the 24 hours before an hour. The target is the full machine if u > 84 %, otherwise u + (1 -
-    u) · `offset`, rounded up to whole cores. An offset of 1 (DARDIS100) targets all cores; 0.7 (DARDIS70) adds 70 % of
-    the unused cores. After a day above 84 %, the whole day is full.
+    u) · `offset`, rounded up to whole cores; `offset` is 1 in DARDIS100, 0.7 in DARDIS70. After a day above 84 %, the
+    whole day is full.
 
     `used`: past use in cores; no value counts as unused. Hours of the day itself count as `planned`, the expected use,
     or as the previous day's.

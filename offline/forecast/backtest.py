@@ -21,7 +21,7 @@ MOST_DAYS = 365
 
 @dataclass(frozen=True)
 class Score:
-    """Errors of a method, means over all hours of all days unless stated otherwise.
+    """Method's errors, means over all hours unless stated otherwise.
 
     `mae`, `rmse`: forecast cores in use against truth. `jobs_mae`: with made-up jobs instead. `total`: |error| of total
     core-hours in use. `submitted_mae`: core-hours submitted by hour. `inside`, `submitted_inside`: share of hours with

@@ -1,4 +1,4 @@
-"""Scenarios of a day, from similar past days."""
+"""Day's scenarios, from similar past days."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from offline.site.site_inputs import load_site
 
 
 def loop_options(spec: HybridSpec) -> LoopOptions:
-    """Options of the loop. Raises InputError."""
+    """Loop's options. Raises InputError."""
     planned, reactive = loop_switching(spec.switching)
     rule = {name: getattr(spec, name) for name in DayRule.model_fields}
     day = DaySpec.model_construct(switching=planned, **rule)

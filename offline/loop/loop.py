@@ -42,7 +42,7 @@ from offline.site.site_inputs import SiteInputs
 
 REACTIVE_IDLE_S: Final = 900
 REACTIVE_SPARES: Final = (0.01, 0.03, 0.1)
-"""Spares of rival rules, share of all nodes."""
+"""Of rival rules, share of all nodes."""
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ class SimulatedDays:
 
 @dataclass(frozen=True)
 class Loop:
-    """Result of a loop, beside all nodes on and clairvoyant switching.
+    """Loop's result, beside all nodes on and clairvoyant switching.
 
     Accounts cover the days only.
     """

@@ -29,7 +29,7 @@ Absence = tuple[int, int, int]
 
 @dataclass(frozen=True)
 class PlayedDay:
-    """Result of a day; `boot_delay`, `is_of_day` (submitted in the day): (jobs,)."""
+    """Day's result; `boot_delay`, `is_of_day` (submitted in the day): (jobs,)."""
 
     machine: Platform
     past: PastSchedule
@@ -40,7 +40,7 @@ class PlayedDay:
 
     @property
     def schedule(self) -> Schedule:
-        """Schedule of the day."""
+        """Day's schedule."""
         return self.past.schedule
 
 

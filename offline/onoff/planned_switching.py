@@ -248,7 +248,7 @@ class SwitchingLimits:
     min_on_s: int = 0
     min_off_s: int = 0
     most_switches: int = 48
-    """Of a node in any 86,400 s."""
+    """Of a node in 86,400 s."""
 
     def step_s(self, power: NodePower) -> int:
         """Shortest step at which no stay is cut short."""

@@ -1,4 +1,4 @@
-"""Exact savings and delays of an idle reserve over a past schedule.
+"""Savings and delays of an idle reserve over a past schedule.
 
 Rule for a node group: jobs take the most recently idle node. A number of idle nodes stays on as spares. Other nodes
 shut down after `idle_s` without a job. Boots replace used spares at once. Jobs wait for nodes that are not up; other

@@ -16,7 +16,7 @@ SearchProgress = Callable[[str, float | None, float | None], None]
 
 @dataclass(frozen=True, slots=True)
 class SearchBudget:
-    """Size of a search, independent of the machine."""
+    """Search's size, independent of the machine."""
 
     iterations: int
     seed: int = 1

@@ -19,11 +19,11 @@ from offline.planner.packing import Packing
 from offline.planner.searches import plan_of
 
 PASSES = 4
-"""Passes of descent; the first has all jobs, others large jobs only."""
+"""The first has all jobs, others large jobs only."""
 LARGE = 0.25
 """The largest quarter has nearly all core-seconds."""
 MOST_LARGE = 600
-"""Most jobs if only large jobs move. The busiest days have 2,500."""
+"""Most large jobs that move. The busiest days have 2,500."""
 BATCH = 50
 """Jobs or groups between clock checks."""
 MOST_TOGETHER = 24

@@ -1,1 +1,1 @@
-"""Days of a real cluster beside the same jobs under other schedulers."""
+"""Days of a cluster beside other schedulers."""

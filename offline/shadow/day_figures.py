@@ -25,7 +25,7 @@ class SpanFigures:
     """Figures over a span; None if unknown."""
 
     jobs: int
-    """Jobs submitted in the span that really started."""
+    """Jobs submitted in the span that started."""
     mean_wait_s: float | None
     median_wait_s: float | None
     max_wait_s: float | None
@@ -35,9 +35,9 @@ class SpanFigures:
     idle_nodes: float
     """Mean number of nodes that could have been off."""
     energy_kwh: float | None
-    """Energy of all nodes and cooling, all nodes on."""
+    """Energy with cooling, all nodes on."""
     avoidable_kwh: float | None
-    """Part of it that switching idle nodes off would have saved; None if nodes were switched."""
+    """Part saved by switching idle nodes off; None if nodes were switched."""
     energy_eur: float | None
     co2_kg: float | None
 
@@ -109,7 +109,7 @@ def _figure(values: Ints | Floats, of: Callable[[Ints | Floats], float]) -> floa
 
 
 def _idle_nodes(schedule: Schedule, platform: Platform, span: tuple[int, int]) -> tuple[float, float]:
-    """Node-seconds in the span without jobs that were worth a shut-down, and the energy saved by it, J.
+    """Idle node-seconds in the span worth a shut-down, and energy saved, J.
 
     An idle time counts as a whole, but only its part in the span.
     """

@@ -1,4 +1,4 @@
-"""A day of a real cluster beside the same jobs under dispatchers."""
+"""Days of a cluster beside the same jobs under dispatchers."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class ClusterRecord:
 
 @dataclass(frozen=True)
 class PlanPromise:
-    """A plan's expected gain for the day, and the gain of the same jobs with it over without, in `currency`."""
+    """A plan's expected gain, and the jobs' gain with over without it, in `currency`."""
 
     gain: float | None
     low: float | None
@@ -86,7 +86,6 @@ class _ComparedDay:
     """Jobs that really started."""
 
     def figures(self, schedule: Schedule, downtime: Downtime | None = None) -> SpanFigures:
-        """Figures of a schedule."""
         return span_figures(schedule, self.platform, self.span, self.terms, downtime, self.numbers)
 
 
@@ -159,7 +158,7 @@ def _simulated_figures(day: _ComparedDay, name: str, profile: Path | None = None
 def _promise(
     day: _ComparedDay, name: str, plan: Path, figures: Mapping[str, SpanFigures]
 ) -> tuple[PlanPromise, SpanFigures]:
-    """The plan's expected gain beside that of `name` with the plan over `name` without, and figures with the plan."""
+    """Expected gain beside that of `name` with over without the plan, and figures with the plan."""
     summary = read_plan(plan).summary
     date = utc_text(day.span[0])[:10]
     if summary["date_utc"] != date:

@@ -53,7 +53,7 @@ class PageInputs:
 
 
 def write_day(folder: ShadowFolder, day: int, inputs: PageInputs, now: int) -> Path:
-    """Write page and figures of the UTC day that begins at `day`; return the page. Raises InputError."""
+    """Write page and figures of the UTC day from `day` on. Raises InputError."""
     platform, names = _machine(folder, inputs)
     text = folder.record_text(day - (WARM_UP_DAYS + 1) * DAY_S)
     trace = parse_sacct(folder.path, text, strict=False)
@@ -76,7 +76,7 @@ def write_day(folder: ShadowFolder, day: int, inputs: PageInputs, now: int) -> P
 
 
 def write_week(folder: ShadowFolder, last: int, inputs: PageInputs) -> Path:
-    """Write the page of the seven UTC days that end with `last`; return it. Days without figures are named."""
+    """Write the page of the seven UTC days up to `last`. Days without figures are named."""
     platform, _ = _machine(folder, inputs)
     dates = [utc_text(last - back * DAY_S)[:10] for back in range(WEEK_DAYS)][::-1]
     files = {date: folder.path / f"day-{date}.json" for date in dates}

@@ -22,7 +22,7 @@ from dardis.workload.trace import UNKNOWN, Trace
 from offline.site.calendar import DAY_S
 
 MOST_LATE = 0.02
-"""Largest share of recorded jobs without free nodes, due to failures or rounding."""
+"""Of recorded jobs without free nodes, by failures or rounding."""
 
 
 def replay_easy(jobs: Sequence[ActualJob], platform: Platform) -> Schedule:

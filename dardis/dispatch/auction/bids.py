@@ -65,7 +65,7 @@ class Bid:
     """Further units, on any nodes (r of the paper)."""
     unit: tuple[int, ...]
     placement: Placement | None
-    """Placement; None: the programme spreads `spare`."""
+    """None: the programme spreads `spare`."""
 
     def put(self, more: Ints) -> Placement:
         """Placement with `more` spare units."""

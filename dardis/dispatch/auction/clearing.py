@@ -1,4 +1,4 @@
-"""Clears the auction of a window of jobs: priorities, bids, winners and placements (001)."""
+"""Auction of a window of jobs: priorities, bids, winners and placements (001)."""
 
 from __future__ import annotations
 

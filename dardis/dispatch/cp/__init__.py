@@ -1,1 +1,1 @@
-"""Dispatchers by constraint programming: the models of four papers, searches, and decision problems."""
+"""Dispatchers by constraint programming: models of four papers, and searches."""

@@ -200,7 +200,7 @@ class Decision:
     variables: int = 0
     """Decision variables, counted as in the model's paper."""
     too_large: bool = False
-    """Whether the size limit prevented a model."""
+    """The size limit prevented a model."""
 
 
 class DecisionModel(Protocol):

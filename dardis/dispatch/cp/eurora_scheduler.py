@@ -55,7 +55,7 @@ class SearchPace:
     halvings: int = 0
 
     def of_queue(self, waiting: int) -> int:
-        """Jobs to consider, from the head of the queue."""
+        """Jobs to consider, from the queue's head."""
         return max(min(waiting, 1), waiting >> self.halvings)
 
 
@@ -148,7 +148,7 @@ class _SolverRuns:
 
 @dataclass(frozen=True, slots=True)
 class EuroraLimits:
-    """Limits of the search."""
+    """Search's limits."""
 
     pacing: Pacing = field(default_factory=Pacing)
     most_places: int = MOST_PLACES

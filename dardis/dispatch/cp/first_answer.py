@@ -47,7 +47,7 @@ class NodePlan:
 
 
 class ProblemMachine:
-    """Nodes of a problem with running jobs and blocks, for waiting jobs."""
+    """Nodes with running jobs and blocks, for waiting jobs."""
 
     def __init__(
         self, problem: DecisionProblem, jobs: Sequence[WaitingJob], running: Sequence[RunningJobPart] | None = None

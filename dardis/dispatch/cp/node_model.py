@@ -64,7 +64,7 @@ class Subproblem:
     latest: int
     """Last start, in s from now."""
     lean: bool = True
-    """Whether to omit redundant constraints."""
+    """Omit redundant constraints."""
 
     @cached_property
     def jobs(self) -> tuple[WaitingJob, ...]:

@@ -29,7 +29,7 @@ MOST_PLACES = 1_500
 Up to 1,300 took at most 0.5 CPU seconds on Eurora-2014; 2,100 to 3,000 took 1 to 6.
 """
 CONFLICTS = 200
-"""Default per run; fifty times as many improved nothing."""
+"""Per run; fifty times as many improved nothing."""
 
 
 @dataclass(frozen=True, slots=True)

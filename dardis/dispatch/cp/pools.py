@@ -34,8 +34,8 @@ CONFLICTS = 1_000
 class Hcp19:
     """HCP'19 by version (002, table 1). Other jobs are postponed.
 
-    0: the first m jobs, with the others fixed at the end of the horizon, perhaps infeasibly. 1: of the first m, jobs
-    that fit the free sums; no unused kinds. 2 and 3: as `Pcp19`.
+    0: the first m jobs, with the others fixed at the horizon's end, perhaps infeasibly. 1: of the first m, jobs that
+    fit the free sums; no unused kinds. 2 and 3: as `Pcp19`.
     """
 
     knows_shapes: ClassVar[bool] = True
@@ -185,7 +185,7 @@ class CapacitySumModel:
     late: Sequence[tuple[int, list[int]]] = ()
     """Durations and demand of jobs fixed at the end."""
     lean: bool = True
-    """Whether to omit redundant constraints."""
+    """Omit redundant constraints."""
 
     def improve(
         self, objective: Objective, ours: Ints | None, bound: float, effort: Effort, seed: int

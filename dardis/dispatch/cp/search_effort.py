@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Effort:
-    """Bounds of a search, in machine-independent deterministic seconds."""
+    """Search's bounds, in machine-independent deterministic seconds."""
 
     first_s: float = 1.0
     """δ: limit of the first run."""
@@ -30,7 +30,7 @@ class Effort:
     linear: int | None = None
     """Linear relaxation, 0 to 2 (None: default)."""
     presolve: bool = True
-    """Whether to presolve, without any limit."""
+    """Presolve, without any limit."""
 
 
 def search(model: CpModel, effort: Effort, seed: int) -> tuple[CpSolution, float]:

@@ -62,7 +62,7 @@ def _version(text: str) -> int:
 
 
 MANY_CONFLICTS = 1_000_000
-"""Limit without a heuristic answer: a short search finds nothing."""
+"""Without a heuristic answer: a short search finds nothing."""
 _SECONDS = "deterministic seconds above 0"
 _TOO_LARGE = "in the largest model. Above it, the heuristic's answer counts, and `solver.csv` says `too_large`."
 _VERSION = (
@@ -97,7 +97,7 @@ class SearchingSetUp(QueueSetUp):
     )
 
     few_conflicts: ClassVar[int] = pools.CONFLICTS
-    """Limit with a heuristic answer: more conflicts rarely improve."""
+    """With a heuristic answer: more rarely improve."""
 
     @property
     def answers_first(self) -> bool:
@@ -106,7 +106,7 @@ class SearchingSetUp(QueueSetUp):
 
     @property
     def effort(self) -> Effort:
-        """Bounds of a search."""
+        """Search's bounds."""
         conflicts = self.conflicts or (self.few_conflicts if self.answers_first else MANY_CONFLICTS)
         return Effort(self.delta, self.delta_max, self.restarts, conflicts, float(self.guard_s or inf))
 

@@ -258,7 +258,7 @@ def _blocked(placer: Placer, capacity: Ints) -> list[BlockedCapacity]:
 
 
 def decision_record(problem: DecisionProblem, answer: Decision, cpu_s: float, started: int) -> Solved:
-    """Record of a decision; `cpu_s` excludes the solver."""
+    """Decision's record; `cpu_s` excludes the solver."""
     result = answer.result
     return Solved(
         waiting=len(problem.waiting),

@@ -6,4 +6,3 @@ Imports only the standard library. Protocol: README.md.
 from typing import Final
 
 PROTOCOL: Final = 4
-"""Version of the protocol."""

@@ -12,7 +12,7 @@ from typing import Final
 
 V2, V1 = "v2", "v1"
 SETTINGS: Final = ("auto", V2, V1, "none")
-"""Versions to try; `auto` prefers version 2."""
+"""`auto` prefers version 2."""
 
 
 @dataclass(frozen=True, slots=True)

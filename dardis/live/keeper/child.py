@@ -18,7 +18,7 @@ from dardis.live.keeper.process_tree import start_of
 from dardis.live.keeper.run_request import StartRequest, User
 
 CANT_START: Final = 127
-"""Exit code of a failed start; the start file has the reason."""
+"""Exit code; the start file has the reason."""
 _OUTPUT_MODE: Final = 0o600
 _JOB_UMASK: Final = 0o022
 

@@ -15,12 +15,11 @@ from dardis.live.keeper.kernel import close_files
 
 
 class RunFolders:
-    """Temporary folders of the runs of a supervisor."""
+    """Temporary folders of a supervisor's runs."""
 
     def __init__(self, setting: RunSettings) -> None:
         self._prefix = f"{tempfile.gettempdir()}/dardis-{setting.supervisor}-"
         self.removers: set[int] = set()
-        """Processes that remove folders."""
 
     def path(self, run: str, incarnations: Sequence[str]) -> str:
         """Path of a run's folder, unguessable."""

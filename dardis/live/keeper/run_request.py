@@ -73,7 +73,7 @@ class StartRequest:
 
 
 def run_name(name: object) -> str:
-    """Check the name of a run. Raises InvalidRequestError."""
+    """Check a run's name. Raises InvalidRequestError."""
     if not isinstance(name, str) or RUN_FORM.fullmatch(name) is None:
         raise InvalidRequestError(f"{name!r} is no name of a run")
     return name

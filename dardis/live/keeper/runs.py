@@ -35,11 +35,11 @@ UNSEEN: Final = UNKNOWN + "its job supervisor died before it ended"
 KILL_AGAIN_MS: Final = 1000
 """Pause before the next SIGKILL, ms."""
 REAP_WAIT_MS: Final = 5000
-"""Longest wait for the reaping of an adopted process, ms."""
+"""Longest, for an adopted process, ms."""
 SLACK: Final = 1000
-"""Outdated agenda entries that cause a rebuild."""
+"""Outdated entries that cause a rebuild."""
 LOOK_MS: Final = (2, 500)
-"""First and longest pause between checks, ms."""
+"""First and longest pause, ms."""
 
 
 @dataclass(slots=True)
@@ -72,7 +72,7 @@ class SupervisedRun:
     """Earliest start of the first process, in ticks."""
     pidfd: int | None = None
     seen_dead_ms: tuple[int, int] | None = None
-    """First seen dead: ms of CLOCK_BOOTTIME and Unix ms."""
+    """First: ms of CLOCK_BOOTTIME and Unix ms."""
     adopted: bool = False
     has_outlived_lease: bool = False
     why: str | None = None

@@ -28,9 +28,9 @@ MOST_BYTES: Final = 1 << 20
 LONGEST: Final = 64 << 20
 """Longest line and most unsent bytes."""
 TERM_DELAY_S: Final = 0.02
-"""Longest delay of SIGTERM to the supervisor after its runs, s."""
+"""Longest delay to the supervisor after its runs, s."""
 KILL_DELAY_MS: Final = 1000
-"""Longest delay of SIGKILL to the supervisor after its runs, ms."""
+"""Longest delay to the supervisor after its runs, ms."""
 MOST_CONNECTIONS: Final = 64
 """Runs need the remaining open files."""
 RETRY_MS: Final = 1000
@@ -72,10 +72,7 @@ class Server:
     def __init__(
         self, log: Log, listener: socket.socket, wake: socket.socket, host: Message, stops: list[int], *, step: bool
     ) -> None:  # fmt: skip
-        """`wake` is readable after a signal, `host` is sent to clients, `stops` collects SIGTERM.
-
-        With `step`, SIGTERM also ends all runs.
-        """
+        """`wake` is readable after a signal, `host` is sent to clients, `stops` collects SIGTERM."""
         self._log, self._listener, self._wake, self._host, self._stops = log, listener, wake, host, stops
         self._step, self._leaving = step, False
         self._timer = kernel.boot_timer()

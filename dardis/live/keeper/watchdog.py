@@ -23,11 +23,11 @@ from dardis.live.keeper.log_records import LEASE_LINE, DamagedLogError, StartRec
 AGAIN_MS: Final = 20
 """First pause between SIGKILLs, ms."""
 DISK_WAIT_MS: Final = 500
-"""Longest wait for the disk before killing, ms."""
+"""Longest, before killing, ms."""
 LOOK_MS: Final = 1000
 """Interval of checks after the lease, ms."""
 LINGERS_MS: Final = 2000
-"""Lifetime after the last leased run, ms."""
+"""After the last leased run, ms."""
 START_AGAIN_MS: Final = 1000
 """Pause after a failed start, ms."""
 NAME: Final = b"dardis-guard"

@@ -41,7 +41,7 @@ class ClaimTimeouts:
 
 
 class ClaimPhase(Enum):
-    """State of a claim."""
+    """Claim's state."""
 
     CLAIMING = "claiming"
     COMMITTING = "committing"
@@ -92,7 +92,7 @@ class TwoPhaseClaims:
         self._retry = retry
         self.resend = pace.resend
         self._waits = levels + 1
-        """Waits of a query: one plus one per tree level."""
+        """Query's waits: one plus one per tree level."""
         self._waits_of_round = questions * self._waits
         self._longest_growth = LONGEST_BACKOFF + (self._waits_of_round - 1).bit_length()
         self._seed = seed

@@ -93,7 +93,7 @@ class Backlog:
             self._cores_bound += cores
 
     def record_end(self, number: JobId, now: int) -> None:
-        """Record the end of a job."""
+        """Record a job's end."""
         job, start = self._jobs.pop(number)
         self._count(job, start, -1)
         if start is not None:

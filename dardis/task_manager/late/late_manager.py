@@ -71,7 +71,7 @@ class LockstepLateManager:
         """Heap of aging jobs; stale entries drop at the head."""
         self._undated: list[Job] = []
         self._oldest: JobId | None = None
-        """Job that goes first in the whole system."""
+        """Job that goes first anywhere."""
         self._view = view = ProfileView(setup, self._rules, layout, seed)
         self._placer = Placer(view, view.rules, len(layout.kinds), view.waiting.slots)
         self._alone = None if pool is None else LocalTurns(setup, self._rules, view, pool)
@@ -87,7 +87,7 @@ class LockstepLateManager:
         self._heads: dict[JobId, Ints] = {}
         """Announced reservations by job."""
         self._count = 0
-        """Waiting jobs with turns in this wake-up, first in the list."""
+        """Jobs with turns in this wake-up, first in the list."""
         self._fresh = 0
         """Place of the first new job."""
         self._opened_at = NO_TIME
@@ -108,7 +108,7 @@ class LockstepLateManager:
         return self._negotiation.renegotiations
 
     def hosts(self, number: JobId) -> tuple[HostId, ...]:
-        """Hosts of a reservation."""
+        """Reservation's hosts."""
         return self._negotiation.states[number].hosts
 
     def message_to_all(self, message: say.Message) -> ToHosts:
@@ -155,7 +155,7 @@ class LockstepLateManager:
         self.forget(number, now)
 
     def forget(self, number: JobId, now: int = NO_TIME) -> None:
-        """Drop the records of a job, and its part of the limit from now on."""
+        """Drop a job's records, and its part of the limit from now on."""
         if self._limit is not None:
             self._limit.drop(number, now)
         self._negotiation.forget(number)

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from dardis.solver.cpsat import CpModel, IntVar, LinearExpr
 
 FREE_JOBS = 40
-"""Jobs that move in a step; the solver then finishes most steps."""
+"""Jobs of a step; the solver finishes most steps."""
 STEP_S = 0.3
 """Deterministic seconds of a step."""
 OVER_LIMIT = 1e6
@@ -140,7 +140,6 @@ class Window:
     start: Ints
     """Plan, (jobs,)."""
     movable: Ints
-    """Movable jobs."""
     rows: list[tuple[Ints, Extremes]]
     """Demand of movable jobs, and capacity left."""
 

@@ -58,7 +58,7 @@ class Lines:
         return int(self._capacity.sum(axis=0).max())
 
     def request(self, job: Job) -> Ints:
-        """Demand of a unit, (kinds,)."""
+        """Unit's demand, (kinds,)."""
         request: Ints = np.array(job.request) // self._unit
         return request
 
