@@ -10,6 +10,7 @@ from kit.fake_slurm import DENIED, FakeJob, FakeSlurm
 import dardis.slurm.slurm_client
 from dardis.cli import steer_command
 from dardis.cli.main import run
+from dardis.model.moments import utc_text
 from dardis.slurm.reservation_lease import LEASE_S
 from dardis.slurm.steering_log import Entry, Event, SteeringLog
 
@@ -116,6 +117,18 @@ def test_removal_ends_a_running_steerer(
     monkeypatch.setattr(steer_command, "_stop_signal", lambda: pause)
     assert run(["steer", str(folder), "--partition", "batch", "--install"]) == 0
     assert slurm.active() == ""
+
+
+def test_cap_of_a_file_holds(slurm: FakeSlurm, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    cap = tmp_path / "cap.csv"
+    cap.write_text(f"time_s,node,kind,value\n{utc_text(T - 9, seconds=True)},*,cores,8\n")
+    words = ["steer", str(tmp_path / "steer"), "--partition", "batch", "--profile", str(cap), "--set", "profile=hard"]
+    assert run([*words, "--dispatcher", "dardis-late", "--set", "profile_split=shared"]) == 0
+    told = capsys.readouterr().out
+    assert told.count(": start on") == 1  # without the cap two
+    assert "job 2: start" in told
+    assert run([*words, "--dispatcher", "easy", "--set", "profile=off"]) == 2
+    assert "--profile: easy obeys none" in capsys.readouterr().err
 
 
 @pytest.mark.usefixtures("rounds")
