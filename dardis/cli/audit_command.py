@@ -86,8 +86,6 @@ def _audit_steering(folder: Path) -> None:
         typer.echo(f"audit: {violation}")
     if more := found.violations[SHOWN:]:
         typer.echo(f"audit: and {len(more)} more")
-    if found.violations:
-        raise typer.Exit(1)
     count = found.count
     delays = f", {median(found.delays_s):.0f} s later (median)" if found.delays_s else ""
     others = ", ".join(
@@ -98,7 +96,11 @@ def _audit_steering(folder: Path) -> None:
             (Event.PASSED, "left to Slurm"),
         )
     )
-    typer.echo(f"audit: {count[Event.START]} decisions, {len(found.delays_s)} started as decided{delays}; {others}; ok")
+    verdict = "not as decided" if found.violations else "ok"
+    text = f"{count[Event.START]} decisions, {len(found.delays_s)} started as decided{delays}; {others}; {verdict}"
+    typer.echo(f"audit: {text}")
+    if found.violations:
+        raise typer.Exit(1)
 
 
 def _violations(

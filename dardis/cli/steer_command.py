@@ -66,10 +66,14 @@ def steer(
     from dardis.slurm.steerer import PROGRAMS
     from dardis.slurm.steering_setup import SteeringOptions
 
+    if install and remove:
+        raise InputError("--install, --remove", "both", "one of them")
     programs = InstalledPrograms(PROGRAMS, _CALL_S)
     if remove:
         _remove(folder, programs)
         return
+    if keep_running and not install:
+        raise InputError("--keep-running", "given without --install", "--install as well")
     if partition is None:
         raise InputError("--partition", "not given", "the name of a partition")
     if names is not None and platform is None:
@@ -93,6 +97,12 @@ def _now() -> int:
     from dardis.engine.clock import unix_now
 
     return int(unix_now())
+
+
+def _steady() -> float:
+    from dardis.engine.clock import monotonic_s
+
+    return monotonic_s()
 
 
 @contextmanager
@@ -120,13 +130,16 @@ def _preview(folder: Path, options: SteeringOptions, programs: InstalledPrograms
     from dardis.slurm.steering_setup import steering
 
     with _answers():
-        steerer = steering(options, programs, folder, _now)
+        steerer = steering(options, programs, folder, _now, _steady)
         found = steerer.preview()
     _print_changes(steerer)
     _print_result(found, "now")
     for order in found.orders:
         what = f"start on {order.nodes}" if order.nodes else f"leave to Slurm: {order.detail}"
         typer.echo(f"  job {order.job}: {what}")
+    _print_notes(found.entries)
+    if found.running:
+        typer.echo(f"{found.running:,} jobs run: --install needs --keep-running")
     typer.echo("nothing was changed; --install steers")
 
 
@@ -137,8 +150,9 @@ def _print_result(found: RoundResult, when: str) -> None:
 def _install(
     folder: Path, options: SteeringOptions, programs: InstalledPrograms, every: float, *, keep_running: bool
 ) -> None:  # fmt: skip
-    from dardis.model.errors import failure_line
+    from dardis.model.errors import DispatcherError, failure_line
     from dardis.model.out_folder import lock_folder
+    from dardis.slurm.slurm_client import SlurmError
     from dardis.slurm.steering_setup import steering
 
     try:
@@ -148,22 +162,35 @@ def _install(
     with lock_folder(folder, folder):
         (folder / _STOP).unlink(missing_ok=True)
         with _answers():
-            steerer = steering(options, programs, folder, _now)
+            steerer = steering(options, programs, folder, _now, _steady)
             if not keep_running:
                 steerer.check_idle()
-            _print_changes(steerer)
-            stop = _stop_signal()
-            steerer.begin()
-        typer.echo(
-            f"dardis: note: steering partition {options.partition}; decisions are in {steerer.log.path}", err=True
-        )
-        _loop(steerer, every, folder / _STOP, stop)
+        _print_changes(steerer)
+        stop = _stop_signal()
         try:
-            steerer.give_back()
-        except (InputError, OSError) as error:
-            typer.echo(f"dardis: warning: {failure_line(error)}; Slurm schedules alone in at most 60 s", err=True)
+            steerer.begin()
+        except SlurmError as error:
+            typer.echo(f"dardis: warning: {failure_line(error)}", err=True)
         else:
-            typer.echo("dardis: note: the queue is returned to Slurm", err=True)
+            text = f"steering partition {options.partition}; decisions are in {steerer.log.path}"
+            typer.echo(f"dardis: note: {text}", err=True)
+        try:
+            _loop(steerer, every, folder / _STOP, stop)
+        except DispatcherError:
+            _give_back(steerer)
+            raise
+        _give_back(steerer)
+
+
+def _give_back(steerer: Steerer) -> None:
+    from dardis.model.errors import DardisError, failure_line
+
+    try:
+        steerer.give_back()
+    except (DardisError, OSError) as error:
+        typer.echo(f"dardis: warning: {failure_line(error)}; Slurm schedules alone in at most 60 s", err=True)
+    else:
+        typer.echo("dardis: note: the queue is returned to Slurm", err=True)
 
 
 def _stop_signal() -> Signal:
@@ -195,9 +222,10 @@ def _loop(steerer: Steerer, every: float, stop_file: Path, stop: Signal) -> None
             pace.on_round(found.seconds)
             pause = min(pace.wait_s, _LONGEST_PAUSE_S)
             if found.is_taken_again:
-                typer.echo(
-                    "dardis: warning: the lease had ended, so Slurm scheduled alone; it is taken again", err=True
-                )
+                typer.echo("dardis: warning: the lease is taken again; until now Slurm scheduled alone", err=True)
+            if found.changed_nodes:
+                text = f"nodes {found.changed_nodes} came into the partition or left it; restart to steer all its nodes"
+                typer.echo(f"dardis: warning: {text}", err=True)
             for reason in found.malformed[:1]:
                 typer.echo(f"dardis: warning: {len(found.malformed)} malformed jobs, {reason}", err=True)
             _print_notes((*found.result.entries, *found.done))
@@ -221,16 +249,22 @@ def _print_notes(entries: Iterable[Entry]) -> None:
 
 
 def _remove(folder: Path, programs: InstalledPrograms) -> None:
+    from dardis.slurm.open_decisions import OpenDecisions
+    from dardis.slurm.reservation_lease import Lease
     from dardis.slurm.steerer import return_queue
-    from dardis.slurm.steering_log import SteeringLog
+    from dardis.slurm.steering_log import SteeringLog, last_lease
 
     log = SteeringLog(folder)
-    if log.last_lease() is None:
+    if last_lease(log.entries()) is None:
         raise InputError(folder, "nothing is steered from here", "the folder of a dardis steer")
     (folder / _STOP).touch()
     try:
         with _lock_of_stopped(folder), _answers():
-            return_queue(programs, log, _now)
+            entries = log.entries()
+            last = last_lease(entries)  # None: the steerer has returned the queue itself
+            if last is not None:
+                lease = Lease(last.detail, (), programs, last.start)
+                return_queue(programs, lease, OpenDecisions(entries), log, _now)
     finally:
         (folder / _STOP).unlink(missing_ok=True)
     typer.echo("the queue is returned to Slurm")

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from math import inf
 from typing import Final, NamedTuple
 
 from dardis.model.errors import InputError
 from dardis.model.hostlist import hostlist, names_of
+from dardis.model.moments import utc_text
 from dardis.slurm.slurm_client import SlurmError, SlurmPrograms
 
 LEASE_S: Final = 60
@@ -18,6 +20,10 @@ RENEW_S: Final = 10
 RESERVATIONS: Final = ("scontrol", "show", "reservation", "-o")
 _ROW = re.compile(r"^ReservationName=(\S+) StartTime=(\d+) EndTime=(\d+) .*? Nodes=(\S*) .*? Flags=(\S*)", re.MULTILINE)
 _END: Final = f"EndTime=now+{LEASE_S}seconds"
+CLOCK_S: Final = 5
+"""Largest permitted difference of the clocks."""
+LATEST_S: Final = 30
+"""Our reservation begins at most so long after the log entry about it."""
 NOBODY: Final = "nobody"
 """The only user who may not use the reservation: Slurm needs a rule about users."""
 
@@ -47,13 +53,14 @@ def parse_reservations(text: str) -> list[SlurmReservation]:
 
 
 class Lease:
-    """The lease of a partition. `start`: of the reservation that is ours, Unix s; None: none."""
+    """The lease of a partition. Times are Unix s; a steady clock (s) judges its age."""
 
     def __init__(self, partition: str, nodes: Sequence[str], programs: SlurmPrograms, start: int | None = None) -> None:
+        """`start`: when our last reservation was or should have been created; None: never."""
         self.partition, self.name = partition, f"dardis_{partition}"
         self.start = start
-        self.renewed_at = 0
         self._nodes, self._programs = hostlist(nodes), programs
+        self._renewed_at = -inf
 
     @property
     def create_words(self) -> tuple[str, ...]:
@@ -68,42 +75,58 @@ class Lease:
         """Call that ends the lease."""
         return "scontrol", "update", f"ReservationName={self.name}", "EndTime=now"
 
-    def is_due(self, now: int) -> bool:
+    def is_due(self, steady: float) -> bool:
         """Whether the lease should be renewed."""
-        return now - self.renewed_at >= RENEW_S
+        return steady - self._renewed_at >= RENEW_S
 
-    def check(self, known: Sequence[SlurmReservation]) -> bool:
-        """Whether our reservation exists. Raises InputError if another steerer holds the partition."""
-        held = next((one for one in known if one.name == self.name), None)
-        if held is not None and held.start != self.start:
-            found = f"is steered by another dardis steer (reservation {self.name}, since {held.start} s)"
-            raise InputError(
-                f"partition {self.partition}",
-                found,
-                "one steerer; it gives up the partition at most 60 s after its end",
-            )
-        return held is not None
+    def is_over(self, steady: float) -> bool:
+        """Whether the lease may have ended."""
+        return steady - self._renewed_at >= LEASE_S
 
-    def take(self, known: Sequence[SlurmReservation], now: int) -> bool:
-        """Create the reservation, or renew ours; return whether it was created.
-
-        Raises InputError if another steerer holds the partition, and SlurmError.
-        """
-        if self.check(known):
-            self.renew(now)
+    def check(self, known: Sequence[SlurmReservation], now: int) -> bool:
+        """Whether our reservation lasts. Raises InputError if another steerer holds the partition."""
+        held = self._held(known)
+        if held is None or held.end <= now:  # while jobs run in it, Slurm shows it after its end
             return False
-        self._programs.call(*self.create_words)
-        made = parse_reservations(self._programs.call(*RESERVATIONS).text)
-        self.start = next((one.start for one in made if one.name == self.name), None)
-        self.renewed_at = now
+        if not self._is_ours(held):
+            since = utc_text(held.start, seconds=True)
+            found = f"is steered by another dardis steer (reservation {self.name}, since {since})"
+            raise InputError(f"partition {self.partition}", found, "one steerer; its lease ends 60 s after it")
         return True
 
-    def renew(self, now: int) -> None:
+    def revive(self, known: Sequence[SlurmReservation], now: int, steady: float) -> bool:
+        """Renew our reservation, even if it has ended and Slurm still shows it; return whether it exists.
+
+        Raises InputError if another steerer holds the partition, and SlurmError, also while one that has ended remains.
+        """
+        held = self._held(known)
+        if not self.check(known, now) and held is not None and not self._is_ours(held):
+            raise SlurmError(f"reservation {self.name} has ended, but Slurm has not removed it yet")
+        if held is not None:
+            self.renew(steady)
+        return held is not None
+
+    def create(self, steady: float) -> None:
+        """Create the reservation. Raises InputError without the right to do so, and SlurmError."""
+        try:
+            self._programs.call(*self.create_words)
+        except SlurmError as error:
+            if "denied" in str(error):
+                raise InputError("--install", str(error), "the rights of a Slurm operator") from None
+            raise
+        self._renewed_at = steady
+
+    def renew(self, steady: float) -> None:
         """Renew the lease. Raises SlurmError."""
         self._programs.call("scontrol", "update", f"ReservationName={self.name}", _END)
-        self.renewed_at = now
+        self._renewed_at = steady
 
     def end(self) -> None:
         """End the lease. Raises SlurmError."""
         self._programs.call(*self.end_words)
-        self.start = None
+
+    def _held(self, known: Sequence[SlurmReservation]) -> SlurmReservation | None:
+        return next((one for one in known if one.name == self.name), None)
+
+    def _is_ours(self, held: SlurmReservation) -> bool:
+        return self.start is not None and 0 <= held.start - self.start + CLOCK_S <= LATEST_S

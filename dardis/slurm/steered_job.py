@@ -32,7 +32,10 @@ _UNSUPPORTED: Final = {
 """Numbers that are 0 or unset in other jobs."""
 _UNSUPPORTED_TEXTS: Final = {
     "burst_buffer": "a burst buffer", "tres_per_socket": "--gpus-per-socket", "federation_origin": "a federated job",
+    "cpus_per_tres": "--cpus-per-gpu", "memory_per_tres": "--mem-per-gpu",
 }  # fmt: skip
+_OTHER_TRES: Final = ("cpu", "mem", "license", "bb/", "fs/", "ic/", "node", "billing", "energy", "vmem", "pages")
+"""Beginnings of resources that are no devices, in requests of tasks."""
 
 
 class NodeNeeds(NamedTuple):
@@ -48,7 +51,7 @@ class NodeNeeds(NamedTuple):
 
     def permitted(self, nodes: Sequence[NodeRecord]) -> Iterator[bool]:
         """Whether each node is permitted."""
-        required, excluded = {*names_of(self.required or "")} if self.required else None, _names(self.excluded)
+        required, excluded = names_in(self.required) if self.required else None, names_in(self.excluded)
         any_of, all_of = self.features.split("|"), [*filter(None, re.split("[&,]", self.features))]
         for node in nodes:
             is_like = not {*any_of}.isdisjoint(node.features) if len(any_of) > 1 else {*all_of} <= {*node.features}
@@ -56,7 +59,8 @@ class NodeNeeds(NamedTuple):
             yield is_like and is_listed and (node.memory is None or node.memory >= self.memory)
 
 
-def _names(text: str) -> set[str]:
+def names_in(text: str) -> set[str]:
+    """Names of a host list, which may be empty. Raises ValueError."""
     return {*names_of(text)} if text else set()
 
 
@@ -76,8 +80,10 @@ class SteeredJob:
     """A job, or the waiting tasks of an array."""
 
     job: SlurmJob
+    pending: str
+    """Waiting tasks of an array, `1-5,9`; empty: a single job."""
     tasks: tuple[int, ...]
-    """First waiting tasks of an array; empty: a single job."""
+    """The first of them."""
     throttle: int
     """Most running tasks of the array; 0: no limit."""
     reservation: str
@@ -87,18 +93,32 @@ class SteeredJob:
     """Of supported waiting jobs."""
     unsupported: str
     """Why a waiting job cannot be steered; empty: it can."""
+    licences: str
     held: Mapping[str, Mapping[str, int]]
     """What a started job holds, by node and kind."""
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """Names of the job or of its tasks, as `scontrol` knows them."""
+        """Names of the job or of its tasks; components of a started heterogeneous job are `123+1`."""
+        if self.job.phase is not JobPhase.WAITS:
+            return (self.job.job,)
         return tuple(f"{self.name}_{task}" for task in self.tasks) or (self.name,)
 
     @property
     def name(self) -> str:
-        """Name of the job or of its array, as `scontrol` knows it."""
+        """Name of the job or of its array."""
         return self.job.job.partition("_[")[0].partition("+")[0]
+
+    @property
+    def array(self) -> str:
+        """Array of a task or of waiting tasks; empty: none."""
+        name, _, task = self.job.job.partition("_")
+        return name if task else ""
+
+    @property
+    def all_tasks(self) -> str:
+        """Name of all waiting tasks, or of the job, as `scontrol` knows them."""
+        return f"{self.name}_[{self.pending}]" if self.pending else self.name
 
     @property
     def account(self) -> str:
@@ -136,20 +156,27 @@ def steered_jobs(place: str, text: str) -> tuple[list[SteeredJob], list[str]]:
 
 def _steered_job(record: Mapping[str, Any]) -> SteeredJob:
     job = slurm_job(record)
-    pending = job.job.partition("[")[2].removesuffix("]")
+    pending = job.job.partition("[")[2].removesuffix("]").partition("%")[0]
+    request, unsupported = None, ""
     waits = job.phase is JobPhase.WAITS
-    unsupported = _why_unsupported(record) if waits else ""
-    request = _request(record, job) if waits and not unsupported else None
-    if request is not None and request.needs.required and len(_names(request.needs.required)) < request.nodes:
+    if waits:
+        try:
+            unsupported = _why_unsupported(record)
+            request = None if unsupported else _request(record, job)
+        except ValueError as error:
+            unsupported = str(error)
+    if request is not None and request.needs.required and len(names_in(request.needs.required)) < request.nodes:
         request, unsupported = None, "fewer nodes in --nodelist than --nodes"
     return SteeredJob(
         job,
+        pending if waits else "",
         tuple(islice(pending_tasks(pending), MOST_TASKS)) if waits and pending else (),
         _count(record, "array_max_tasks"),
         str(record.get("resv_name") or ""),
         _hosts(record.get("required_nodes")),
         request,
         unsupported,
+        str(record.get("licenses") or ""),
         _held(record, job) if job.is_running else {},
     )
 
@@ -158,8 +185,8 @@ def _why_unsupported(record: Mapping[str, Any]) -> str:
     numbers = (what for key, what in _UNSUPPORTED.items() if _count(record, key))
     texts = (what for key, what in _UNSUPPORTED_TEXTS.items() if record.get(key))
     features = str(record.get("features") or "")
-    if {*words_of(record.get("shared"))} & {"user", "mcs"}:
-        return "--exclusive=user or mcs"
+    if {*words_of(record.get("shared"))} & {"user", "mcs", "topo"}:
+        return "--exclusive=user, mcs or topo"
     if record.get("contiguous") is True:
         return "--contiguous"
     if re.search(r"[][()*!]", features) or ("|" in features and re.search("[&,]", features)):
@@ -169,7 +196,7 @@ def _why_unsupported(record: Mapping[str, Any]) -> str:
 
 def _request(record: Mapping[str, Any], job: SlurmJob) -> NodeRequest:
     required = _hosts(record.get("required_nodes"))
-    nodes = max(_count(record, "node_count"), len(_names(required)) if required else 0, 1)
+    nodes = max(_count(record, "node_count"), len(names_in(required)) if required else 0, 1)
     tasks, cores_of_task = _count(record, "tasks") or 1, _count(record, "cpus_per_task") or 1
     tasks_of_node = -(-tasks // nodes)
     cores = max(
@@ -194,8 +221,9 @@ def _devices(record: Mapping[str, Any], nodes: int, tasks_of_node: int) -> dict[
 
 def _by_kind(text: object) -> dict[str, int]:
     """Amounts of `gres/gpu:a100:2` by kind and by type. Raises ValueError."""
+    words = (word for word in re.split(r",(?![^(]*\))", str(text or "")) if not word.startswith(_OTHER_TRES))
     try:
-        return amounts_of(gres_of("job", _PREFIX.sub("", str(text or "")).replace("=", ":")))
+        return amounts_of(gres_of("job", _PREFIX.sub("", ",".join(words)).replace("=", ":")))
     except InputError as error:
         raise ValueError(str(error)) from None
 

@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from dardis.config.slurm.slurm_fields import NodeRecord
-from dardis.config.slurm.state_table import SlurmState
+from dardis.config.slurm.state_table import SlurmState, StateMeaning
 from dardis.model.arrays import Ints
 from dardis.model.errors import InputError
 from dardis.model.hostlist import hostlist
@@ -85,7 +85,7 @@ class SteeredNodes:
             )
         if any(group.resources != groups[0].resources for group in groups):
             groups = tuple(replace(one, resources=one.resources | {WHOLE: _MOST_ON_NODE}) for one in groups)
-        threads = max(node.threads for node in nodes) if by_core else 1
+        threads = max(node.core_cpus for node in nodes) if by_core else 1
         return cls(replace(platform, groups=groups), tuple(names), threads, whole)
 
     def request(self, asked: NodeRequest) -> tuple[int, ...]:
@@ -135,7 +135,7 @@ class SteeredNodes:
         for closure in closures:
             found[closure.node].closed.append((max(closure.start, now), closure.end))
         for spans, record in zip(found, records, strict=True):
-            if {*record.state.closing} - _OPEN:
+            if {*record.state.closing} - _OPEN or record.state.power is StateMeaning.SHUTTING_DOWN:
                 spans.closed.append((now, UNKNOWN_END))
             spans.cut(now)
         return found

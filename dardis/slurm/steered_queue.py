@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
 from dardis.model.addresses import JobId
-from dardis.model.hostlist import hostlist, names_of
+from dardis.model.hostlist import hostlist
 from dardis.model.job import Job
 from dardis.model.platform import Platform
 from dardis.model.target import DesiredProfile
 from dardis.predict import Predictor
 from dardis.predict.base import raise_prediction
-from dardis.slurm.open_decisions import OpenDecisions, Order, Pin, View
+from dardis.slurm.open_decisions import OpenDecisions, Order, Pin, Run, View, is_bound
 from dardis.slurm.round_decision import RoundDecision
-from dardis.slurm.steered_job import SteeredJob
+from dardis.slurm.steered_job import SteeredJob, names_in
 from dardis.slurm.steered_nodes import Holding, SteeredNodes
 from dardis.slurm.steering_log import Entry, Event
 from dardis.workload.slurm_texts import JobPhase
@@ -30,6 +31,10 @@ OVERRUN_S: Final = 30
 MOST_JOBS: Final = 2000
 """Most waiting jobs that are considered in a round."""
 _QUEUED_AGAIN: Final = "queued again"
+_LIMITS: Final = ("QOS", "Assoc", "Licenses", "Max")
+"""Beginnings of Slurm's reasons that are limits."""
+_MOST_TRIES: Final = 64
+"""A limit under which so many jobs start at once is forgotten."""
 Decide = Callable[[Platform, DesiredProfile | None, Sequence[Job], int], RoundDecision]
 """Machine, profile, jobs and time to starts."""
 
@@ -41,10 +46,19 @@ class RoundResult:
     orders: list[Order] = field(default_factory=list)
     entries: list[Entry] = field(default_factory=list)
     waiting: int = 0
-    """Jobs that may start."""
+    """Jobs that wait for nodes."""
     held: int = 0
     """Jobs that wait for something else than nodes."""
     running: int = 0
+
+
+@dataclass(slots=True)
+class _Limit:
+    """A limit of Slurm: until when its jobs wait, the next pause, and how many may then try at once."""
+
+    until: int = 0
+    pause: int = RETRY_S
+    tries: int = 1
 
 
 class SteeredQueue:
@@ -62,8 +76,10 @@ class SteeredQueue:
         self._never: dict[str, str] = {}
         self._retry: dict[str, tuple[int, int]] = {}
         """Time of the next attempt, and the pause after it."""
-        self._jobs: dict[str, Job] = {}
-        """Running jobs that were decided here."""
+        self._limits: dict[str, _Limit] = {}
+        """Limits of Slurm that kept a job from starting."""
+        self._limited: dict[str, str] = {}
+        """Limits of jobs that try."""
         self._expected: dict[str, int] = {}
         """Predicted runtimes."""
         self._is_first = True
@@ -80,6 +96,7 @@ class SteeredQueue:
         self._note_runs(view, mine, found, now)
         if view.is_complete:
             self._drop_gone(waiting, found, now)
+        self._review_pins(waiting, found, now)
         candidates = [*self._candidates(waiting, found, now)]
         candidates.sort(key=lambda one: (one[1].job.submit, one[1].job.number, one[2]))
         self._start(view, candidates[:MOST_JOBS], found, now)
@@ -87,43 +104,37 @@ class SteeredQueue:
         return found
 
     def on_outcome(self, order: Order, failure: str, now: int) -> Entry | None:
-        """Log entry after an order; `failure`: Slurm's refusal."""
-        job = order.job
+        """Log entry after an order; `failure`: Slurm's refusal.
+
+        A refused order may have been carried out: the next view decides.
+        """
+        job, done = order.job, not failure
         match order.event:
-            case Event.TAKEN_BACK if not failure:  # after a failure the job may just have started
+            case Event.START if failure and job in self.open.pins:
+                self.open.pins[job].failure = failure
+            case Event.TAKEN_BACK if done:
+                self._note_limit(job, order.detail, now)
                 self.open.forget(job)
                 self._delay(job, now)
                 return Entry(now, job, Event.TAKEN_BACK, detail=order.detail)
-            case Event.PASSED if not failure:
+            case Event.PASSED if done:
+                self.open.passed[job] = order.detail
                 return Entry(now, job, Event.PASSED, detail=order.detail)
-            case Event.START | Event.PASSED if failure:
-                self.open.forget(job)
+            case Event.PASSED:
                 self._delay(job, now)
-                return Entry(now, job, Event.REFUSED, order.nodes or "", detail=failure)
+                return Entry(now, job, Event.REFUSED, detail=failure)
+            case _:
+                pass
         return None
 
     def _note_runs(self, view: View, mine: Sequence[SteeredJob], found: RoundResult, now: int) -> None:
-        running = self.open.running
-        shown: set[str] = set()
-        over: set[tuple[str, int | None]] = set()
+        running, shown = self.open.running, set[str]()
+        over: dict[tuple[str, int | None], int] = {}
         for one in mine:
-            job, label = one.job, one.labels[0]
-            if job.phase is JobPhase.WAITS:
+            if one.job.phase is JobPhase.WAITS:
                 continue
-            shown.add(label)
-            if label in running and running[label] != job.start:
-                if job.restarts:
-                    self._end(label, found, now, now, _QUEUED_AGAIN)
-                else:  # while a node boots, Slurm moves the start
-                    running[label] = job.start
-            run = label, job.start
-            is_known = (label in self.open.pins or self.open.why_passed(label)) and run not in self.open.over
-            if label not in running and (job.is_running or (is_known and job.has_run)):
-                self._begin(one, label, found, now)
-            if job.phase is JobPhase.ENDED:
-                over.add(run)
-                if label in running:
-                    self._end(label, found, now, job.end or now, job.state)
+            shown.add(one.labels[0])
+            self._note_run(one, over, found, now)
         if view.is_complete:
             self.open.over = over
         waits = {label for one in mine if one.job.phase is JobPhase.WAITS for label in one.labels}
@@ -132,26 +143,55 @@ class SteeredQueue:
                 self._end(label, found, now, now, _QUEUED_AGAIN if label in waits else "no longer shown")
         found.running = len(running)
 
+    def _note_run(
+        self, one: SteeredJob, over: dict[tuple[str, int | None], int], found: RoundResult, now: int
+    ) -> None:  # fmt: skip
+        running, job, label = self.open.running, one.job, one.labels[0]
+        if (run := running.get(label)) is not None:
+            if run.restarts is None:
+                run.restarts = job.restarts
+            if job.restarts > run.restarts:
+                self._end(label, found, now, now, _QUEUED_AGAIN)
+            elif job.phase is not JobPhase.ENDED:
+                run.start = job.start  # while a node boots, Slurm moves the start
+        is_expected = label in self.open.pins or one.reservation == self._reservation
+        # Slurm states a moving start for a job that was queued again and still ends on its nodes.
+        is_new = label in self.open.pins or job.state != "COMPLETING"
+        is_known = label in running or (label, job.start) in self.open.over
+        if is_new and not is_known and (job.is_running or (is_expected and job.has_run)):
+            self._begin(one, label, found, now)
+        if job.phase is JobPhase.ENDED:
+            over[label, job.start] = now
+            if label in running:
+                self._end(label, found, now, job.end or now, job.state)
+
     def _begin(self, one: SteeredJob, label: str, found: RoundResult, now: int) -> None:
-        pin = self.open.pins.pop(label, None)
-        why = self.open.why_passed(label)
-        is_found = pin is None and not why and self._is_first
+        pin, why = self.open.pins.pop(label, None), self.open.why_passed(label)
+        if pin is None and (before := self.open.before.get(label)) is not None:
+            pin = self._again(one, label, before, found, now)
+        nodes = one.job.cells.get("NodeList", "")
+        is_as_decided = pin is not None and names_in(pin.nodes) == names_in(nodes)
+        is_found = self._is_first and not is_as_decided and not why
         detail = "" if pin is not None or is_found else why or "not decided"
-        event, nodes = Event.FOUND if is_found else Event.STARTED, one.job.cells.get("NodeList", "")
+        event = Event.FOUND if is_found else Event.STARTED
         found.entries.append(Entry(now, label, event, nodes, one.job.start, detail=detail))
         self._retry.pop(label, None)
-        self.open.running[label] = one.job.start
-        if pin is not None and pin.job is not None:
-            self._jobs[label] = pin.job
+        self._note_success(label, now)
+        self.open.running[label] = Run(one.job.start, nodes, one.job.restarts, None if pin is None else pin.job)
+
+    def _again(self, one: SteeredJob, label: str, before: str, found: RoundResult, now: int) -> Pin:
+        """The decision stands for a job that was queued again."""
+        found.entries.append(Entry(now, label, Event.START, one.required, before=before, detail=_QUEUED_AGAIN))
+        return Pin(now, one.required, before)
 
     def _end(self, label: str, found: RoundResult, now: int, end: int, why: str) -> None:
-        start, job = self.open.running.pop(label), self._jobs.pop(label, None)
-        self.open.passed.pop(label, None)
+        run = self.open.running.pop(label)
         if why != _QUEUED_AGAIN:
+            self.open.passed.pop(label, None)
             self.open.before.pop(label, None)
-            if self._predictor is not None and job is not None and start is not None:
-                self._predictor.observe(job, max(end - start, 1), end)
-        found.entries.append(Entry(now, label, Event.ENDED, start=start, end=end, detail=why))
+            if self._predictor is not None and run.job is not None and run.start is not None:
+                self._predictor.observe(run.job, max(end - run.start, 1), end)
+        found.entries.append(Entry(now, label, Event.ENDED, start=run.start, end=end, detail=why))
 
     def _drop_gone(self, waiting: Sequence[SteeredJob], found: RoundResult, now: int) -> None:
         labels = {label for one in waiting for label in (one.name, *one.labels)}
@@ -159,54 +199,91 @@ class SteeredQueue:
             if label not in labels and label not in self.open.running:
                 self.open.forget(label)
                 found.entries.append(Entry(now, label, Event.LEFT))
-        for known in (self._retry, self._never, self._expected):
+        for known in (self._retry, self._never, self._expected, self._limited):
             for label in known.keys() - labels - self.open.running.keys():
                 del known[label]
 
     def _candidates(
         self, waiting: Sequence[SteeredJob], found: RoundResult, now: int
     ) -> Iterator[tuple[str, SteeredJob, int]]:  # fmt: skip
-        """Jobs and tasks to decide. Those that cannot be steered are passed."""
+        """Jobs and tasks to decide."""
+        left: dict[str, int] = {}
+        tried = Counter(self._limited[label] for label in self.open.pins if label in self._limited)
         for one in waiting:
-            left = self._permitted_tasks(one)
+            if one.array not in left:
+                left[one.array] = self._permitted_tasks(one)
             for place, label in enumerate(one.labels):
-                if self._is_pinned(label, one, found, now):
+                if label in self.open.pins:
                     continue
                 if one.is_held or one.job.eligible is None or one.job.eligible > now:
                     found.held += 1
                 elif one.reservation:
                     continue  # the user's own, or passed
-                elif why := one.unsupported or ("several partitions" if "," in one.job.partition else ""):
-                    self._pass(one, why, found, now)
+                elif "," in one.job.partition:
+                    self._refuse(label, "several partitions: only Slurm's scheduler starts it, in another", found, now)
+                elif one.unsupported:
+                    self._pass(one, found, now)
                     break
                 else:
                     found.waiting += 1
-                    if left > 0 and self._may_try(label, now):
-                        left -= 1
+                    if left[one.array] > 0 and self._may_try(label, now) and self._is_permitted(one, tried, label, now):
+                        left[one.array] -= 1
                         yield label, one, place
 
     def _permitted_tasks(self, one: SteeredJob) -> int:
         """Tasks of an array that may start beside those that run or are about to."""
-        if not one.tasks or not one.throttle:
+        if not one.array or not one.throttle:
             return MOST_JOBS
-        busy = sum(label.startswith(f"{one.name}_") for label in (*self.open.running, *self.open.pins))
+        busy = sum(label.startswith(f"{one.array}_") for label in (*self.open.running, *self.open.pins))
         return max(one.throttle - busy, 0)
 
-    def _is_pinned(self, label: str, one: SteeredJob, found: RoundResult, now: int) -> bool:
-        pins, before = self.open.pins, self.open.before.get(label)
-        is_ours = one.reservation == self._reservation
-        if label not in pins and is_ours and before is not None:
-            pins[label] = Pin(now, one.required, before)
-            found.entries.append(Entry(now, label, Event.START, one.required, before=before, detail=_QUEUED_AGAIN))
-        pin = pins.get(label)
-        if pin is None:
-            return False
-        if not is_ours and _names(one.required) == _names(pin.before):  # not ordered, or withdrawn by the user
-            self.open.forget(label)
-            found.entries.append(Entry(now, label, Event.REFUSED, pin.nodes, detail="not in the reservation"))
-            return False
-        if now - pin.at >= PATIENCE_S or not is_ours or one.is_held:
-            found.orders.append(Order(Event.TAKEN_BACK, label, one.account, pin.before, one.job.reason))
+    def _review_pins(self, waiting: Sequence[SteeredJob], found: RoundResult, now: int) -> None:
+        """Take back decisions that Slurm does not carry out."""
+        pins = self.open.pins
+        for one in waiting:
+            is_ours = one.reservation == self._reservation
+            for label in one.labels:
+                before = self.open.before.get(label)
+                if label not in pins and is_ours and before is not None:
+                    pins[label] = self._again(one, label, before, found, now)
+                pin = pins.get(label)
+                if pin is None:
+                    continue
+                if not is_ours and not is_bound(one, pin):  # not ordered, or withdrawn by the user
+                    self.open.forget(label)
+                    self._delay(label, now)
+                    why = pin.failure or "not in the reservation"
+                    found.entries.append(Entry(now, label, Event.REFUSED, pin.nodes, detail=why))
+                elif now - pin.at >= PATIENCE_S or not is_ours or one.is_held:
+                    found.orders.append(Order(Event.TAKEN_BACK, label, label, one.account, pin.before, one.job.reason))
+                    self._limited[label] = _limit_name(one)
+
+    def _note_limit(self, label: str, reason: str, now: int) -> None:
+        """A limit of Slurm may have kept a job from starting: then those under the same limit wait."""
+        name = self._limited.pop(label, "")
+        if not name or not reason.startswith(_LIMITS):
+            return
+        limit = self._limits.setdefault(name, _Limit())
+        if limit.until <= now:
+            limit.until, limit.pause = now + limit.pause, min(2 * limit.pause, LONGEST_RETRY_S)
+            limit.tries = 1
+
+    def _note_success(self, label: str, now: int) -> None:
+        limit = self._limits.get(name := self._limited.pop(label, ""))
+        if limit is not None:
+            limit.until, limit.pause, limit.tries = now, RETRY_S, 2 * limit.tries
+            if limit.tries > _MOST_TRIES:
+                del self._limits[name]
+
+    def _is_permitted(self, one: SteeredJob, tried: Counter[str], label: str, now: int) -> bool:
+        """Whether no known limit keeps the job from starting, or the job may try."""
+        for name in (_limit_name(one), f"licences {one.licences}"):
+            limit = self._limits.get(name)
+            if limit is not None:
+                if limit.until > now or tried[name] >= limit.tries:
+                    return False
+                tried[name] += 1
+                self._limited[label] = name
         return True
 
     def _may_try(self, name: str, now: int) -> bool:
@@ -216,10 +293,9 @@ class SteeredQueue:
         pause = self._retry.get(name, (0, RETRY_S))[1]
         self._retry[name] = now + pause, min(2 * pause, LONGEST_RETRY_S)
 
-    def _pass(self, one: SteeredJob, why: str, found: RoundResult, now: int) -> None:
-        if one.name not in self.open.passed and self._may_try(one.name, now):
-            self.open.passed[one.name] = why
-            found.orders.append(Order(Event.PASSED, one.name, one.account, None, why))
+    def _pass(self, one: SteeredJob, found: RoundResult, now: int) -> None:
+        if self._may_try(one.name, now):
+            found.orders.append(Order(Event.PASSED, one.name, one.all_tasks, one.account, None, one.unsupported))
 
     def _start(
         self, view: View, candidates: Sequence[tuple[str, SteeredJob, int]], found: RoundResult, now: int
@@ -247,7 +323,7 @@ class SteeredQueue:
             nodes = hostlist(self._nodes.names[place] for place in places.tolist())
             self.open.pins[label] = Pin(now, nodes, one.required, jobs[number - 1])
             self.open.before[label] = one.required
-            found.orders.append(Order(Event.START, label, one.account, nodes))
+            found.orders.append(Order(Event.START, label, label, one.account, nodes))
             found.entries.append(Entry(now, label, Event.START, nodes, before=one.required))
 
     def _refuse(self, label: str, reason: str, found: RoundResult, now: int) -> None:
@@ -282,7 +358,7 @@ class SteeredQueue:
             pinned = waiting.get(label)
             if pinned is not None and pinned.request is not None:
                 amounts_of_node = self._nodes.request(pinned.request)
-                for name in sorted(_names(pin.nodes) & known.keys()):
+                for name in sorted(names_in(pin.nodes) & known.keys()):
                     yield Holding(self._place[name], amounts_of_node, now + pinned.walltime)
         for name, place in self._place.items():
             stated = view.nodes[name].allocated if name in view.nodes else {}
@@ -299,5 +375,8 @@ class SteeredQueue:
         return max(min(end, start + raise_prediction(expected, one.walltime, max(now - start, 0))), now + 1)
 
 
-def _names(text: str) -> set[str]:
-    return {*names_of(text)} if text else set()
+def _limit_name(one: SteeredJob) -> str:
+    """Name of the limits that count a job: of its licences, or of its user, account and QOS."""
+    if one.job.reason.startswith("Licenses"):
+        return f"licences {one.licences}"
+    return f"limits of {one.job.user}, {one.account}, {one.job.qos}"

@@ -12,12 +12,11 @@ from dardis.config.slurm.slurm_platform import platform_of
 from dardis.config.slurm.slurm_reader import parse_slurm
 from dardis.model.errors import InputError
 from dardis.model.platform import Platform
+from dardis.slurm.reservation_lease import CLOCK_S
 from dardis.slurm.slurm_client import SlurmError, SlurmPrograms
 from dardis.slurm.steered_nodes import SteeredNodes
 
 NODES: Final = ("scontrol", "--details", "-o", "show", "node")
-_CLOCK_S: Final = 5
-"""Largest permitted difference of the clocks."""
 _SELECTORS: Final = ("select/cons_tres", "select/cons_res", "select/linear")
 
 
@@ -46,15 +45,16 @@ def read_site(programs: SlurmPrograms, partition: str, now: int) -> SteeredSite:
     """Read and check the site at `now`, Unix s. Raises InputError, SlurmError."""
     config = _config(programs.call("scontrol", "show", "config").text)
     stated = config.get("Configuration data as of", "")
-    if stated.isdecimal() and abs(int(stated) - now) > _CLOCK_S:
+    if stated.isdecimal() and abs(int(stated) - now) > CLOCK_S:
         found = (
             f"this host's clock is {abs(now - int(stated))} s {'behind' if now < int(stated) else 'ahead of'} Slurm's"
         )
-        raise InputError("clock", found, f"at most {_CLOCK_S} s")
-    select, parameters = config.get("SelectType", ""), config.get("SelectTypeParameters", "").upper()
-    if select not in _SELECTORS or "SOCKET" in parameters or "BOARD" in parameters:
+        raise InputError("clock", found, f"at most {CLOCK_S} s")
+    select, stated = config.get("SelectType", ""), config.get("SelectTypeParameters", "").upper()
+    parameters = {word.removeprefix("CR_") for word in stated.split(",")}
+    if select not in _SELECTORS or parameters & {"SOCKET", "SOCKET_MEMORY", "BOARD", "BOARD_MEMORY"}:
         expected = f"{', '.join(_SELECTORS)}, by CPU or core"
-        raise InputError("slurm.conf", f"SelectType {select} with {parameters}", expected)
+        raise InputError("slurm.conf", f"SelectType {select} with {stated}", expected)
     words = _partition(programs, partition)
     sharing = words.get("OverSubscribe", "NO")
     if sharing.partition(":")[0] not in {"NO", "EXCLUSIVE"}:
@@ -67,7 +67,8 @@ def read_site(programs: SlurmPrograms, partition: str, now: int) -> SteeredSite:
         raise InputError(f"partition {partition}", "has no nodes", "a partition with nodes")
     _check_alone(programs, partition, nodes)
     return SteeredSite(
-        partition, nodes, "MEMORY" in parameters, "CORE" in parameters,
+        partition, nodes,
+        memory=any(word.endswith("MEMORY") for word in parameters), by_core=bool(parameters & {"CORE", "CORE_MEMORY"}),
         whole=select == "select/linear" or sharing == "EXCLUSIVE",
     )  # fmt: skip
 

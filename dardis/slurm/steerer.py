@@ -8,11 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from math import inf
 from pathlib import Path
 from typing import Final
 
 from dardis.config.slurm.slurm_reader import parse_slurm
 from dardis.model.errors import InputError
+from dardis.model.hostlist import hostlist
+from dardis.model.moments import utc_text
 from dardis.model.resources import UNKNOWN_END
 from dardis.slurm.open_decisions import OpenDecisions, Order, View
 from dardis.slurm.reservation_lease import LEASE_S, RESERVATIONS, Lease, SlurmReservation, parse_reservations
@@ -25,6 +28,8 @@ from dardis.slurm.steering_log import Entry, Event, SteeringLog
 from dardis.slurm.textfile_metrics import write_gauges
 
 PROGRAMS: Final = ("squeue", "scontrol")
+_UNSURE: Final = ("no answer", "timed out")
+"""Failures after which a call may have been carried out."""
 QUEUE: Final = ("squeue", "--all", "--json", "--states=all")
 
 
@@ -37,32 +42,38 @@ class SteeredRound:
     done: Sequence[Entry]
     """Entries after orders."""
     seconds: float
+    changed_nodes: str = ""
+    """Nodes that came into the partition or left it."""
     is_taken_again: bool = False
     """Whether the lease had lapsed and was taken again."""
 
 
 class Steerer:
-    """State of steering. `clock`: Unix s."""
+    """State of steering. `clock`: Unix s; `steady`: a clock without steps, s."""
 
     def __init__(
         self, programs: SlurmPrograms, lease: Lease, queue: SteeredQueue, nodes: SteeredNodes, log: SteeringLog,
-        clock: Callable[[], int],
+        clock: Callable[[], int], steady: Callable[[], float],
     ) -> None:  # fmt: skip
-        self._programs, self.lease, self._queue, self.log, self._clock = programs, lease, queue, log, clock
+        self._programs, self.lease, self._queue, self.log = programs, lease, queue, log
+        self._clock, self._steady = clock, steady
         self._place = {name: place for place, name in enumerate(nodes.names)}
         self._others: tuple[SlurmReservation, ...] = ()
+        self._read_at = -inf
+        """Steady time of the last complete answer."""
+        self._changed: frozenset[str] = frozenset()
 
     def begin(self) -> None:
-        """Take the lease. Raises InputError, SlurmError."""
-        known = self._reservations()
-        try:
-            self._take_lease(known)
-        except SlurmError as error:
-            raise InputError("--install", str(error), "the rights of a Slurm operator") from None
+        """Put a large log aside, and take the lease. Raises InputError, SlurmError."""
+        now, start = self._clock(), self.lease.start
+        lease = [] if start is None else [Entry(now, "", Event.LEASE, start=start, detail=self.lease.partition)]
+        self.log.rotate(utc_text(now)[:10], [*lease, *self._queue.open.snapshot(now)])
+        self._take_lease()
+        self._read_at = self._steady()
 
     def check_idle(self) -> None:
         """Raise InputError if other jobs run in the partition, unless a crash lost a lease. Raises SlurmError."""
-        if self.lease.start is not None or self.lease.check(self._reservations()):
+        if self.lease.start is not None or self.lease.check(self._reservations(), self._clock()):
             return
         view, _, _ = self._read()
         running = sum(one.job.is_running and one.job.partition == self.lease.partition for one in view.jobs)
@@ -72,29 +83,21 @@ class Steerer:
 
     def preview(self) -> RoundResult:
         """Decide without orders. Raises InputError, SlurmError."""
-        known = self._reservations()
-        self.lease.check(known)
+        self.lease.check(self._reservations(), self._clock())
         view, _, _ = self._read()
         return self._queue.observe(view, self._clock())
 
     def round(self) -> SteeredRound:
-        """Read, decide and order.
+        """Renew the lease, read, decide and order.
 
         Raises SlurmError if Slurm does not answer or its answer is incomplete: then nothing was ordered. Raises
         InputError if another steerer holds the partition.
         """
+        is_taken_again = self._hold_lease()
         view, malformed, seconds = self._read()
+        self._read_at = self._steady()
+        changed = self._changed_nodes(view)
         now = self._clock()
-        is_taken_again = False
-        if now - self.lease.renewed_at >= LEASE_S:
-            is_taken_again = self._take_lease(self._reservations())
-            view, malformed, seconds = self._read()
-        elif self.lease.is_due(now):
-            is_taken_again = self._renew()
-        else:
-            self.lease.check(self._reservations())
-        now = self._clock()
-        view = view._replace(closures=self._closures())
         result = self._queue.observe(view, now)
         self.log.add(result.entries)
         done: list[Entry] = []
@@ -103,11 +106,19 @@ class Steerer:
         finally:
             self.log.add(done)
         self._write_figures(result, now)
-        return SteeredRound(result, malformed, done, seconds, is_taken_again)
+        return SteeredRound(result, malformed, done, seconds, changed, is_taken_again)
 
     def give_back(self) -> None:
         """Leave all waiting jobs as their users submitted them, and end the lease. Raises InputError, SlurmError."""
-        return_queue(self._programs, self.log, self._clock)
+        return_queue(self._programs, self.lease, self._queue.open, self.log, self._clock)
+
+    def _changed_nodes(self, view: View) -> str:
+        """Nodes that came into the partition or left it, once. Raises InputError if none is left."""
+        if not view.nodes:
+            raise InputError(f"partition {self.lease.partition}", "has no nodes any more", "a partition with nodes")
+        changed = frozenset(view.nodes.keys() ^ self._place.keys()) - self._changed
+        self._changed |= changed
+        return hostlist(changed)
 
     def _write_figures(self, result: RoundResult, now: int) -> None:
         decisions = self._queue.open
@@ -120,21 +131,42 @@ class Steerer:
             },
         )  # fmt: skip
 
-    def _take_lease(self, known: Sequence[SlurmReservation]) -> bool:
-        now = self._clock()
-        is_created = self.lease.take(known, now)
-        if is_created:
-            self._queue.on_lapse()
-            self.log.add([Entry(now, "", Event.LEASE, start=self.lease.start, detail=self.lease.partition)])
-        return is_created
+    def _hold_lease(self) -> bool:
+        """Renew the lease, or take it again; return whether it may have ended."""
+        steady = self._steady()
+        if steady - self._read_at >= LEASE_S:  # nothing was read for so long: Slurm schedules alone until it answers
+            self._read()
+        elif not self.lease.is_over(steady):
+            if not self.lease.is_due(steady):
+                if self.lease.check(self._reservations(), self._clock()):
+                    return False
+            else:
+                try:
+                    self.lease.renew(steady)
+                except SlurmError:
+                    pass  # it has ended, or Slurm does not answer
+                else:
+                    return False
+        self._take_lease()
+        return True
 
-    def _renew(self) -> bool:
+    def _take_lease(self) -> None:
+        steady = self._steady()
+        known = self._reservations()
         now = self._clock()
+        if self.lease.revive(known, now, steady):
+            self._queue.on_lapse()
+            return
+        self.lease.start = now
+        self.log.add([Entry(now, "", Event.LEASE, start=now, detail=self.lease.partition)])  # first, for a crash
         try:
-            self.lease.renew(now)
-        except SlurmError:
-            return self._take_lease(self._reservations())
-        return False
+            self.lease.create(steady)
+        except (SlurmError, InputError) as error:
+            if not any(words in str(error) for words in _UNSURE):
+                self.lease.start = None
+                self.log.add([Entry(self._clock(), "", Event.RETURNED, detail=self.lease.partition)])
+            raise
+        self._queue.on_lapse()
 
     def _reservations(self) -> list[SlurmReservation]:
         known = parse_reservations(self._programs.call(*RESERVATIONS).text)
@@ -156,14 +188,14 @@ class Steerer:
             site = parse_slurm(Path("scontrol show node"), shown.text)
         except InputError as error:
             raise SlurmError(str(error)) from None
-        nodes = {node.name: node for node in site.nodes}
+        nodes = {node.name: node for node in site.nodes if self.lease.partition in node.partitions}
         view = View(jobs, nodes, self._closures(), is_complete=not malformed)
         return view, malformed, queue.seconds + shown.seconds
 
     def _give(self, orders: Sequence[Order], done: list[Entry]) -> None:
         for order in orders:
-            if self.lease.is_due(self._clock()):
-                self.lease.renew(self._clock())
+            if self.lease.is_due(steady := self._steady()):
+                self.lease.renew(steady)
             failure = _give_order(self._programs, order, self.lease.name)
             entry = self._queue.on_outcome(order, failure, self._clock())
             done += [] if entry is None else [entry]
@@ -172,7 +204,7 @@ class Steerer:
 def _give_order(programs: SlurmPrograms, order: Order, reservation: str) -> str:
     """Order a change; return Slurm's refusal, or an empty text."""
     # Slurm refuses an account for jobs that run: their nodes stay as they are.
-    words = [f"JobId={order.job}", f"Account={order.account}"]
+    words = [f"JobId={order.what}", f"Account={order.account}"]
     words += [f"ReservationName={'' if order.event is Event.TAKEN_BACK else reservation}"]
     words += [] if order.nodes is None else [f"NodeList={order.nodes}"]
     try:
@@ -182,19 +214,16 @@ def _give_order(programs: SlurmPrograms, order: Order, reservation: str) -> str:
     return ""
 
 
-def return_queue(programs: SlurmPrograms, log: SteeringLog, clock: Callable[[], int]) -> None:
-    """Leave all waiting jobs as their users submitted them, and end the lease of the log.
-
-    Raises InputError, SlurmError.
-    """
-    entries, last = log.entries(), log.last_lease()
-    if last is None:
-        return
-    lease = Lease(last.detail, (), programs, last.start)
-    if lease.check(parse_reservations(programs.call(*RESERVATIONS).text)):
-        jobs, _ = steered_jobs(QUEUE[0], programs.call(*QUEUE).text)
-        for order in OpenDecisions(entries).return_orders(View(jobs, {}), lease.name):
-            if not _give_order(programs, order, lease.name):
-                log.add([Entry(clock(), order.job, Event.TAKEN_BACK, detail=order.detail)])
+def return_queue(
+    programs: SlurmPrograms, lease: Lease, decisions: OpenDecisions, log: SteeringLog, clock: Callable[[], int]
+) -> None:  # fmt: skip
+    """Leave all waiting jobs as their users submitted them, and end the lease. Raises InputError, SlurmError."""
+    lasts = lease.check(parse_reservations(programs.call(*RESERVATIONS).text), clock())
+    jobs, _ = steered_jobs(QUEUE[0], programs.call(*QUEUE).text)
+    for order in decisions.return_orders(View(jobs, {}), lease.name):
+        if not _give_order(programs, order, lease.name):
+            decisions.forget(order.job)
+            log.add([Entry(clock(), order.job, Event.TAKEN_BACK, detail=order.detail)])
+    if lasts:
         lease.end()
     log.add([Entry(clock(), "", Event.RETURNED, detail=lease.partition)])

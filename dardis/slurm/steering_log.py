@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import csv
 import os
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
@@ -12,8 +13,9 @@ from typing import Final, NamedTuple
 
 from dardis.model.csv_table import TEXT, WHOLE, WORD, Column, CsvTable, from_cell
 from dardis.model.errors import InputError, one_line
-from dardis.model.files import read_text
+from dardis.model.files import read_text, write_text
 from dardis.model.hostlist import names_of
+from dardis.model.moments import utc_text
 
 DECISIONS: Final = CsvTable(
     "steering.csv",
@@ -31,6 +33,10 @@ DECISIONS: Final = CsvTable(
     Column("before", WORD, "required nodes before the decision, by the user"),
     Column("detail", TEXT, "reason"),
 )  # fmt: skip
+
+
+ROTATED_BYTES: Final = 32 << 20
+"""Size from which the file is put aside when steering begins."""
 
 
 class Event(StrEnum):
@@ -94,11 +100,19 @@ class SteeringLog:
         read = (_entry(f"{self.path}:{number}", line) for number, line in enumerate(lines[1:], 2))
         return [entry for entry in read if entry is not None]
 
-    def last_lease(self) -> Entry | None:
-        """Entry of the last lease; None: none, or the queue was returned. Raises InputError."""
-        leases = (one for one in reversed(self.entries()) if one.event in {Event.LEASE, Event.RETURNED})
-        last = next(leases, None)
-        return last if last is not None and last.event is Event.LEASE else None
+    def rotate(self, day: str, snapshot: Iterable[Entry]) -> None:
+        """Put a large file aside as `steering-DAY.csv`, and begin another with the open decisions. Raises OSError."""
+        if not self.path.exists() or self.path.stat().st_size < ROTATED_BYTES:
+            return
+        lines = DECISIONS.text(snapshot)
+        self.path.rename(self.path.with_name(f"steering-{day}.csv"))
+        write_text(self.path, lines)
+
+
+def last_lease(entries: Sequence[Entry]) -> Entry | None:
+    """Entry of the last lease; None: none, or the queue was returned."""
+    last = next((one for one in reversed(entries) if one.event in {Event.LEASE, Event.RETURNED}), None)
+    return last if last is not None and last.event is Event.LEASE else None
 
 
 def _entry(place: str, line: str) -> Entry | None:
@@ -137,6 +151,11 @@ def compare_with_slurm(entries: Iterable[Entry]) -> LogSummary:
     return judge.found
 
 
+def whole_of(label: str) -> str:
+    """Array or heterogeneous job of a task or component; else the job."""
+    return re.split("[_+]", label)[0]
+
+
 class _Judge:
     def __init__(self) -> None:
         self.found = LogSummary()
@@ -148,7 +167,7 @@ class _Judge:
         job = entry.job
         self.found.count[entry.event] += 1
         if entry.event in {Event.START, Event.STARTED} and job in self._running:
-            self.found.violations.append(f"job {job}: {entry.event} at {entry.start or entry.at} s while it runs")
+            self.found.violations.append(f"job {job}: {entry.event} at {_time(entry)} while it runs")
         match entry.event:
             case Event.START:
                 self._decided[job] = entry
@@ -170,9 +189,13 @@ class _Judge:
     def _compare(self, order: Entry | None, entry: Entry) -> None:
         job = entry.job
         if order is None:
-            if self._passed.isdisjoint({job, job.partition("_")[0]}):
-                self.found.violations.append(f"job {job}: started at {entry.start} s without a decision")
+            if self._passed.isdisjoint({job, whole_of(job)}):
+                self.found.violations.append(f"job {job}: started at {_time(entry)} without a decision")
         elif {*names_of(order.nodes)} != {*names_of(entry.nodes)}:
             self.found.violations.append(f"job {job}: decided on {order.nodes}, started on {entry.nodes}")
         else:
             self.found.delays_s.append(max((entry.start or entry.at) - order.at, 0))
+
+
+def _time(entry: Entry) -> str:
+    return utc_text(entry.start or entry.at, seconds=True)

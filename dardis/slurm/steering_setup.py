@@ -27,7 +27,7 @@ from dardis.slurm.steered_nodes import SteeredNodes
 from dardis.slurm.steered_queue import SteeredQueue
 from dardis.slurm.steered_site import read_site
 from dardis.slurm.steerer import Steerer
-from dardis.slurm.steering_log import SteeringLog
+from dardis.slurm.steering_log import Entry, SteeringLog, last_lease
 
 SETTING: Final = "units_per_node=distinct"
 """A unit is what a job gets of a node."""
@@ -49,8 +49,11 @@ class SteeringOptions:
 
 
 def steering_dispatcher(options: SteeringOptions) -> Dispatcher:
-    """Dispatcher for steering. Raises InputError."""
+    """Dispatcher for steering; a cap is hard unless the settings state otherwise. Raises InputError."""
     found = find_dispatcher(options.dispatcher, (SETTING, *options.settings))
+    is_stated = any(text.startswith("profile=") for text in options.settings)
+    if options.cap is not None and not is_stated and found.setup.profile is ProfileRule.SOFT:
+        found = found.with_settings([f"profile={ProfileRule.HARD}"])
     setup = found.setup
     if setup.units_per_node is not UnitsPerNode.DISTINCT:
         raise InputError("--set units_per_node", setup.units_per_node, "distinct: a unit of each job on a node")
@@ -62,10 +65,12 @@ def steering_dispatcher(options: SteeringOptions) -> Dispatcher:
 
 
 def steering(
-    options: SteeringOptions, programs: SlurmPrograms, folder: Path, clock: Callable[[], int]
+    options: SteeringOptions, programs: SlurmPrograms, folder: Path, clock: Callable[[], int],
+    steady: Callable[[], float],
 ) -> Steerer:  # fmt: skip
     """Steerer that goes on after the folder's log. Raises InputError, SlurmError."""
     dispatcher, log = steering_dispatcher(options), SteeringLog(folder)
+    past = log.entries()
     site = read_site(programs, options.partition, clock())
     platform = None if options.platform is None else load_platform(options.platform)
     names = [] if platform is None else node_names(platform, options.names)
@@ -75,16 +80,16 @@ def steering(
     dispatcher.setup.check_platform(nodes.platform)
     desired = None if options.cap is None else _desired(options.cap, dispatcher, nodes)
     warm_kernels(dispatcher, wished=desired is not None)
-    lease = Lease(options.partition, nodes.names, programs, _lease_start(log, options.partition))
+    lease = Lease(options.partition, nodes.names, programs, _lease_start(log, past, options.partition))
     queue = SteeredQueue(
         options.partition, lease.name, nodes, _decide(dispatcher, options.seed), desired=desired,
-        predictor=_predictor(dispatcher, options.seed), past=log.entries(),
+        predictor=_predictor(dispatcher, options.seed), past=past,
     )  # fmt: skip
-    return Steerer(programs, lease, queue, nodes, log, clock)
+    return Steerer(programs, lease, queue, nodes, log, clock, steady)
 
 
-def _lease_start(log: SteeringLog, partition: str) -> int | None:
-    last = log.last_lease()
+def _lease_start(log: SteeringLog, past: Sequence[Entry], partition: str) -> int | None:
+    last = last_lease(past)
     if last is not None and last.detail != partition:
         raise InputError(log.path, f"steers partition {last.detail}", f"a folder of its own for partition {partition}")
     return None if last is None else last.start

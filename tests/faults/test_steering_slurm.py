@@ -171,7 +171,8 @@ class InThisProcess:
         folder.mkdir()
         self.log = SteeringLog(folder)
         options = SteeringOptions("all", "easy")
-        self.steerer: Steerer = steering(options, InstalledPrograms(PROGRAMS), folder, lambda: int(time.time()))
+        programs = InstalledPrograms(PROGRAMS)
+        self.steerer: Steerer = steering(options, programs, folder, lambda: int(time.time()), time.monotonic)
         self.steerer.begin()
 
     def rounds(self, cluster: Cluster) -> None:

@@ -83,6 +83,12 @@ class FakeSlurm:
         self.version, self.memory, self.parameters, self.sharing, self.state = 43, 0, "CR_CORE", "NO", "UP"
         self.partitions = "batch"
         self.clock_ahead = 0
+        self.clock_step = 0
+        """Of the steerer's clock."""
+        self.lingers = False
+        """Whether reservations that have ended remain, as while jobs use them."""
+        self.lost_answers = ""
+        """Calls with this word are carried out, but their answers are lost."""
         self.denies = False
         self.fails_at = -1
         """Number of the call that fails, and all after it: a crash of the steerer."""
@@ -97,6 +103,8 @@ class FakeSlurm:
         if self.trouble:
             raise SlurmError(self.trouble)
         text = self._answer(words)
+        if self.lost_answers and self.lost_answers in " ".join(words):
+            raise SlurmError(f"{words[0]} gave no answer within 20 s")
         return SlurmReply(text[: len(text) // 2] if self.cuts and words[0] == "squeue" else text, 0.01)
 
     def _answer(self, words: tuple[str, ...]) -> str:
@@ -140,7 +148,7 @@ class FakeSlurm:
             f"ReservationName={name} StartTime={start} EndTime={end} Duration=1 Nodes={hostlist(self.nodes)} "
             "NodeCnt=1 Flags=FLEX TRES=cpu=1\n"
             for name, (start, end) in self.reservations.items()
-            if end > self.now
+            if end > self.now or self.lingers
         )
         return own + self.other_reservations or "No reservations in the system\n"
 
@@ -150,19 +158,19 @@ class FakeSlurm:
 
     def _create(self, fields: dict[str, str]) -> None:
         name = fields["ReservationName"]
-        if name == self.active():
+        if name == self.active() or (self.lingers and name in self.reservations):
             raise SlurmError("Error creating the reservation: Duplicate reservation name")
         self.reservations[name] = self.now, self.now + 60
 
     def _extend(self, fields: dict[str, str]) -> None:
         name = fields["ReservationName"]
-        if name != self.active():
+        if name != self.active() and not (self.lingers and name in self.reservations):
             raise SlurmError("Error updating the reservation: Requested reservation is invalid")
         start, _ = self.reservations[name]
         self.reservations[name] = start, self.now + (0 if fields["EndTime"] == "now" else 60)
 
     def _update(self, fields: dict[str, str]) -> None:
-        job = self._job(fields["JobId"])
+        job = self._job(fields["JobId"].partition("_[")[0])
         if not job.waits:
             raise SlurmError(f"Job is no longer pending execution for job {job.number}")
         assert fields["Account"] == "phys"  # without it Slurm would shrink running jobs

@@ -16,7 +16,8 @@ PARTITION = "batch"
 
 def steerer_of(slurm: FakeSlurm, folder: Path, dispatcher: str = "easy", *settings: str, **more: object) -> Steerer:
     """A steerer of the partition, not yet begun."""
-    return steering(SteeringOptions(PARTITION, dispatcher, settings, **more), slurm, folder, lambda: slurm.now)
+    options = SteeringOptions(PARTITION, dispatcher, settings, **more)
+    return steering(options, slurm, folder, lambda: slurm.now + slurm.clock_step, lambda: slurm.now)
 
 
 def steered(steerer: Steerer, slurm: FakeSlurm, seconds: int) -> list[SteeredRound]:

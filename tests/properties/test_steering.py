@@ -65,7 +65,7 @@ def test_each_job_runs_once_whenever_the_steerer_is_killed(tmp_path: Path, seed:
     slurm = FakeSlurm([])
     slurm.jobs = random_jobs(random, 25, slurm.now)
     while any(not job.end for job in slurm.jobs):
-        slurm.fails_at = len(slurm.calls) + int(random.integers(8, 80))
+        slurm.fails_at = len(slurm.calls) + int(random.integers(1, 60))
         try:
             steerer = steerer_of(slurm, tmp_path)
             steerer.begin()
@@ -79,6 +79,7 @@ def test_each_job_runs_once_whenever_the_steerer_is_killed(tmp_path: Path, seed:
                 slurm.schedule()
                 slurm.now += 1
     assert all(job.starts == 1 for job in slurm.jobs)
+    entries(tmp_path)
 
 
 def test_slurm_schedules_alone_when_the_lease_has_ended(tmp_path: Path) -> None:

@@ -29,15 +29,17 @@ def node_of(place: str, name: str, words: KeyValues) -> NodeRecord:
     """Node, without partitions; `place` is file and line. Raises InputError."""
     check_name(place, name)
     here = f"{place}: {name}"
+    cores = _cores(here, words)
     return NodeRecord(
         name=name,
         line=words.line,
-        cores=_cores(here, words),
+        cores=cores,
         threads=_number(here, words, "ThreadsPerCore", 1, LARGEST_CORES) or 1,
         memory=_memory(here, words),
         gres=gres_of(here, words.get("Gres") or ""),
         state=state_of(words.get("State") or ""),
         features=tuple(filter(None, (words.get("ActiveFeatures", "AvailableFeatures") or "").split(","))),
+        core_cpus=_core_cpus(here, words, cores),
         allocated=_allocated(here, words),
     )
 
@@ -91,6 +93,11 @@ def _cores(place: str, words: KeyValues) -> int:
     if found > LARGEST_CORES:
         raise InputError(place, f"{found} CPUs", f"at most {LARGEST_CORES}")
     return found
+
+
+def _core_cpus(place: str, words: KeyValues, cpus: int) -> int:
+    sockets, of_socket = (_number(place, words, key, 1, LARGEST_CORES) or 0 for key in ("Sockets", "CoresPerSocket"))
+    return max(cpus // (sockets * of_socket), 1) if sockets and of_socket else 1
 
 
 def _memory(place: str, words: KeyValues) -> int | None:
@@ -169,6 +176,8 @@ class NodeRecord:
     partitions: tuple[str, ...] = ()
     features: tuple[str, ...] = ()
     """Active features."""
+    core_cpus: int = 1
+    """CPUs of a core: hardware threads that count as CPUs."""
     allocated: Mapping[str, int] = field(default_factory=dict, compare=False)
     """What jobs hold, by kind, also by type; devices only with `show node --details`."""
 

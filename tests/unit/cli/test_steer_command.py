@@ -22,7 +22,8 @@ def slurm(monkeypatch: pytest.MonkeyPatch) -> FakeSlurm:
     """Slurm in place of the installed programs, with its clock."""
     found = FakeSlurm([FakeJob(1, T, 2, 4, 50), FakeJob(2, T, 2, 1, 50), FakeJob(3, T, 9, 1, 50)], now=T)
     monkeypatch.setattr(dardis.slurm.slurm_client, "InstalledPrograms", lambda *_: found)
-    monkeypatch.setattr(steer_command, "_now", lambda: found.now)
+    for clock in ("_now", "_steady"):
+        monkeypatch.setattr(steer_command, clock, lambda: found.now)
     return found
 
 
@@ -184,6 +185,8 @@ def test_jobs_that_run_already_need_an_option(
         (["--partition", "batch", "--profile", "nowhere"], "nowhere: cannot be read"),
         (["--partition", "batch", "--every", "9"], "--every"),
         (["--remove"], "nothing is steered from here"),
+        (["--remove", "--install"], "--install, --remove: both"),
+        (["--partition", "batch", "--keep-running"], "--keep-running: given without --install"),
     ],
 )
 def test_mistakes_are_one_line(
@@ -201,6 +204,23 @@ def test_absent_slurm_is_one_line(
     monkeypatch.setenv("PATH", str(tmp_path))
     assert run(["steer", str(tmp_path / "steer"), "--partition", "batch"]) == 2
     assert "no such program; expected Slurm's client programs on PATH" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("rounds")
+def test_failing_dispatcher_returns_the_queue(
+    slurm: FakeSlurm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "broken_rule.py").write_text(
+        "import dardis\n\n\nclass Broken(dardis.Rule):\n"
+        "    def key(self, job, now):\n        raise ValueError('no key')\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    words = ["steer", str(tmp_path / "steer"), "--partition", "batch", "--dispatcher", "broken_rule:Broken"]
+    assert run([*words, "--install"]) == 1
+    told = capsys.readouterr().err
+    assert "failed at broken_rule.py:6 in key: ValueError: no key" in told
+    assert slurm.active() == ""
+    assert events(tmp_path / "steer") == [Event.LEASE, Event.RETURNED]
 
 
 @pytest.mark.usefixtures("rounds")

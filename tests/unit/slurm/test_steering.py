@@ -6,11 +6,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from kit.fake_slurm import FakeJob, FakeSlurm
+from kit.fake_slurm import DENIED, FakeJob, FakeSlurm
 from kit.slurm_json import document
 from kit.steering import entries, steered, steerer_of
 
 from dardis.model.errors import InputError
+from dardis.slurm import steering_log
 from dardis.slurm.reservation_lease import LEASE_S, RENEW_S, parse_reservations
 from dardis.slurm.slurm_client import SlurmError
 from dardis.slurm.steered_job import steered_jobs
@@ -69,10 +70,11 @@ def test_request_selects_the_nodes(tmp_path: Path, more: dict[str, object], node
         ({"het_job_id": 1}, "a heterogeneous job"),
         ({"required_nodes": "n1", "node_count": 2}, "fewer nodes in --nodelist than --nodes"),
         ({"thread_spec": 1}, "--thread-spec"),
-        ({"shared": ["user"]}, "--exclusive=user or mcs"),
+        ({"shared": ["user"]}, "--exclusive=user, mcs or topo"),
+        ({"cpus_per_tres": "gres:gpu:3"}, "--cpus-per-gpu"),
+        ({"tres_per_node": "gres/gpu:a:b:c:1"}, "job: Gres 'gpu:a:b:c:1'; expected name:type:count as in gpu:a100:4"),
         ({"burst_buffer": "#BB"}, "a burst buffer"),
         ({"minimum_tmp_disk_per_node": 10}, "--tmp"),
-        ({"partition": "batch,other"}, "several partitions"),
     ],
 )
 def test_jobs_that_cannot_be_steered_are_left_to_slurm(tmp_path: Path, more: dict[str, object], why: str) -> None:
@@ -80,8 +82,22 @@ def test_jobs_that_cannot_be_steered_are_left_to_slurm(tmp_path: Path, more: dic
     steerer = steerer_of(slurm, tmp_path)
     steerer.begin()
     steered(steerer, slurm, 3)
-    assert [(entry.job, entry.detail) for entry in entries(tmp_path) if entry.event is Event.PASSED] == [("1", why)]
+    (passed,) = (entry for entry in entries(tmp_path) if entry.event is Event.PASSED)
+    assert passed.job == "1"
+    assert passed.detail.startswith(why)
     assert [one.starts for one in slurm.jobs] == [1, 1]
+
+
+def test_jobs_that_enter_the_reservation_themselves_are_named(tmp_path: Path) -> None:
+    slurm = FakeSlurm([])
+    steerer = steerer_of(slurm, tmp_path)
+    steerer.begin()
+    steered(steerer, slurm, 2)
+    slurm.jobs.append(replace(job(3), reservation="dardis_batch", runtime=1))
+    lapse(slurm, 5)  # it starts and ends between two rounds
+    steered(steerer, slurm, 2)
+    (wrong,) = compare_with_slurm(SteeringLog(tmp_path).entries()).violations
+    assert wrong.startswith("job 3: started at")
 
 
 @pytest.mark.parametrize("reason", ["JobHeldUser", "JobHeldAdmin", "Dependency", "BeginTime"])
@@ -141,7 +157,7 @@ def test_array_starts_at_most_as_many_tasks_as_its_limit(tmp_path: Path) -> None
 
 def test_decision_is_taken_back_and_tried_again(tmp_path: Path) -> None:
     blocked = replace(job(1, 4, 4), blocked=True, reason="QOSMaxJobsPerUserLimit", required="")
-    slurm = FakeSlurm([blocked, job(2)])
+    slurm = FakeSlurm([blocked, replace(job(2), user="bob")])
     steerer = steerer_of(slurm, tmp_path)
     steerer.begin()
     steered(steerer, slurm, PATIENCE_S + RETRY_S + 40)
@@ -186,6 +202,7 @@ def test_cap_limits_what_starts(tmp_path: Path) -> None:
     ):
         capped = {"cap": lambda _platform: ("cores", [[T - 100, 4], [T + 100_000, 8]])}
         assert len(starts(slurm, tmp_path, dispatcher, *settings, **capped)) == 4
+    assert starts(slurm, tmp_path, "easy", **capped) == starts(slurm, tmp_path, "easy", "profile=hard", **capped)
     steerer = steerer_of(slurm, tmp_path, dispatcher, *settings, **capped)
     steerer.begin()
     steered(steerer, slurm, 5)
@@ -228,7 +245,7 @@ def test_nothing_is_ordered_after_an_incomplete_answer(tmp_path: Path) -> None:
     assert all("show" in call or call[0] == "squeue" for call in slurm.calls[count:])
 
 
-def test_second_steerer_ends_the_first(tmp_path: Path) -> None:
+def test_steerer_of_a_lost_lease_ends(tmp_path: Path) -> None:
     slurm = FakeSlurm([])
     first, second = (steerer_of(slurm, tmp_path / name) for name in "ab")
     for name in "ab":
@@ -240,6 +257,196 @@ def test_second_steerer_ends_the_first(tmp_path: Path) -> None:
     second.begin()
     with pytest.raises(InputError, match="is steered by another dardis steer"):
         first.round()
+
+
+def lapse(slurm: FakeSlurm, seconds: int = LEASE_S + 10) -> None:
+    """The steerer does nothing for so long."""
+    for _ in range(seconds):
+        slurm.schedule()
+        slurm.now += 1
+
+
+def test_job_left_to_slurm_is_ordered_again_after_a_lapse(tmp_path: Path) -> None:
+    slurm = FakeSlurm([replace(job(1, 4, 4), runtime=500), job(2, 4, 1, contiguous=True)])
+    steerer = steerer_of(slurm, tmp_path)
+    steerer.begin()
+    steered(steerer, slurm, 3)
+    assert slurm.jobs[1].reservation
+    lapse(slurm)
+    steered(steerer, slurm, 600)
+    assert slurm.jobs[1].starts == 1
+    entries(tmp_path)
+
+
+def test_order_whose_answer_was_lost_is_not_forgotten(tmp_path: Path) -> None:
+    slurm = FakeSlurm([replace(job(1), blocked=True)])
+    steerer = steerer_of(slurm, tmp_path)
+    steerer.begin()
+    slurm.lost_answers = "NodeList"
+    steered(steerer, slurm, 1)
+    slurm.lost_answers = ""
+    steered(steerer, slurm, PATIENCE_S + 5)
+    assert (slurm.jobs[0].reservation, slurm.jobs[0].required) == ("", "")
+    slurm.states["n0"], slurm.jobs[0].blocked = "DOWN", False
+    steered(steerer, slurm, 2 * RETRY_S)
+    assert slurm.jobs[0].starts == 1
+    entries(tmp_path)
+
+
+def test_refused_order_is_tried_later(tmp_path: Path) -> None:
+    slurm = FakeSlurm([job(1)])
+    steerer = steerer_of(slurm, tmp_path)
+    steerer.begin()
+    slurm.denies = True
+    steered(steerer, slurm, 3)
+    slurm.denies = False
+    steered(steerer, slurm, RETRY_S + 3)
+    found = [(entry.event, entry.detail) for entry in entries(tmp_path) if entry.job == "1"]
+    assert found[1] == (Event.REFUSED, DENIED)
+    assert slurm.jobs[0].starts == 1
+
+
+def test_lease_whose_creation_gave_no_answer_is_ours(tmp_path: Path) -> None:
+    slurm = FakeSlurm([job(1)])
+    slurm.lost_answers = "create"
+    steerer = steerer_of(slurm, tmp_path)
+    with pytest.raises(SlurmError, match="no answer"):
+        steerer.begin()
+    slurm.lost_answers = ""
+    slurm.now += 5
+    steered(steerer, slurm, 3)
+    again = steerer_of(slurm, tmp_path)
+    again.begin()
+    assert slurm.jobs[0].starts == 1
+
+
+def test_reservation_that_has_ended_and_remains_is_nobodys(tmp_path: Path) -> None:
+    slurm = FakeSlurm([job(1)])
+    steerer = steerer_of(slurm, tmp_path)
+    steerer.begin()
+    slurm.lingers = True
+    steered(steerer, slurm, 3)
+    steerer.give_back()
+    again = steerer_of(slurm, tmp_path)
+    with pytest.raises(SlurmError, match="has ended, but Slurm has not removed it yet"):
+        again.begin()
+    slurm.lingers = False
+    steered(again, slurm, 3)
+    assert slurm.active()
+    slurm.lingers = True
+    lapse(slurm)
+    (found,) = steered(again, slurm, 1)
+    assert found.is_taken_again
+    assert slurm.active()
+
+
+def test_reservation_ended_by_an_administrator_is_noticed(tmp_path: Path) -> None:
+    slurm = FakeSlurm([replace(job(1), submit=T + 6)])
+    steerer = steerer_of(slurm, tmp_path)
+    steerer.begin()
+    steered(steerer, slurm, 3)
+    slurm.reservations.clear()
+    assert any(found.is_taken_again for found in steered(steerer, slurm, 2))
+    steered(steerer, slurm, 20)
+    entries(tmp_path)
+
+
+def test_steps_of_the_clock_do_not_end_the_lease(tmp_path: Path) -> None:
+    slurm = FakeSlurm([])
+    steerer = steerer_of(slurm, tmp_path)
+    steerer.begin()
+    steered(steerer, slurm, 3)
+    slurm.clock_step = -600
+    steered(steerer, slurm, 100)
+    assert slurm.active()
+
+
+def test_jobs_under_a_limit_do_not_hold_the_partition(tmp_path: Path) -> None:
+    reason = "QOSMaxJobsPerUserLimit"
+    slurm = FakeSlurm([replace(job(number), blocked=number > 1, reason=reason) for number in range(1, 121)])
+    slurm.jobs.append(FakeJob(121, T + 10, 1, 1, 30, user="bob"))
+    steerer = steerer_of(slurm, tmp_path)
+    steerer.begin()
+    steered(steerer, slurm, 3 * PATIENCE_S)
+    assert slurm.jobs[-1].starts == 1
+    assert len(entries(tmp_path)) < 100
+    for one in slurm.jobs[1:50]:
+        one.blocked, one.runtime = False, 5
+    steered(steerer, slurm, 5 * RETRY_S)
+    assert sum(one.starts for one in slurm.jobs[1:50]) > 40  # an attempt that succeeds opens the queue again
+
+
+def test_removal_restores_requests_after_the_lease_has_ended(tmp_path: Path) -> None:
+    slurm = FakeSlurm([replace(job(1), blocked=True)])
+    steerer = steerer_of(slurm, tmp_path)
+    steerer.begin()
+    steered(steerer, slurm, 3)
+    lapse(slurm)
+    assert slurm.jobs[0].required
+    steerer.give_back()
+    assert slurm.jobs[0].required == ""
+
+
+def test_job_that_still_ends_after_it_was_queued_again_starts_once(tmp_path: Path) -> None:
+    slurm = FakeSlurm([job(1)])
+    steerer = steerer_of(slurm, tmp_path)
+    steerer.begin()
+    steered(steerer, slurm, 3)
+    one = slurm.jobs[0]
+    one.state, one.restarts = "COMPLETING", 1
+    for _ in range(5):
+        one.start = slurm.now  # as Slurm shows it
+        steerer.round()
+        slurm.now += 1
+    slurm.requeue(one)
+    one.restarts = 1
+    steered(steerer, slurm, 3)
+    found = [entry.event for entry in entries(tmp_path) if entry.job == "1"]
+    assert found == [Event.START, Event.STARTED, Event.ENDED, Event.START, Event.STARTED]
+
+
+def test_job_of_several_partitions_is_left_alone(tmp_path: Path) -> None:
+    slurm = FakeSlurm([replace(job(1), partition="batch,other")])
+    steerer = steerer_of(slurm, tmp_path)
+    steerer.begin()
+    steered(steerer, slurm, 3)
+    assert slurm.jobs[0].reservation == ""
+    assert [entry.event for entry in entries(tmp_path)] == [Event.LEASE, Event.NEVER]
+
+
+def test_cores_with_several_cpus_are_given_whole(tmp_path: Path) -> None:
+    slurm = FakeSlurm([job(number) for number in range(1, 5)], count=1)
+    slurm.node_words["n0"] = "Sockets=1 CoresPerSocket=2 ThreadsPerCore=2"
+    assert len(starts(slurm, tmp_path)) == 2
+    slurm.node_words["n0"] = "Sockets=1 CoresPerSocket=4 ThreadsPerCore=2"
+    assert len(starts(slurm, tmp_path)) == 4
+
+
+def test_changed_nodes_of_the_partition_are_named_once(tmp_path: Path) -> None:
+    slurm = FakeSlurm([])
+    steerer = steerer_of(slurm, tmp_path)
+    steerer.begin()
+    slurm.nodes.append("n4")
+    slurm.states["n4"], slurm.node_words["n4"] = "IDLE", ""
+    assert [found.changed_nodes for found in steered(steerer, slurm, 3)] == ["n4", "", ""]
+    slurm.partitions = "other"
+    with pytest.raises(InputError, match="has no nodes any more"):
+        steerer.round()
+
+
+def test_large_log_is_put_aside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    slurm = FakeSlurm([replace(job(1), blocked=True), job(2), job(3, 4, 1, contiguous=True), job(4, 4, 4)])
+    steerer = steerer_of(slurm, tmp_path)
+    steerer.begin()
+    steered(steerer, slurm, 3)
+    monkeypatch.setattr(steering_log, "ROTATED_BYTES", 100)
+    again = steerer_of(slurm, tmp_path)
+    before = again._queue.open.pins, again._queue.open.running, again._queue.open.passed
+    again.begin()
+    assert (tmp_path / "steering-1970-01-12.csv").exists()
+    after = steerer_of(slurm, tmp_path)._queue.open
+    assert (after.pins, after.running, after.passed) == before
+    assert entries(tmp_path)[0].event is Event.LEASE
 
 
 def test_running_job_of_which_slurm_states_shares(tmp_path: Path) -> None:
@@ -293,14 +500,14 @@ def test_log_survives_a_crash_in_a_line(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("events", "told"),
     [
-        ([Entry(1, "5", Event.STARTED, "n1", start=1)], "started at 1 s without a decision"),
+        ([Entry(1, "5", Event.STARTED, "n1", start=1)], "started at 1970-01-01T00:00:01Z without a decision"),
         (
             [Entry(1, "5", Event.START, "n1"), Entry(2, "5", Event.STARTED, "n2", start=2)],
             "decided on n1, started on n2",
         ),
         (
             [Entry(1, "5", Event.START, "n1"), *[Entry(2, "5", Event.STARTED, "n1", start=2)] * 2],
-            "started at 2 s while it runs",
+            "started at 1970-01-01T00:00:02Z while it runs",
         ),
     ],
 )
