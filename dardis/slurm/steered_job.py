@@ -139,7 +139,8 @@ class SteeredJob:
         """When a started job ends at the latest, Unix s; beyond its limit `overrun_s` from now."""
         if self.job.start is None or self.job.phase is JobPhase.SUSPENDED:
             return UNKNOWN_END
-        return max(self.job.start + self.walltime, now + overrun_s)
+        end = self.job.start + self.walltime
+        return end if end > now else now + overrun_s
 
 
 def steered_jobs(place: str, text: str) -> tuple[list[SteeredJob], list[str]]:

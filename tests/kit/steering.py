@@ -7,9 +7,14 @@ from pathlib import Path
 import numpy as np
 from kit.fake_slurm import FakeJob, FakeSlurm
 
+from dardis.config.settings import with_settings
+from dardis.dispatch import CENTRAL_SETUPS, CentralDispatcher
+from dardis.model.job import ActualJob
+from dardis.model.platform import Platform
 from dardis.slurm.steerer import SteeredRound, Steerer
 from dardis.slurm.steering_log import Entry, SteeringLog, compare_with_slurm
 from dardis.slurm.steering_setup import SteeringOptions, steering
+from dardis.wire.effects import Placed
 
 PARTITION = "batch"
 
@@ -49,3 +54,27 @@ def random_jobs(
         FakeJob(number, now + int(submit), int(wide), int(each), int(runtime), int(limit))
         for number, (submit, limit, (wide, each, runtime)) in enumerate(zip(submits, limits, sizes, strict=True), 1)
     ]
+
+
+def easy_anew(jobs: list[ActualJob], machine: Platform) -> dict[int, tuple[int, list[int]]]:
+    """Starts and nodes of EASY that makes its reservations anew at each instant with arrivals or ends."""
+    setup = with_settings(CENTRAL_SETUPS["easy"], ["units_per_node=distinct"]).checked()
+    placed: dict[int, tuple[int, list[int]]] = {}
+    events = {job.job.submit for job in jobs}
+    while events:
+        now = min(events)
+        events.remove(now)
+        easy = CentralDispatcher(setup, machine, None, 1)
+        for one in jobs:
+            start, nodes = placed.get(one.number, (now, []))
+            if nodes and start + one.duration > now:
+                parts = [(np.array(nodes), np.ones(len(nodes), dtype=np.int64))]
+                easy.adopt_running(one.job, start, 0, parts, now)
+        for one in jobs:
+            if one.number not in placed and one.job.submit <= now:
+                assert easy.submit(one.job, now) is None
+        for begun in easy.decide(now):
+            assert isinstance(begun, Placed)
+            placed[begun.job] = now, sorted(begun.nodes.tolist())
+            events.add(now + next(one.duration for one in jobs if one.number == begun.job))
+    return placed
