@@ -150,7 +150,7 @@ def _print_result(found: RoundResult, when: str) -> None:
 def _install(
     folder: Path, options: SteeringOptions, programs: InstalledPrograms, every: float, *, keep_running: bool
 ) -> None:  # fmt: skip
-    from dardis.model.errors import DispatcherError, failure_line
+    from dardis.model.errors import DardisError, failure_line
     from dardis.model.out_folder import lock_folder
     from dardis.slurm.slurm_client import SlurmError
     from dardis.slurm.steering_setup import steering
@@ -176,7 +176,9 @@ def _install(
             typer.echo(f"dardis: note: {text}", err=True)
         try:
             _loop(steerer, every, folder / _STOP, stop)
-        except DispatcherError:
+        except InputError:
+            raise  # the lease is another's, or the partition is gone
+        except DardisError:
             _give_back(steerer)
             raise
         _give_back(steerer)

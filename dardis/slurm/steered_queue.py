@@ -30,6 +30,7 @@ OVERRUN_S: Final = 30
 """Assumed rest of jobs beyond their limits, and of unknown use of nodes."""
 MOST_JOBS: Final = 2000
 """Most waiting jobs that are considered in a round."""
+_NO_LIMIT: Final = 1 << 62
 _QUEUED_AGAIN: Final = "queued again"
 _LIMITS: Final = ("QOS", "Assoc", "Licenses", "Max")
 """Beginnings of Slurm's reasons that are limits."""
@@ -85,8 +86,10 @@ class SteeredQueue:
         self._is_first = True
 
     def on_lapse(self) -> None:
-        """Slurm may have started jobs itself."""
+        """Slurm may have started jobs itself, and has forgotten the reservations of waiting jobs."""
         self._is_first = True
+        for name in self.open.passed:
+            self._retry.pop(name, None)
 
     def observe(self, view: View, now: int) -> RoundResult:
         """Orders at `now`, Unix s."""
@@ -117,12 +120,12 @@ class SteeredQueue:
                 self.open.forget(job)
                 self._delay(job, now)
                 return Entry(now, job, Event.TAKEN_BACK, detail=order.detail)
-            case Event.PASSED if done:
-                self.open.passed[job] = order.detail
-                return Entry(now, job, Event.PASSED, detail=order.detail)
             case Event.PASSED:
                 self._delay(job, now)
-                return Entry(now, job, Event.REFUSED, detail=failure)
+                if failure:
+                    return Entry(now, job, Event.REFUSED, detail=failure)
+                self.open.passed[job] = order.detail
+                return Entry(now, job, Event.PASSED, detail=order.detail)
             case _:
                 pass
         return None
@@ -233,7 +236,7 @@ class SteeredQueue:
     def _permitted_tasks(self, one: SteeredJob) -> int:
         """Tasks of an array that may start beside those that run or are about to."""
         if not one.array or not one.throttle:
-            return MOST_JOBS
+            return _NO_LIMIT
         busy = sum(label.startswith(f"{one.array}_") for label in (*self.open.running, *self.open.pins))
         return max(one.throttle - busy, 0)
 

@@ -11,7 +11,7 @@ from kit.slurm_json import document
 from kit.steering import entries, steered, steerer_of
 
 from dardis.model.errors import InputError
-from dardis.slurm import steering_log
+from dardis.slurm import steered_queue, steering_log
 from dardis.slurm.reservation_lease import LEASE_S, RENEW_S, parse_reservations
 from dardis.slurm.slurm_client import SlurmError
 from dardis.slurm.steered_job import steered_jobs
@@ -276,6 +276,12 @@ def test_job_left_to_slurm_is_ordered_again_after_a_lapse(tmp_path: Path) -> Non
     steered(steerer, slurm, 600)
     assert slurm.jobs[1].starts == 1
     entries(tmp_path)
+
+
+def test_oldest_of_many_jobs_are_considered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(steered_queue, "MOST_JOBS", 2)
+    slurm = FakeSlurm([replace(job(number, 4, 4), submit=T - number) for number in range(1, 6)])
+    assert [*starts(slurm, tmp_path)] == ["5"]
 
 
 def test_order_whose_answer_was_lost_is_not_forgotten(tmp_path: Path) -> None:
