@@ -116,8 +116,8 @@ def _watch(folder: ShadowFolder, every: float, history: Path | None, inputs: Pag
     from dardis.model.errors import failure_line
     from dardis.model.files import read_text
     from dardis.model.out_folder import lock_folder
-    from dardis.slurm.shadow import LEARNED_S, PROGRAMS, Shadow
-    from dardis.slurm.slurm_client import InstalledPrograms, PollPace, SlurmError
+    from dardis.slurm.shadow import LEARNED_S, Shadow
+    from dardis.slurm.slurm_client import PROGRAMS, InstalledPrograms, PollPace, SlurmError
     from dardis.slurm.slurm_job import merged_records, recorded_jobs
 
     programs = InstalledPrograms(PROGRAMS)

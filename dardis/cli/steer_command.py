@@ -62,8 +62,7 @@ def steer(
     remove: Annotated[bool, typer.Option("--remove", help="Return the queue to Slurm, and end.")] = False,
 ) -> None:
     """Decide which jobs of a Slurm partition start, and where. Without --install: only show what would be done."""
-    from dardis.slurm.slurm_client import InstalledPrograms
-    from dardis.slurm.steerer import PROGRAMS
+    from dardis.slurm.slurm_client import PROGRAMS, InstalledPrograms
     from dardis.slurm.steering_setup import SteeringOptions
 
     if install and remove:

@@ -16,12 +16,10 @@ from dardis.model.errors import InputError
 from dardis.slurm.expected_starts import SlurmStarts, learned_number
 from dardis.slurm.job_record import SlurmJobRecord, ended_cells
 from dardis.slurm.shadow_folder import ExpectedStart, LoggedExpectation, ShadowFolder
-from dardis.slurm.slurm_client import SlurmError, SlurmPrograms
+from dardis.slurm.slurm_client import QUEUE, SlurmError, SlurmPrograms
 from dardis.slurm.slurm_job import RecordedJobs, SlurmJob, squeue_jobs
 from dardis.workload.slurm_texts import JobPhase
 
-PROGRAMS: Final = ("squeue", "scontrol")
-QUEUE: Final = ("squeue", "--all", "--json", "--states=all")
 NODES: Final = ("scontrol", "show", "node", "-o")
 LEARNED_S: Final = 120 * 86_400
 """Age of the oldest jobs to learn from at the start."""

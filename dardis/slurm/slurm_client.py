@@ -11,6 +11,8 @@ from typing import Final, NamedTuple, Protocol
 from dardis.engine.clock import monotonic_s
 from dardis.model.errors import DardisError, InputError, one_line
 
+PROGRAMS: Final = ("squeue", "scontrol")
+QUEUE: Final = ("squeue", "--all", "--json", "--states=all")
 TIME_LIMIT_S: Final = 60
 """Longest call; a busy slurmctld answers within its MessageTimeout, usually 10 s."""
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from dardis.model.errors import InputError
 from dardis.model.resources import CORES
@@ -17,6 +17,7 @@ from dardis.workload.recorded_nodes import NO_NODES, NODE_LIST
 from dardis.workload.slurm_cells import REQUIRED, TEXTS, Cells, first_cell, slurm_lines, squeue_cells
 from dardis.workload.slurm_texts import JobPhase, OtherClockError, SlurmClock
 
+Found = TypeVar("Found")
 HELD_REASONS = frozenset(
     {"JobHeldUser", "JobHeldAdmin", "Dependency", "DependencyNeverSatisfied", "BeginTime", "JobArrayTaskLimit"}
 )
@@ -73,11 +74,17 @@ class SlurmJob:
 
 def squeue_jobs(place: str, text: str) -> tuple[list[SlurmJob], list[str]]:
     """Jobs, and a reason for each malformed one; `place` is for messages. Raises InputError for other output."""
-    found, malformed = [], []
+    return read_squeue(place, text, slurm_job)
+
+
+def read_squeue(place: str, text: str, read: Callable[[Mapping[str, Any]], Found]) -> tuple[list[Found], list[str]]:
+    """As `squeue_jobs`, with another reader of records. It raises ValueError."""
+    found: list[Found] = []
+    malformed: list[str] = []
     for record in slurm_records(Path(place), text, "jobs"):
         if record.kind == "jobs":
             try:
-                found.append(slurm_job(record.content))
+                found.append(read(record.content))
             except ValueError as error:
                 malformed.append(f"line {record.line}: {error}")
     return found, malformed

@@ -7,15 +7,14 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from dardis.config.slurm.slurm_fields import NodeRecord, amounts_of, gres_of
 from dardis.model.errors import InputError
 from dardis.model.hostlist import names_of
 from dardis.model.resources import CORES, MEMORY, UNKNOWN_END
-from dardis.model.slurm_json import inner, number_of, slurm_records, words_of
-from dardis.slurm.slurm_job import SlurmJob, slurm_job
+from dardis.model.slurm_json import inner, number_of, words_of
+from dardis.slurm.slurm_job import SlurmJob, read_squeue, slurm_job
 from dardis.workload.slurm_texts import JobPhase, pending_tasks
 
 MOST_TASKS: Final = 1000
@@ -144,15 +143,8 @@ class SteeredJob:
 
 
 def steered_jobs(place: str, text: str) -> tuple[list[SteeredJob], list[str]]:
-    """Jobs, and a reason for each malformed one; `place` is for messages. Raises InputError for other output."""
-    found, malformed = [], []
-    for record in slurm_records(Path(place), text, "jobs"):
-        if record.kind == "jobs":
-            try:
-                found.append(_steered_job(record.content))
-            except ValueError as error:
-                malformed.append(f"line {record.line}: {error}")
-    return found, malformed
+    """As `squeue_jobs`. Raises InputError."""
+    return read_squeue(place, text, _steered_job)
 
 
 def _steered_job(record: Mapping[str, Any]) -> SteeredJob:

@@ -19,7 +19,7 @@ from dardis.model.moments import utc_text
 from dardis.model.resources import UNKNOWN_END
 from dardis.slurm.open_decisions import OpenDecisions, Order, View
 from dardis.slurm.reservation_lease import LEASE_S, RESERVATIONS, Lease, SlurmReservation, parse_reservations
-from dardis.slurm.slurm_client import SlurmError, SlurmPrograms
+from dardis.slurm.slurm_client import QUEUE, SlurmError, SlurmPrograms
 from dardis.slurm.steered_job import steered_jobs
 from dardis.slurm.steered_nodes import Closure, SteeredNodes
 from dardis.slurm.steered_queue import RoundResult, SteeredQueue
@@ -27,10 +27,8 @@ from dardis.slurm.steered_site import NODES
 from dardis.slurm.steering_log import Entry, Event, SteeringLog
 from dardis.slurm.textfile_metrics import write_gauges
 
-PROGRAMS: Final = ("squeue", "scontrol")
 _UNSURE: Final = ("no answer", "timed out")
 """Failures after which a call may have been carried out."""
-QUEUE: Final = ("squeue", "--all", "--json", "--states=all")
 
 
 @dataclass

@@ -24,8 +24,8 @@ from dardis.model.target import Target
 from dardis.registry import find_dispatcher
 from dardis.runs.play import play
 from dardis.slurm.reservation_lease import LEASE_S
-from dardis.slurm.slurm_client import InstalledPrograms
-from dardis.slurm.steerer import PROGRAMS, Steerer
+from dardis.slurm.slurm_client import PROGRAMS, InstalledPrograms
+from dardis.slurm.steerer import Steerer
 from dardis.slurm.steering_log import Entry, Event, SteeringLog, compare_with_slurm
 from dardis.slurm.steering_setup import SteeringOptions, steering
 
