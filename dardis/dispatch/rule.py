@@ -5,6 +5,7 @@ Each start is feasible, whatever the rule. Plain NumPy, for experiments with tho
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from typing import Any, ClassVar
 
 import numpy as np
@@ -53,6 +54,7 @@ class Rule:
         self.waiting = []
         self.running = {}
         self._now = 0
+        self._closings: _Closings | None = None
 
     def key(self, job: Job, now: int) -> Any:  # noqa: ANN401, ARG002 (any comparable value; the default ignores the time)
         """Return the sort key at `now`, lowest first; ties go by submission and number.
@@ -108,16 +110,9 @@ class Rule:
         return np.asarray(np.minimum(room, 1) if self._distinct else room)
 
     def _closed_capacity(self, start: int, end: int) -> Ints:
-        windows = [window for window in self.platform.maintenance if window.start < end and start < window.end]
-        most = np.zeros_like(self.free)
-        for instant in {max(window.start, start) for window in windows}:
-            kept = np.zeros_like(most)
-            for window in windows:
-                if window.start <= instant < window.end:
-                    nodes = list(window.nodes)
-                    kept[nodes] += self.platform.capacity[nodes] if window.less is None else np.array(window.less)
-            np.maximum(most, kept, out=most)
-        return most
+        if self._closings is None or self._closings.start != start:
+            self._closings = _Closings(self.platform, start)
+        return self._closings.until(end)
 
     def wake(self) -> int:
         """Next possible start without an event (FOREVER: never)."""
@@ -157,3 +152,34 @@ class Rule:
         self.running[job.number] = nodes, units[nodes, None] * np.array(job.request)
         self.free[nodes] -= self.running[job.number][1]
         return Placed(job.number, now, nodes, units[nodes])
+
+
+class _Closings:
+    """Largest capacity that maintenance closes from `start` on, shape (nodes, kinds)."""
+
+    def __init__(self, platform: Platform, start: int) -> None:
+        self.start = start
+        capacity = platform.capacity
+        kept = np.zeros_like(capacity)
+        self._times: list[int] = []
+        self._most = [kept.copy()]
+        """Up to and including each time."""
+        events = [
+            (moment, change, place)
+            for place, window in enumerate(platform.maintenance)
+            if window.end > start
+            for moment, change in ((max(window.start, start), 1), (window.end, -1))
+        ]
+        for moment, change, place in sorted(events):  # ends of an instant first
+            window = platform.maintenance[place]
+            nodes = list(window.nodes)
+            kept[nodes] += change * (capacity[nodes] if window.less is None else np.array(window.less))
+            if change > 0 and (kept[nodes] > self._most[-1][nodes]).any():
+                if not self._times or self._times[-1] != moment:
+                    self._times.append(moment)
+                    self._most.append(self._most[-1].copy())
+                self._most[-1][nodes] = np.maximum(self._most[-1][nodes], kept[nodes])
+
+    def until(self, end: int) -> Ints:
+        """Largest in `[start, end)`."""
+        return self._most[bisect_left(self._times, end)]
