@@ -99,9 +99,9 @@ def _now() -> int:
 
 
 def _steady() -> float:
-    from dardis.engine.clock import monotonic_s
+    from dardis.engine.clock import steady_s
 
-    return monotonic_s()
+    return steady_s()
 
 
 @contextmanager
@@ -264,7 +264,7 @@ def _remove(folder: Path, programs: InstalledPrograms) -> None:
             entries = log.entries()
             last = last_lease(entries)  # None: the steerer has returned the queue itself
             if last is not None:
-                lease = Lease(last.detail, (), programs, last.start)
+                lease = Lease(last.detail, (), programs, last.start, last.at)
                 return_queue(programs, lease, OpenDecisions(entries), log, _now)
     finally:
         (folder / _STOP).unlink(missing_ok=True)

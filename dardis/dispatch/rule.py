@@ -155,7 +155,7 @@ class Rule:
 
 
 class _Closings:
-    """Largest capacity that maintenance closes from `start` on, shape (nodes, kinds)."""
+    """Largest closed capacity from `start` on, (nodes, kinds)."""
 
     def __init__(self, platform: Platform, start: int) -> None:
         self.start = start

@@ -30,6 +30,11 @@ def monotonic_s() -> float:
     return time.monotonic()
 
 
+def steady_s() -> float:
+    """Steady clock in s that also goes on while the machine sleeps, where the system has one."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME) if hasattr(time, "CLOCK_BOOTTIME") else time.monotonic()
+
+
 def unix_now() -> float:
     """Seconds since 1970."""
     return time.time()

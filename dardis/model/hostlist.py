@@ -86,6 +86,11 @@ def names_of(text: str) -> list[str]:
     return names
 
 
+def names_in(text: str) -> set[str]:
+    """Names of a host list, which may be empty. Raises ValueError."""
+    return {*names_of(text)} if text else set()
+
+
 class _Range(NamedTuple):
     numbers: range
     width: int

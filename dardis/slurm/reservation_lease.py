@@ -23,9 +23,11 @@ _END: Final = f"EndTime=now+{LEASE_S}seconds"
 CLOCK_S: Final = 5
 """Largest permitted difference of the clocks."""
 LATEST_S: Final = 30
-"""Our reservation begins at most so long after the log entry about it."""
+"""Latest begin after the order of creation."""
+_UNSURE: Final = ("no answer", "timed out")
+"""Failures after which a call may have been carried out."""
 NOBODY: Final = "nobody"
-"""The only user who may not use the reservation: Slurm needs a rule about users."""
+"""User who may not use it: Slurm needs a rule about users."""
 
 
 class SlurmReservation(NamedTuple):
@@ -55,10 +57,13 @@ def parse_reservations(text: str) -> list[SlurmReservation]:
 class Lease:
     """The lease of a partition. Times are Unix s; a steady clock (s) judges its age."""
 
-    def __init__(self, partition: str, nodes: Sequence[str], programs: SlurmPrograms, start: int | None = None) -> None:
-        """`start`: when our last reservation was or should have been created; None: never."""
+    def __init__(
+        self, partition: str, nodes: Sequence[str], programs: SlurmPrograms, start: int | None = None,
+        intended_at: int | None = None,
+    ) -> None:  # fmt: skip
+        """`start`: of our reservation; `intended_at`: when its creation was about to be ordered, if unknown."""
         self.partition, self.name = partition, f"dardis_{partition}"
-        self.start = start
+        self.start, self.intended_at = start, intended_at
         self._nodes, self._programs = hostlist(nodes), programs
         self._renewed_at = -inf
 
@@ -92,27 +97,37 @@ class Lease:
             since = utc_text(held.start, seconds=True)
             found = f"is steered by another dardis steer (reservation {self.name}, since {since})"
             raise InputError(f"partition {self.partition}", found, "one steerer; its lease ends 60 s after it")
+        self.start = held.start
         return True
 
-    def revive(self, known: Sequence[SlurmReservation], now: int, steady: float) -> bool:
-        """Renew our reservation, even if it has ended and Slurm still shows it; return whether it exists.
+    def ours(self, known: Sequence[SlurmReservation]) -> SlurmReservation | None:
+        """Our reservation, even an ended one."""
+        held = self._held(known)
+        return held if held is not None and self._is_ours(held) else None
 
-        Raises InputError if another steerer holds the partition, and SlurmError, also while one that has ended remains.
+    def revive(self, known: Sequence[SlurmReservation], now: int, steady: float) -> bool:
+        """Renew our reservation, even an ended one; return whether it exists.
+
+        Raises InputError as `check`, and SlurmError, also while an ended one of another remains.
         """
         held = self._held(known)
-        if not self.check(known, now) and held is not None and not self._is_ours(held):
+        if not self.check(known, now) and held is not None and self.ours(known) is None:
             raise SlurmError(f"reservation {self.name} has ended, but Slurm has not removed it yet")
         if held is not None:
+            self.start = held.start
             self.renew(steady)
         return held is not None
 
-    def create(self, steady: float) -> None:
+    def create(self, now: int, steady: float) -> None:
         """Create the reservation. Raises InputError without the right to do so, and SlurmError."""
+        self.start, self.intended_at = None, now
         try:
             self._programs.call(*self.create_words)
         except SlurmError as error:
             if "denied" in str(error):
                 raise InputError("--install", str(error), "the rights of a Slurm operator") from None
+            if not any(words in str(error) for words in _UNSURE):
+                self.intended_at = None
             raise
         self._renewed_at = steady
 
@@ -129,4 +144,6 @@ class Lease:
         return next((one for one in known if one.name == self.name), None)
 
     def _is_ours(self, held: SlurmReservation) -> bool:
-        return self.start is not None and 0 <= held.start - self.start + CLOCK_S <= LATEST_S
+        if self.start is not None:
+            return held.start == self.start
+        return self.intended_at is not None and 0 <= held.start - self.intended_at + CLOCK_S <= LATEST_S

@@ -20,7 +20,7 @@ from dardis.wire.effects import ExecutorAction, Placed, Rejected
 
 
 class RoundDecision(NamedTuple):
-    """Nodes of the jobs that start now, and reasons of those that never can, by job number."""
+    """Nodes of starting jobs, and reasons of impossible ones."""
 
     starts: dict[JobId, Ints]
     refused: dict[JobId, str]

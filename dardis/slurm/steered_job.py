@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 
 from dardis.config.slurm.slurm_fields import NodeRecord, amounts_of, gres_of
 from dardis.model.errors import InputError
-from dardis.model.hostlist import names_of
+from dardis.model.hostlist import names_in, names_of
 from dardis.model.resources import CORES, MEMORY, UNKNOWN_END
 from dardis.model.slurm_json import inner, number_of, words_of
 from dardis.slurm.slurm_job import SlurmJob, read_squeue, slurm_job
@@ -58,11 +58,6 @@ class NodeNeeds(NamedTuple):
             yield is_like and is_listed and (node.memory is None or node.memory >= self.memory)
 
 
-def names_in(text: str) -> set[str]:
-    """Names of a host list, which may be empty. Raises ValueError."""
-    return {*names_of(text)} if text else set()
-
-
 class NodeRequest(NamedTuple):
     """Request of a waiting job."""
 
@@ -98,7 +93,7 @@ class SteeredJob:
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """Names of the job or of its tasks; components of a started heterogeneous job are `123+1`."""
+        """Names of the job or its tasks; `123+1` of a started heterogeneous job."""
         if self.job.phase is not JobPhase.WAITS:
             return (self.job.job,)
         return tuple(f"{self.name}_{task}" for task in self.tasks) or (self.name,)
@@ -116,7 +111,7 @@ class SteeredJob:
 
     @property
     def all_tasks(self) -> str:
-        """Name of all waiting tasks, or of the job, as `scontrol` knows them."""
+        """Name of all waiting tasks for `scontrol`."""
         return f"{self.name}_[{self.pending}]" if self.pending else self.name
 
     @property
@@ -151,7 +146,8 @@ def _steered_job(record: Mapping[str, Any]) -> SteeredJob:
     job = slurm_job(record)
     pending = job.job.partition("[")[2].removesuffix("]").partition("%")[0]
     request, unsupported = None, ""
-    waits = job.phase is JobPhase.WAITS
+    waits, required = job.phase is JobPhase.WAITS, _hosts(record.get("required_nodes"))
+    names_in(required), names_in(job.cells.get("NodeList", ""))  # a record with other lists is malformed
     if waits:
         try:
             unsupported = _why_unsupported(record)
@@ -166,7 +162,7 @@ def _steered_job(record: Mapping[str, Any]) -> SteeredJob:
         tuple(islice(pending_tasks(pending), MOST_TASKS)) if waits and pending else (),
         _count(record, "array_max_tasks"),
         str(record.get("resv_name") or ""),
-        _hosts(record.get("required_nodes")),
+        required,
         request,
         unsupported,
         str(record.get("licenses") or ""),
@@ -222,16 +218,21 @@ def _by_kind(text: object) -> dict[str, int]:
 
 
 def _held(record: Mapping[str, Any], job: SlurmJob) -> dict[str, dict[str, int]]:
-    """What a started job holds: where Slurm states no share of a node, an equal one."""
+    """Holdings of a started job; without stated shares, equal ones."""
     names = names_of(text) if (text := str(record.get("nodes") or "")) else []
     cores = {str(one.get("nodename", one.get("name"))): _allocated_cores(one) for one in _allocations(record)}
-    devices = [str(one) for one in record.get("gres_detail") or ()]
+    devices = _texts(record.get("gres_detail"))
     shares = {kind: -(-amount // max(len(names), 1)) for kind, amount in job.amounts.items()}
     held = {name: shares | ({CORES: cores[name]} if cores.get(name) else {}) for name in names}
     if len(devices) == len(names):
         for name, text in zip(names, devices, strict=True):
             held[name] |= _by_kind(text)
     return held
+
+
+def _texts(value: object) -> list[str]:
+    """Texts of a list; none of another value."""
+    return [*map(str, value)] if isinstance(value, list) else []
 
 
 def _allocations(record: Mapping[str, Any]) -> list[Mapping[str, Any]]:

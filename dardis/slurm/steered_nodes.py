@@ -27,7 +27,7 @@ from dardis.power.unit_power import MILLI, UnitPower
 from dardis.slurm.steered_job import NodeNeeds, NodeRequest
 
 WHOLE: Final = "whole_node"
-"""Kind of which each job takes one unit of a node, and exclusive jobs take all, if nodes differ."""
+"""Kind of which jobs take one unit of a node, exclusive ones all, if nodes differ."""
 _MOST_ON_NODE: Final = 1 << 20
 _OPEN: Final = frozenset({"RESERVED"})
 """Words that our own reservation causes."""
@@ -65,7 +65,7 @@ class SteeredNodes:
         cls, platform: Platform, names: Sequence[str], nodes: Sequence[NodeRecord], *, memory: bool, by_core: bool,
         whole: bool,
     ) -> SteeredNodes:  # fmt: skip
-        """Nodes of a partition. `memory`: Slurm gives out memory; `by_core`: whole cores; `whole`: whole nodes.
+        """Nodes of a partition. Slurm gives out `memory`, whole cores (`by_core`) or nodes (`whole`).
 
         Raises InputError for a platform of other nodes.
         """
@@ -141,7 +141,7 @@ class SteeredNodes:
         return found
 
     def remaining(self, desired: DesiredProfile, holdings: Sequence[Holding], now: int) -> DesiredProfile:
-        """Profile for the machine of this instant; what jobs hold is taken out of one that nodes share."""
+        """Profile for this instant, without what jobs hold if nodes share it."""
         if desired.split is not Split.SHARED or not holdings:
             return desired
         power, ends = UnitPower(self.platform), np.array([one.end for one in holdings], dtype=np.int64)

@@ -8,17 +8,17 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from dardis.model.addresses import JobId
-from dardis.model.hostlist import hostlist
+from dardis.model.hostlist import hostlist, names_in
 from dardis.model.job import Job
 from dardis.model.platform import Platform
 from dardis.model.target import DesiredProfile
 from dardis.predict import Predictor
 from dardis.predict.base import raise_prediction
-from dardis.slurm.open_decisions import OpenDecisions, Order, Pin, Run, View, is_bound
+from dardis.slurm.open_decisions import Decided, OpenDecisions, Order, Pin, Run, View
 from dardis.slurm.round_decision import RoundDecision
-from dardis.slurm.steered_job import SteeredJob, names_in
+from dardis.slurm.steered_job import SteeredJob
 from dardis.slurm.steered_nodes import Holding, SteeredNodes
-from dardis.slurm.steering_log import Entry, Event
+from dardis.slurm.steering_log import QUEUED_AGAIN, Entry, Event
 from dardis.workload.slurm_texts import JobPhase
 
 PATIENCE_S: Final = 30
@@ -27,15 +27,16 @@ RETRY_S: Final = 60
 """Time until the job is considered again; it doubles each time."""
 LONGEST_RETRY_S: Final = 960
 OVERRUN_S: Final = 30
-"""Assumed rest of jobs beyond their limits, and of unknown use of nodes."""
+"""Assumed rest of jobs beyond their limits."""
 MOST_JOBS: Final = 2000
-"""Most waiting jobs that are considered in a round."""
+"""Most waiting jobs in a round."""
 _NO_LIMIT: Final = 1 << 62
-_QUEUED_AGAIN: Final = "queued again"
 _LIMITS: Final = ("QOS", "Assoc", "Licenses", "Max")
 """Beginnings of Slurm's reasons that are limits."""
+_OF_JOB: Final = ("PerJob", "WallDuration")
+"""Parts of those that count a job alone."""
 _MOST_TRIES: Final = 64
-"""A limit under which so many jobs start at once is forgotten."""
+"""More starts at once: the limit is forgotten."""
 Decide = Callable[[Platform, DesiredProfile | None, Sequence[Job], int], RoundDecision]
 """Machine, profile, jobs and time to starts."""
 
@@ -49,13 +50,13 @@ class RoundResult:
     waiting: int = 0
     """Jobs that wait for nodes."""
     held: int = 0
-    """Jobs that wait for something else than nodes."""
+    """Other waiting jobs."""
     running: int = 0
 
 
 @dataclass(slots=True)
 class _Limit:
-    """A limit of Slurm: until when its jobs wait, the next pause, and how many may then try at once."""
+    """Until when jobs under a limit wait, the next pause, and how many then try at once."""
 
     until: int = 0
     pause: int = RETRY_S
@@ -69,14 +70,14 @@ class SteeredQueue:
         self, partition: str, reservation: str, nodes: SteeredNodes, decide: Decide, *,
         desired: DesiredProfile | None = None, predictor: Predictor | None = None, past: Iterable[Entry] = (),
     ) -> None:  # fmt: skip
-        """Go on after the `past` entries of the log. `reservation`: name of the lease."""
+        """`past`: the log; `reservation`: the lease's name."""
         self._partition, self._reservation, self._nodes, self._decide = partition, reservation, nodes, decide
         self._desired, self._predictor = desired, predictor
         self._place = {name: place for place, name in enumerate(nodes.names)}
         self.open = OpenDecisions(past)
         self._never: dict[str, str] = {}
         self._retry: dict[str, tuple[int, int]] = {}
-        """Time of the next attempt, and the pause after it."""
+        """Next attempt, and the pause after it."""
         self._limits: dict[str, _Limit] = {}
         """Limits of Slurm that kept a job from starting."""
         self._limited: dict[str, str] = {}
@@ -86,19 +87,19 @@ class SteeredQueue:
         self._is_first = True
 
     def on_lapse(self) -> None:
-        """Slurm may have started jobs itself, and has forgotten the reservations of waiting jobs."""
+        """Slurm may have started jobs, and took waiting ones out of the reservation."""
         self._is_first = True
         for name in self.open.passed:
             self._retry.pop(name, None)
 
     def observe(self, view: View, now: int) -> RoundResult:
-        """Orders at `now`, Unix s."""
+        """Orders at `now`, Unix s, which never decreases."""
         found = RoundResult()
         mine = [one for one in view.jobs if self._partition in one.job.partition.split(",")]
         waiting = [one for one in mine if one.job.phase is JobPhase.WAITS]
         self._note_runs(view, mine, found, now)
         if view.is_complete:
-            self._drop_gone(waiting, found, now)
+            self._drop_gone(view, mine, found, now)
         self._review_pins(waiting, found, now)
         candidates = [*self._candidates(waiting, found, now)]
         candidates.sort(key=lambda one: (one[1].job.submit, one[1].job.number, one[2]))
@@ -107,18 +108,15 @@ class SteeredQueue:
         return found
 
     def on_outcome(self, order: Order, failure: str, now: int) -> Entry | None:
-        """Log entry after an order; `failure`: Slurm's refusal.
-
-        A refused order may have been carried out: the next view decides.
-        """
+        """Log entry after an order; `failure`: Slurm's refusal, perhaps wrong: the next view decides."""
         job, done = order.job, not failure
         match order.event:
             case Event.START if failure and job in self.open.pins:
                 self.open.pins[job].failure = failure
             case Event.TAKEN_BACK if done:
-                self._note_limit(job, order.detail, now)
+                is_limit = self._note_limit(job, order.detail, now)
                 self.open.forget(job)
-                self._delay(job, now)
+                self._delay(job, now, 2 if is_limit else 1)  # others under the limit try before
                 return Entry(now, job, Event.TAKEN_BACK, detail=order.detail)
             case Event.PASSED:
                 self._delay(job, now)
@@ -138,12 +136,12 @@ class SteeredQueue:
                 continue
             shown.add(one.labels[0])
             self._note_run(one, over, found, now)
-        if view.is_complete:
-            self.open.over = over
+        self.open.over = over if view.is_complete else self.open.over | over
+        self.open.forget_over(now)
         waits = {label for one in mine if one.job.phase is JobPhase.WAITS for label in one.labels}
         for label in [label for label in running if label not in shown]:
             if view.is_complete or label in waits:
-                self._end(label, found, now, now, _QUEUED_AGAIN if label in waits else "no longer shown")
+                self._end(label, found, now, now, QUEUED_AGAIN if label in waits else "no longer shown")
         found.running = len(running)
 
     def _note_run(
@@ -154,7 +152,7 @@ class SteeredQueue:
             if run.restarts is None:
                 run.restarts = job.restarts
             if job.restarts > run.restarts:
-                self._end(label, found, now, now, _QUEUED_AGAIN)
+                self._end(label, found, now, now, QUEUED_AGAIN)
             elif job.phase is not JobPhase.ENDED:
                 run.start = job.start  # while a node boots, Slurm moves the start
         is_expected = label in self.open.pins or one.reservation == self._reservation
@@ -170,8 +168,8 @@ class SteeredQueue:
 
     def _begin(self, one: SteeredJob, label: str, found: RoundResult, now: int) -> None:
         pin, why = self.open.pins.pop(label, None), self.open.why_passed(label)
-        if pin is None and (before := self.open.before.get(label)) is not None:
-            pin = self._again(one, label, before, found, now)
+        if pin is None and label in self.open.decided and one.reservation == self._reservation:
+            pin = self._again(one, label, found, now)
         nodes = one.job.cells.get("NodeList", "")
         is_as_decided = pin is not None and names_in(pin.nodes) == names_in(nodes)
         is_found = self._is_first and not is_as_decided and not why
@@ -182,26 +180,34 @@ class SteeredQueue:
         self._note_success(label, now)
         self.open.running[label] = Run(one.job.start, nodes, one.job.restarts, None if pin is None else pin.job)
 
-    def _again(self, one: SteeredJob, label: str, before: str, found: RoundResult, now: int) -> Pin:
-        """The decision stands for a job that was queued again."""
-        found.entries.append(Entry(now, label, Event.START, one.required, before=before, detail=_QUEUED_AGAIN))
-        return Pin(now, one.required, before)
+    def _again(self, one: SteeredJob, label: str, found: RoundResult, now: int) -> Pin:
+        """The decision stands after a requeue, or an order that was carried out late."""
+        before = self.open.decided[label].before
+        found.entries.append(Entry(now, label, Event.START, one.required, before=before, detail=QUEUED_AGAIN))
+        return Pin(now, one.required)
 
     def _end(self, label: str, found: RoundResult, now: int, end: int, why: str) -> None:
         run = self.open.running.pop(label)
-        if why != _QUEUED_AGAIN:
-            self.open.passed.pop(label, None)
-            self.open.before.pop(label, None)
+        if why != QUEUED_AGAIN:
+            self.open.forget(label)
             if self._predictor is not None and run.job is not None and run.start is not None:
                 self._predictor.observe(run.job, max(end - run.start, 1), end)
         found.entries.append(Entry(now, label, Event.ENDED, start=run.start, end=end, detail=why))
 
-    def _drop_gone(self, waiting: Sequence[SteeredJob], found: RoundResult, now: int) -> None:
-        labels = {label for one in waiting for label in (one.name, *one.labels)}
-        for label in [*self.open.pins, *self.open.passed]:
-            if label not in labels and label not in self.open.running:
+    def _drop_gone(self, view: View, mine: Sequence[SteeredJob], found: RoundResult, now: int) -> None:
+        present = (one for one in mine if one.job.phase is not JobPhase.ENDED)
+        labels = {label for one in present for label in (one.name, *one.labels)}
+        elsewhere = view.waiting()
+        for label in {**self.open.decided, **self.open.passed}:
+            if label in labels or label in self.open.running:
+                continue
+            one = elsewhere.get(label)
+            if one is not None and self.open.is_bound(label, one, self._reservation):
+                found.orders.append(self.open.take_back(label, one, self._reservation, "in another partition"))
+            else:
+                is_open = label in self.open.pins or label in self.open.passed
                 self.open.forget(label)
-                found.entries.append(Entry(now, label, Event.LEFT))
+                found.entries += [Entry(now, label, Event.LEFT)] if is_open else []
         for known in (self._retry, self._never, self._expected, self._limited):
             for label in known.keys() - labels - self.open.running.keys():
                 del known[label]
@@ -211,7 +217,6 @@ class SteeredQueue:
     ) -> Iterator[tuple[str, SteeredJob, int]]:  # fmt: skip
         """Jobs and tasks to decide."""
         left: dict[str, int] = {}
-        tried = Counter(self._limited[label] for label in self.open.pins if label in self._limited)
         for one in waiting:
             if one.array not in left:
                 left[one.array] = self._permitted_tasks(one)
@@ -229,12 +234,12 @@ class SteeredQueue:
                     break
                 else:
                     found.waiting += 1
-                    if left[one.array] > 0 and self._may_try(label, now) and self._is_permitted(one, tried, label, now):
+                    if left[one.array] > 0 and self._may_try(label, now) and not self._is_limited(one, now):
                         left[one.array] -= 1
                         yield label, one, place
 
     def _permitted_tasks(self, one: SteeredJob) -> int:
-        """Tasks of an array that may start beside those that run or are about to."""
+        """Further tasks of an array that may run."""
         if not one.array or not one.throttle:
             return _NO_LIMIT
         busy = sum(label.startswith(f"{one.array}_") for label in (*self.open.running, *self.open.pins))
@@ -244,32 +249,32 @@ class SteeredQueue:
         """Take back decisions that Slurm does not carry out."""
         pins = self.open.pins
         for one in waiting:
-            is_ours = one.reservation == self._reservation
             for label in one.labels:
-                before = self.open.before.get(label)
-                if label not in pins and is_ours and before is not None:
-                    pins[label] = self._again(one, label, before, found, now)
+                is_bound = self.open.is_bound(label, one, self._reservation)
+                if label not in pins and is_bound:
+                    pins[label] = self._again(one, label, found, now)
                 pin = pins.get(label)
                 if pin is None:
                     continue
-                if not is_ours and not is_bound(one, pin):  # not ordered, or withdrawn by the user
-                    self.open.forget(label)
+                if not is_bound:  # not ordered, or withdrawn by the user
+                    del pins[label]
                     self._delay(label, now)
                     why = pin.failure or "not in the reservation"
                     found.entries.append(Entry(now, label, Event.REFUSED, pin.nodes, detail=why))
-                elif now - pin.at >= PATIENCE_S or not is_ours or one.is_held:
-                    found.orders.append(Order(Event.TAKEN_BACK, label, label, one.account, pin.before, one.job.reason))
+                elif not 0 <= now - pin.at < PATIENCE_S or one.reservation != self._reservation or one.is_held:
                     self._limited[label] = _limit_name(one)
+                    found.orders.append(self.open.take_back(label, one, self._reservation, one.job.reason))
 
-    def _note_limit(self, label: str, reason: str, now: int) -> None:
-        """A limit of Slurm may have kept a job from starting: then those under the same limit wait."""
+    def _note_limit(self, label: str, reason: str, now: int) -> bool:
+        """Whether a limit of several jobs kept the job from starting; they all wait."""
         name = self._limited.pop(label, "")
-        if not name or not reason.startswith(_LIMITS):
-            return
+        if not name or not reason.startswith(_LIMITS) or any(part in reason for part in _OF_JOB):
+            return False
         limit = self._limits.setdefault(name, _Limit())
         if limit.until <= now:
             limit.until, limit.pause = now + limit.pause, min(2 * limit.pause, LONGEST_RETRY_S)
             limit.tries = 1
+        return True
 
     def _note_success(self, label: str, now: int) -> None:
         limit = self._limits.get(name := self._limited.pop(label, ""))
@@ -278,27 +283,34 @@ class SteeredQueue:
             if limit.tries > _MOST_TRIES:
                 del self._limits[name]
 
-    def _is_permitted(self, one: SteeredJob, tried: Counter[str], label: str, now: int) -> bool:
-        """Whether no known limit keeps the job from starting, or the job may try."""
-        for name in (_limit_name(one), f"licences {one.licences}"):
-            limit = self._limits.get(name)
-            if limit is not None:
-                if limit.until > now or tried[name] >= limit.tries:
-                    return False
-                tried[name] += 1
-                self._limited[label] = name
-        return True
+    def _is_limited(self, one: SteeredJob, now: int) -> bool:
+        """Whether a known limit delays the job."""
+        return any(self._limits[name].until > now for name in _limits_of(one) if name in self._limits)
+
+    def _within_limits(self, starts: Iterable[tuple[str, SteeredJob]]) -> set[str]:
+        """Few starts at once under each known limit, first of jobs that failed least."""
+        tried = Counter(self._limited[label] for label in self.open.pins if label in self._limited)
+        permitted = set()
+        for label, one in sorted(starts, key=lambda start: self._retry.get(start[0], (0, 0))[1]):
+            names = [name for name in _limits_of(one) if name in self._limits]
+            if all(tried[name] < self._limits[name].tries for name in names):
+                permitted.add(label)
+                tried.update(names)
+                self._limited |= dict.fromkeys([label], names[-1]) if names else {}
+        return permitted
 
     def _may_try(self, name: str, now: int) -> bool:
         return self._retry.get(name, (0, 0))[0] <= now
 
-    def _delay(self, name: str, now: int) -> None:
+    def _delay(self, name: str, now: int, times: int = 1) -> None:
         pause = self._retry.get(name, (0, RETRY_S))[1]
-        self._retry[name] = now + pause, min(2 * pause, LONGEST_RETRY_S)
+        self._retry[name] = now + times * pause, min(2 * pause, LONGEST_RETRY_S)
 
     def _pass(self, one: SteeredJob, found: RoundResult, now: int) -> None:
         if self._may_try(one.name, now):
-            found.orders.append(Order(Event.PASSED, one.name, one.all_tasks, one.account, None, one.unsupported))
+            found.orders.append(
+                Order(Event.PASSED, one.name, one.all_tasks, one.account, self._reservation, None, one.unsupported)
+            )
 
     def _start(
         self, view: View, candidates: Sequence[tuple[str, SteeredJob, int]], found: RoundResult, now: int
@@ -321,13 +333,15 @@ class SteeredQueue:
         decision = self._decide(machine, desired, jobs, now)
         for number, reason in decision.refused.items():
             self._refuse(able[number - 1][0], reason, found, now)
+        permitted = self._within_limits(able[number - 1] for number in decision.starts)
         for number, places in decision.starts.items():
             label, one = able[number - 1]
-            nodes = hostlist(self._nodes.names[place] for place in places.tolist())
-            self.open.pins[label] = Pin(now, nodes, one.required, jobs[number - 1])
-            self.open.before[label] = one.required
-            found.orders.append(Order(Event.START, label, label, one.account, nodes))
-            found.entries.append(Entry(now, label, Event.START, nodes, before=one.required))
+            if label in permitted:
+                nodes = hostlist(self._nodes.names[place] for place in places.tolist())
+                self.open.pins[label] = Pin(now, nodes, jobs[number - 1])
+                self.open.decided[label] = Decided(nodes, one.required)
+                found.orders.append(Order(Event.START, label, label, one.account, self._reservation, nodes))
+                found.entries.append(Entry(now, label, Event.START, nodes, before=one.required))
 
     def _refuse(self, label: str, reason: str, found: RoundResult, now: int) -> None:
         if self._never.get(label) != reason:
@@ -348,7 +362,7 @@ class SteeredQueue:
         return replace(job, prediction=self._expected[label])
 
     def _holdings(self, view: View, now: int) -> Iterator[Holding]:
-        """What running and pinned jobs hold, and what Slurm states beyond."""
+        """Of running and pinned jobs, and use stated beyond."""
         known: dict[str, dict[str, int]] = {name: {} for name in self._place}
         for one in view.jobs:
             for name, amounts in one.held.items():
@@ -378,8 +392,11 @@ class SteeredQueue:
         return max(min(end, start + raise_prediction(expected, one.walltime, max(now - start, 0))), now + 1)
 
 
+def _limits_of(one: SteeredJob) -> tuple[str, str]:
+    """Limits that count a job: of user, account and QOS; of licences."""
+    return f"limits of {one.job.user}, {one.account}, {one.job.qos}", f"licences {one.licences}"
+
+
 def _limit_name(one: SteeredJob) -> str:
-    """Name of the limits that count a job: of its licences, or of its user, account and QOS."""
-    if one.job.reason.startswith("Licenses"):
-        return f"licences {one.licences}"
-    return f"limits of {one.job.user}, {one.account}, {one.job.qos}"
+    """The limit of the reason for which a job waits."""
+    return _limits_of(one)[one.job.reason.startswith("Licenses")]

@@ -31,7 +31,7 @@ class SteeredSite:
     whole: bool
 
     def steered_nodes(self, platform: Platform | None, names: Sequence[str]) -> SteeredNodes:
-        """Nodes with this platform, or one made from Slurm's nodes. Raises InputError."""
+        """Nodes as in the platform, or as in Slurm. Raises InputError."""
         if platform is None:
             own = tuple(replace(node, partitions=(self.partition,)) for node in self.nodes)
             made = platform_of(Path(self.partition), SlurmSite(own))

@@ -27,8 +27,8 @@ from dardis.slurm.steered_site import NODES
 from dardis.slurm.steering_log import Entry, Event, SteeringLog
 from dardis.slurm.textfile_metrics import write_gauges
 
-_UNSURE: Final = ("no answer", "timed out")
-"""Failures after which a call may have been carried out."""
+OLD_S: Final = 15
+"""Age of known reservations from which a renewal asks again."""
 
 
 @dataclass
@@ -54,24 +54,34 @@ class Steerer:
         clock: Callable[[], int], steady: Callable[[], float],
     ) -> None:  # fmt: skip
         self._programs, self.lease, self._queue, self.log = programs, lease, queue, log
-        self._clock, self._steady = clock, steady
+        self._clock_now, self._steady = clock, steady
+        self._latest = -inf, 0.0
         self._place = {name: place for place, name in enumerate(nodes.names)}
         self._others: tuple[SlurmReservation, ...] = ()
-        self._read_at = -inf
-        """Steady time of the last complete answer."""
+        self._done_at = self._known_at = -inf
+        """Steady times of the last round, and of known reservations."""
         self._changed: frozenset[str] = frozenset()
+
+    def _clock(self) -> int:
+        """Unix s; after a step back, the steady clock counts on."""
+        steady, (before, then) = self._steady(), self._latest
+        now = max(self._clock_now(), before + (steady - then))
+        self._latest = now, steady
+        return int(now)
 
     def begin(self) -> None:
         """Put a large log aside, and take the lease. Raises InputError, SlurmError."""
-        now, start = self._clock(), self.lease.start
-        lease = [] if start is None else [Entry(now, "", Event.LEASE, start=start, detail=self.lease.partition)]
-        self.log.rotate(utc_text(now)[:10], [*lease, *self._queue.open.snapshot(now)])
+        now, lease = self._clock(), self.lease
+        if lease.start is not None or lease.intended_at is not None:
+            entry = Entry(lease.intended_at or now, "", Event.LEASE, start=lease.start, detail=lease.partition)
+            self.log.rotate(utc_text(now)[:10], [entry, *self._queue.open.snapshot(now)])
         self._take_lease()
-        self._read_at = self._steady()
+        self._done_at = self._steady()
 
     def check_idle(self) -> None:
         """Raise InputError if other jobs run in the partition, unless a crash lost a lease. Raises SlurmError."""
-        if self.lease.start is not None or self.lease.check(self._reservations(), self._clock()):
+        known = self.lease.start is not None or self.lease.intended_at is not None
+        if known or self.lease.check(self._reservations(), self._clock()):
             return
         view, _, _ = self._read()
         running = sum(one.job.is_running and one.job.partition == self.lease.partition for one in view.jobs)
@@ -93,7 +103,6 @@ class Steerer:
         """
         is_taken_again = self._hold_lease()
         view, malformed, seconds = self._read()
-        self._read_at = self._steady()
         changed = self._changed_nodes(view)
         now = self._clock()
         result = self._queue.observe(view, now)
@@ -104,14 +113,15 @@ class Steerer:
         finally:
             self.log.add(done)
         self._write_figures(result, now)
+        self._done_at = self._steady()
         return SteeredRound(result, malformed, done, seconds, changed, is_taken_again)
 
     def give_back(self) -> None:
-        """Leave all waiting jobs as their users submitted them, and end the lease. Raises InputError, SlurmError."""
+        """As `return_queue`."""
         return_queue(self._programs, self.lease, self._queue.open, self.log, self._clock)
 
     def _changed_nodes(self, view: View) -> str:
-        """Nodes that came into the partition or left it, once. Raises InputError if none is left."""
+        """As in `SteeredRound`, once. Raises InputError if no node is left."""
         if not view.nodes:
             raise InputError(f"partition {self.lease.partition}", "has no nodes any more", "a partition with nodes")
         changed = frozenset(view.nodes.keys() ^ self._place.keys()) - self._changed
@@ -132,42 +142,48 @@ class Steerer:
     def _hold_lease(self) -> bool:
         """Renew the lease, or take it again; return whether it may have ended."""
         steady = self._steady()
-        if steady - self._read_at >= LEASE_S:  # nothing was read for so long: Slurm schedules alone until it answers
+        if steady - self._done_at >= LEASE_S:  # rounds failed for so long: Slurm schedules alone until one may succeed
             self._read()
         elif not self.lease.is_over(steady):
             if not self.lease.is_due(steady):
                 if self.lease.check(self._reservations(), self._clock()):
                     return False
-            else:
-                try:
-                    self.lease.renew(steady)
-                except SlurmError:
-                    pass  # it has ended, or Slurm does not answer
-                else:
-                    return False
+            elif self._renew(steady):
+                if steady - self._known_at >= OLD_S:  # rounds are rare
+                    self.lease.check(self._reservations(), self._clock())
+                return False
         self._take_lease()
         return True
 
+    def _renew(self, steady: float) -> bool:
+        try:
+            self.lease.renew(steady)
+        except SlurmError:
+            return False  # it has ended, or Slurm does not answer
+        return True
+
     def _take_lease(self) -> None:
+        """Take the lease. Entries precede calls, for crashes and full disks."""
         steady = self._steady()
         known = self._reservations()
         now = self._clock()
-        if self.lease.revive(known, now, steady):
-            self._queue.on_lapse()
-            return
-        self.lease.start = now
-        self.log.add([Entry(now, "", Event.LEASE, start=now, detail=self.lease.partition)])  # first, for a crash
-        try:
-            self.lease.create(steady)
-        except (SlurmError, InputError) as error:
-            if not any(words in str(error) for words in _UNSURE):
-                self.lease.start = None
-                self.log.add([Entry(self._clock(), "", Event.RETURNED, detail=self.lease.partition)])
-            raise
+        partition, lease = self.lease.partition, self.lease
+        if (held := lease.ours(known)) is not None:
+            self.log.add([Entry(now, "", Event.LEASE, start=held.start, detail=partition)])
+        if not lease.revive(known, now, steady):
+            self.log.add([Entry(now, "", Event.LEASE, detail=partition)])
+            try:
+                lease.create(now, steady)
+            finally:
+                if lease.intended_at is None:
+                    self.log.add([Entry(now, "", Event.RETURNED, detail=partition)])
+            if lease.check(self._reservations(), self._clock()):
+                self.log.add([Entry(now, "", Event.LEASE, start=lease.start, detail=partition)])
         self._queue.on_lapse()
 
     def _reservations(self) -> list[SlurmReservation]:
         known = parse_reservations(self._programs.call(*RESERVATIONS).text)
+        self._known_at = self._steady()
         self._others = tuple(one for one in known if one.name != self.lease.name)
         return known
 
@@ -194,16 +210,16 @@ class Steerer:
         for order in orders:
             if self.lease.is_due(steady := self._steady()):
                 self.lease.renew(steady)
-            failure = _give_order(self._programs, order, self.lease.name)
+            failure = _give_order(self._programs, order)
             entry = self._queue.on_outcome(order, failure, self._clock())
             done += [] if entry is None else [entry]
 
 
-def _give_order(programs: SlurmPrograms, order: Order, reservation: str) -> str:
+def _give_order(programs: SlurmPrograms, order: Order) -> str:
     """Order a change; return Slurm's refusal, or an empty text."""
     # Slurm refuses an account for jobs that run: their nodes stay as they are.
     words = [f"JobId={order.what}", f"Account={order.account}"]
-    words += [f"ReservationName={'' if order.event is Event.TAKEN_BACK else reservation}"]
+    words += [] if order.reservation is None else [f"ReservationName={order.reservation}"]
     words += [] if order.nodes is None else [f"NodeList={order.nodes}"]
     try:
         programs.call("scontrol", "update", *words)
@@ -215,13 +231,23 @@ def _give_order(programs: SlurmPrograms, order: Order, reservation: str) -> str:
 def return_queue(
     programs: SlurmPrograms, lease: Lease, decisions: OpenDecisions, log: SteeringLog, clock: Callable[[], int]
 ) -> None:  # fmt: skip
-    """Leave all waiting jobs as their users submitted them, and end the lease. Raises InputError, SlurmError."""
+    """Leave all waiting jobs as their users submitted them, and end the lease.
+
+    Raises InputError, and SlurmError, also after the end of the lease if decisions remain.
+    """
     lasts = lease.check(parse_reservations(programs.call(*RESERVATIONS).text), clock())
-    jobs, _ = steered_jobs(QUEUE[0], programs.call(*QUEUE).text)
+    jobs, malformed = steered_jobs(QUEUE[0], programs.call(*QUEUE).text)
+    failed = []
     for order in decisions.return_orders(View(jobs, {}), lease.name):
-        if not _give_order(programs, order, lease.name):
+        if failure := _give_order(programs, order):
+            failed.append(f"job {order.job} keeps its decision ({failure})")
+        else:
             decisions.forget(order.job)
             log.add([Entry(clock(), order.job, Event.TAKEN_BACK, detail=order.detail)])
     if lasts:
         lease.end()
+    if malformed and decisions.decided:
+        failed.append(f"{len(malformed)} malformed jobs, {malformed[0]}")
+    if failed:
+        raise SlurmError("; ".join(failed[:3]))
     log.add([Entry(clock(), "", Event.RETURNED, detail=lease.partition)])

@@ -8,13 +8,14 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from itertools import count
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from dardis.model.csv_table import TEXT, WHOLE, WORD, Column, CsvTable, from_cell
 from dardis.model.errors import InputError, one_line
 from dardis.model.files import read_text, write_text
-from dardis.model.hostlist import names_of
+from dardis.model.hostlist import names_in
 from dardis.model.moments import utc_text
 
 DECISIONS: Final = CsvTable(
@@ -35,8 +36,10 @@ DECISIONS: Final = CsvTable(
 )  # fmt: skip
 
 
+QUEUED_AGAIN: Final = "queued again"
+"""Detail of `ended` if the job waits again."""
 ROTATED_BYTES: Final = 32 << 20
-"""Size from which the file is put aside when steering begins."""
+"""Size from which a file is put aside."""
 
 
 class Event(StrEnum):
@@ -101,12 +104,13 @@ class SteeringLog:
         return [entry for entry in read if entry is not None]
 
     def rotate(self, day: str, snapshot: Iterable[Entry]) -> None:
-        """Put a large file aside as `steering-DAY.csv`, and begin another with the open decisions. Raises OSError."""
+        """Keep a large file as `steering-DAY-N.csv`, and begin another. Raises OSError."""
         if not self.path.exists() or self.path.stat().st_size < ROTATED_BYTES:
             return
-        lines = DECISIONS.text(snapshot)
-        self.path.rename(self.path.with_name(f"steering-{day}.csv"))
-        write_text(self.path, lines)
+        names = (f"steering-{day}-{number}.csv" for number in count(1))
+        kept = next(path for path in map(self.path.with_name, names) if not path.exists())
+        os.link(self.path, kept)
+        write_text(self.path, DECISIONS.text(snapshot))
 
 
 def last_lease(entries: Sequence[Entry]) -> Entry | None:
@@ -122,8 +126,7 @@ def _entry(place: str, line: str) -> Entry | None:
         if len(cells) < len(DECISIONS.columns):
             return None
         at, job, event, nodes, start, end, before, detail = cells
-        for text in (nodes, before):
-            names_of(text or "none")
+        names_in(nodes), names_in(before)  # lists that cannot be read
         begun, ended = (int(moment) if moment else None for moment in (start, end))
         return Entry(int(at), job, Event(event), nodes, begun, ended, before, from_cell(detail))
     except (ValueError, csv.Error) as error:
@@ -191,7 +194,7 @@ class _Judge:
         if order is None:
             if self._passed.isdisjoint({job, whole_of(job)}):
                 self.found.violations.append(f"job {job}: started at {_time(entry)} without a decision")
-        elif {*names_of(order.nodes)} != {*names_of(entry.nodes)}:
+        elif names_in(order.nodes) != names_in(entry.nodes):
             self.found.violations.append(f"job {job}: decided on {order.nodes}, started on {entry.nodes}")
         else:
             self.found.delays_s.append(max((entry.start or entry.at) - order.at, 0))

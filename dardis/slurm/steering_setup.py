@@ -80,7 +80,8 @@ def steering(
     dispatcher.setup.check_platform(nodes.platform)
     desired = None if options.cap is None else _desired(options.cap, dispatcher, nodes)
     warm_kernels(dispatcher, wished=desired is not None)
-    lease = Lease(options.partition, nodes.names, programs, _lease_start(log, past, options.partition))
+    last = _last_lease(log, past, options.partition)
+    lease = Lease(options.partition, nodes.names, programs, last and last.start, last and last.at)
     queue = SteeredQueue(
         options.partition, lease.name, nodes, _decide(dispatcher, options.seed), desired=desired,
         predictor=_predictor(dispatcher, options.seed), past=past,
@@ -88,11 +89,11 @@ def steering(
     return Steerer(programs, lease, queue, nodes, log, clock, steady)
 
 
-def _lease_start(log: SteeringLog, past: Sequence[Entry], partition: str) -> int | None:
+def _last_lease(log: SteeringLog, past: Sequence[Entry], partition: str) -> Entry | None:
     last = last_lease(past)
     if last is not None and last.detail != partition:
         raise InputError(log.path, f"steers partition {last.detail}", f"a folder of its own for partition {partition}")
-    return None if last is None else last.start
+    return last
 
 
 def _desired(cap: ReadCap, dispatcher: Dispatcher, nodes: SteeredNodes) -> DesiredProfile:

@@ -174,9 +174,10 @@ class FakeSlurm:
         if not job.waits:
             raise SlurmError(f"Job is no longer pending execution for job {job.number}")
         assert fields["Account"] == "phys"  # without it Slurm would shrink running jobs
-        if fields["ReservationName"] not in {"", self.active()}:
+        reservation = fields.get("ReservationName", job.reservation)
+        if "ReservationName" in fields and reservation not in {"", self.active()}:
             raise SlurmError("Requested reservation is invalid")
-        job.reservation = fields["ReservationName"]
+        job.reservation = reservation
         job.required = fields.get("NodeList", job.required)
 
     def _job(self, name: str) -> FakeJob:

@@ -156,8 +156,7 @@ def test_array_starts_at_most_as_many_tasks_as_its_limit(tmp_path: Path) -> None
 
 
 def test_decision_is_taken_back_and_tried_again(tmp_path: Path) -> None:
-    blocked = replace(job(1, 4, 4), blocked=True, reason="QOSMaxJobsPerUserLimit", required="")
-    slurm = FakeSlurm([blocked, replace(job(2), user="bob")])
+    slurm = FakeSlurm([replace(job(1, 4, 4), blocked=True), job(2)])
     steerer = steerer_of(slurm, tmp_path)
     steerer.begin()
     steered(steerer, slurm, PATIENCE_S + RETRY_S + 40)
@@ -191,7 +190,9 @@ def test_changed_and_cancelled_jobs_are_forgotten(tmp_path: Path) -> None:
     slurm.jobs[0].state, slurm.jobs[0].end = "CANCELLED", slurm.now
     slurm.jobs[1].partition = "other"
     steered(steerer, slurm, 3)
-    assert [entry.job for entry in entries(tmp_path) if entry.event is Event.LEFT] == ["1", "2"]
+    found = {entry.job: entry.event for entry in entries(tmp_path)}
+    assert (found["1"], found["2"]) == (Event.LEFT, Event.TAKEN_BACK)
+    assert (slurm.jobs[1].reservation, slurm.jobs[1].required) == ("", "")
 
 
 def test_cap_limits_what_starts(tmp_path: Path) -> None:
@@ -382,6 +383,168 @@ def test_jobs_under_a_limit_do_not_hold_the_partition(tmp_path: Path) -> None:
     assert sum(one.starts for one in slurm.jobs[1:50]) > 40  # an attempt that succeeds opens the queue again
 
 
+def test_limit_of_one_job_does_not_keep_its_user_from_starting_others(tmp_path: Path) -> None:
+    for reason in ("QOSMaxCpuPerJobLimit", "QOSMaxCpuPerUserLimit"):
+        slurm = FakeSlurm([replace(job(1, 4, 4), blocked=True, reason=reason)])
+        slurm.jobs += [job(number) for number in range(2, 7)]
+        folder = tmp_path / reason
+        folder.mkdir()
+        steerer = steerer_of(slurm, folder)
+        steerer.begin()
+        steered(steerer, slurm, 6 * RETRY_S)
+        assert all(one.starts == 1 for one in slurm.jobs[1:])
+        entries(folder)
+
+
+def test_jobs_after_a_limit_are_backfilled(tmp_path: Path) -> None:
+    slurm = FakeSlurm(
+        [FakeJob(1, T, 3, 4, 10_000, 600, user="bob"), replace(job(2), blocked=True, reason="AssocMaxJobs")]
+    )
+    steerer = steerer_of(slurm, tmp_path)
+    steerer.begin()
+    steered(steerer, slurm, 2 * PATIENCE_S)
+    slurm.jobs.pop()
+    slurm.jobs += [
+        FakeJob(3, slurm.now, 4, 4, 30),
+        *(FakeJob(number, slurm.now, 1, 1, 30, 1) for number in range(4, 9)),
+    ]
+    steered(steerer, slurm, 2 * RETRY_S)
+    assert all(one.starts == 1 for one in slurm.jobs[2:])
+
+
+def test_job_that_was_queued_again_after_the_lease_gets_its_request_back(tmp_path: Path) -> None:
+    slurm = FakeSlurm([replace(job(1, 2, 4), runtime=5000)])
+    steerer = steerer_of(slurm, tmp_path)
+    steerer.begin()
+    steered(steerer, slurm, 3)
+    lapse(slurm)
+    slurm.jobs[0].reservation = ""  # of running jobs, too
+    steered(steerer, slurm, 3)
+    slurm.states["n0"] = "DOWN"
+    slurm.requeue(slurm.jobs[0])
+    steered(steerer, slurm, 3 * RETRY_S)
+    assert slurm.jobs[0].placed == ("n1", "n2")
+    entries(tmp_path)
+
+
+def test_restart_while_a_job_that_was_queued_again_still_ends(tmp_path: Path) -> None:
+    slurm = FakeSlurm([replace(job(1, 2, 4), runtime=5000)])
+    steerer = steerer_of(slurm, tmp_path)
+    steerer.begin()
+    steered(steerer, slurm, 3)
+    slurm.jobs[0].state, slurm.jobs[0].restarts = "COMPLETING", 1
+    slurm.states["n0"] = "DOWN"
+    steerer.round()
+    again = steerer_of(slurm, tmp_path)
+    again.begin()
+    again.round()
+    slurm.requeue(slurm.jobs[0])
+    steered(again, slurm, 3 * RETRY_S)
+    assert slurm.jobs[0].placed == ("n1", "n2")
+    entries(tmp_path)
+
+
+def test_malformed_record_does_not_repeat_entries(tmp_path: Path) -> None:
+    slurm = FakeSlurm([job(1), job(2, job_id="x")])
+    steerer = steerer_of(slurm, tmp_path)
+    steerer.begin()
+    steered(steerer, slurm, 60)
+    assert [entry.event for entry in entries(tmp_path) if entry.job == "1"] == [Event.START, Event.STARTED, Event.ENDED]
+
+
+def test_full_disk_lets_the_lease_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    slurm = FakeSlurm([replace(job(number), submit=T + number) for number in range(1, 61)])
+    steerer = steerer_of(slurm, tmp_path)
+    steerer.begin()
+    steered(steerer, slurm, 3)
+
+    def full(_entries: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(steerer.log, "add", full)
+    for _ in range(5 * LEASE_S):
+        slurm.schedule()
+        with pytest.raises(OSError, match="No space"):
+            steerer.round()
+        slurm.now += 1
+    assert not slurm.active()
+    assert all(one.starts for one in slurm.jobs)
+
+
+def test_order_that_is_carried_out_late_is_not_forgotten(tmp_path: Path) -> None:
+    slurm = FakeSlurm([replace(job(1), blocked=True)])
+    steerer = steerer_of(slurm, tmp_path)
+    steerer.begin()
+    slurm.denies = True
+    steered(steerer, slurm, 2)
+    slurm.denies = False
+    slurm.jobs[0].reservation, slurm.jobs[0].required = "dardis_batch", "n0"
+    steered(steerer, slurm, PATIENCE_S + 3)
+    assert (slurm.jobs[0].reservation, slurm.jobs[0].required) == ("", "")
+
+
+def test_return_that_fails_is_told(tmp_path: Path) -> None:
+    slurm = FakeSlurm([replace(job(1), blocked=True)])
+    steerer = steerer_of(slurm, tmp_path)
+    steerer.begin()
+    steered(steerer, slurm, 3)
+    slurm.lost_answers = "JobId=1"
+    with pytest.raises(SlurmError, match="job 1 keeps its decision"):
+        steerer.give_back()
+    assert not slurm.active()
+    assert entries(tmp_path)[-1].event is not Event.RETURNED
+
+
+def test_rare_rounds_read_reservations(tmp_path: Path) -> None:
+    slurm = FakeSlurm([replace(job(1, 4, 4), submit=T + 100)])
+    steerer = steerer_of(slurm, tmp_path)
+    steerer.begin()
+    times = f"StartTime={T} EndTime={T + 9000}"
+    slurm.other_reservations = f"ReservationName=course {times} Duration=1 Nodes=n0 NodeCnt=1 Flags=MAINT TRES=cpu=4\n"
+    for _ in range(30):
+        steered(steerer, slurm, 1)
+        slurm.now += 11
+    assert Event.START not in {entry.event for entry in entries(tmp_path)}
+
+
+def test_exact_start_of_the_reservation_makes_it_ours(tmp_path: Path) -> None:
+    slurm = FakeSlurm([])
+    first, second = (steerer_of(slurm, tmp_path / name) for name in "ab")
+    for name in "ab":
+        (tmp_path / name).mkdir()
+    first.begin()
+    slurm.reservations.clear()  # by an administrator
+    slurm.now += 5
+    second.begin()
+    with pytest.raises(InputError, match="is steered by another dardis steer"):
+        first.round()
+
+
+def test_clock_set_back_does_not_keep_decisions(tmp_path: Path) -> None:
+    slurm = FakeSlurm([replace(job(1, 4, 4), blocked=True, reason="QOSGrp"), FakeJob(2, T + 1, 1, 1, 9, user="bob")])
+    steerer = steerer_of(slurm, tmp_path)
+    steerer.begin()
+    steered(steerer, slurm, 3)
+    slurm.clock_step = -3600
+    steered(steerer, slurm, PATIENCE_S)
+    assert slurm.jobs[1].starts == 1
+
+
+@pytest.mark.parametrize(
+    ("change", "left"),
+    [({"reservation": "course"}, ("course", "")), ({"required": "n3"}, ("", "n3")), ({"partition": "other"}, ("", ""))],
+)
+def test_changes_by_users_stay(tmp_path: Path, change: dict[str, str], left: tuple[str, str]) -> None:
+    slurm = FakeSlurm([replace(job(1), blocked=True)])
+    steerer = steerer_of(slurm, tmp_path)
+    steerer.begin()
+    steered(steerer, slurm, 3)
+    for name, value in change.items():
+        setattr(slurm.jobs[0], name, value)
+    steered(steerer, slurm, PATIENCE_S + 5)
+    assert (slurm.jobs[0].reservation, slurm.jobs[0].required) == left
+
+
 def test_removal_restores_requests_after_the_lease_has_ended(tmp_path: Path) -> None:
     slurm = FakeSlurm([replace(job(1), blocked=True)])
     steerer = steerer_of(slurm, tmp_path)
@@ -417,7 +580,7 @@ def test_job_of_several_partitions_is_left_alone(tmp_path: Path) -> None:
     steerer.begin()
     steered(steerer, slurm, 3)
     assert slurm.jobs[0].reservation == ""
-    assert [entry.event for entry in entries(tmp_path)] == [Event.LEASE, Event.NEVER]
+    assert [entry.event for entry in entries(tmp_path)] == [Event.LEASE, Event.LEASE, Event.NEVER]
 
 
 def test_cores_with_several_cpus_are_given_whole(tmp_path: Path) -> None:
@@ -447,11 +610,12 @@ def test_large_log_is_put_aside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     steered(steerer, slurm, 3)
     monkeypatch.setattr(steering_log, "ROTATED_BYTES", 100)
     again = steerer_of(slurm, tmp_path)
-    before = again._queue.open.pins, again._queue.open.running, again._queue.open.passed
+    before = again._queue.open.pins, again._queue.open.running, again._queue.open.passed, again._queue.open.decided
     again.begin()
-    assert (tmp_path / "steering-1970-01-12.csv").exists()
+    assert (tmp_path / "steering-1970-01-12-1.csv").exists()
     after = steerer_of(slurm, tmp_path)._queue.open
-    assert (after.pins, after.running, after.passed) == before
+    assert (after.pins, after.running, after.passed, after.decided) == before
+    assert after.decided.keys() == {"1", "2"}
     assert entries(tmp_path)[0].event is Event.LEASE
 
 
