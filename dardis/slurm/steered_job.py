@@ -18,7 +18,7 @@ from dardis.slurm.slurm_job import SlurmJob, read_squeue, slurm_job
 from dardis.workload.slurm_texts import JobPhase, pending_tasks
 
 MOST_TASKS: Final = 1000
-"""Most waiting tasks of an array that are considered at once."""
+"""Most waiting tasks of an array in a round."""
 NO_LIMIT_S: Final = 365 * 86_400
 """Walltime of jobs without a limit."""
 _PREFIX = re.compile(r"\bgres[:/]")
@@ -28,7 +28,7 @@ _UNSUPPORTED: Final = {
     "tasks_per_socket": "--ntasks-per-socket", "tasks_per_core": "--ntasks-per-core",
     "minimum_tmp_disk_per_node": "--tmp", "minimum_switches": "--switches", "het_job_id": "a heterogeneous job",
 }  # fmt: skip
-"""Numbers that are 0 or unset in other jobs."""
+"""Numbers, 0 or unset in other jobs."""
 _UNSUPPORTED_TEXTS: Final = {
     "burst_buffer": "a burst buffer", "tres_per_socket": "--gpus-per-socket", "federation_origin": "a federated job",
     "cpus_per_tres": "--cpus-per-gpu", "memory_per_tres": "--mem-per-gpu",
