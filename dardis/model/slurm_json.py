@@ -19,6 +19,7 @@ _BLANKS = re.compile(r"\s*")
 _UNSET = frozenset({0xFFFFFFFE, (1 << 64) - 2})
 _INFINITE = frozenset({0xFFFFFFFF, (1 << 64) - 1})
 """Plain numbers of versions before 0.0.39."""
+_LARGEST = 1 << 64
 
 
 class SlurmRecord(NamedTuple):
@@ -156,6 +157,8 @@ def number_of(value: object) -> float | None:
     if type(value) not in {int, float}:
         raise ValueError(f"{value!r} is not a number"[:80])
     assert isinstance(value, int | float)
+    if abs(value) > _LARGEST and value != math.inf:
+        raise ValueError(f"{value!r} is too large"[:80])
     if value in _INFINITE:
         return math.inf
     return None if value in _UNSET else value

@@ -195,6 +195,7 @@ def _request(record: Mapping[str, Any], job: SlurmJob) -> NodeRequest:
     per_core, per_node = _count(record, "memory_per_cpu"), _count(record, "memory_per_node")
     memory = per_core * cores or per_node
     features, excluded = str(record.get("features") or ""), _hosts(record.get("excluded_nodes"))
+    names_in(excluded)  # a list that cannot be read
     whole = "none" in words_of(record.get("shared"))
     return NodeRequest(nodes, amounts | {MEMORY: memory}, whole, NodeNeeds(features, required, excluded, memory))
 

@@ -127,7 +127,8 @@ def _json_lines(path: Path, text: str) -> Iterator[SlurmLine]:
         if record.kind == "jobs":
             is_accounting = isinstance(record.content.get("time"), Mapping)
             yield SlurmLine(record.line, partial(_sacct_cells if is_accounting else squeue_cells, record.content))
-            for step in record.content.get("steps") or () if is_accounting else ():
+            steps = record.content.get("steps") if is_accounting else None
+            for step in steps if isinstance(steps, list) else ():
                 yield SlurmLine(record.line, partial(_step_cells, record.content, step))
 
 
@@ -188,7 +189,9 @@ def _sacct_cells(job: Mapping[str, Any]) -> Cells:
     }
 
 
-def _step_cells(job: Mapping[str, Any], step: Mapping[str, Any]) -> Cells:
+def _step_cells(job: Mapping[str, Any], step: object) -> Cells:
+    if not isinstance(step, Mapping):
+        raise ValueError(f"{step!r} is not a step"[:80])
     called = inner(step, "step", "id")
     if isinstance(called, Mapping):  # before 0.0.39
         called = called.get("step_id", called.get("id"))
