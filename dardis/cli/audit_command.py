@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from dardis.runs.instances import Solution
 
 METRICS = "metrics.json"
-STEERING = "steering.csv"
 SHOWN = 20
 
 
@@ -44,8 +43,9 @@ def audit(
     from dardis.metrics.audit import Audit
     from dardis.metrics.system import DOWNTIME_FILE, read_downtime
     from dardis.model.choices import Resources
+    from dardis.slurm.steering_log import DECISIONS
 
-    if (run_dir / STEERING).exists():
+    if (run_dir / DECISIONS.name).exists():
         _audit_steering(run_dir)
         return
     path = run_dir / "run.json"

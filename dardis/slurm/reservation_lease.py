@@ -18,7 +18,7 @@ from dardis.slurm.slurm_client import SlurmError, SlurmPrograms
 LEASE_S: Final = 60
 RENEW_S: Final = 10
 RESERVATIONS: Final = ("scontrol", "show", "reservation", "-o")
-_ROW = re.compile(r"^ReservationName=(\S+) StartTime=(\d+) EndTime=(\d+) .*? Nodes=(\S*) .*? Flags=(\S*)", re.MULTILINE)
+_ROW = re.compile(r"^ReservationName=(\S+) StartTime=(\d+) EndTime=(\d+) .*? Nodes=(\S*) ", re.MULTILINE)
 _END: Final = f"EndTime=now+{LEASE_S}seconds"
 CLOCK_S: Final = 5
 """Largest permitted difference of the clocks."""
@@ -37,18 +37,17 @@ class SlurmReservation(NamedTuple):
     start: int
     end: int
     nodes: tuple[str, ...]
-    flags: tuple[str, ...]
 
 
 def parse_reservations(text: str) -> list[SlurmReservation]:
     """Reservations of `scontrol show reservation -o`. Raises SlurmError for another text."""
     found = []
-    for name, start, end, nodes, flags in _ROW.findall(text):
+    for name, start, end, nodes in _ROW.findall(text):
         try:
             members = () if nodes in {"", "(null)"} else tuple(names_of(nodes))
         except ValueError as error:
             raise SlurmError(f"reservation {name}: Nodes={nodes}: {error}"[:200]) from None
-        found.append(SlurmReservation(name, int(start), int(end), members, tuple(flags.split(","))))
+        found.append(SlurmReservation(name, int(start), int(end), members))
     if len(found) != text.count("ReservationName="):
         raise SlurmError("scontrol show reservation: an incomplete answer")
     return found
@@ -66,6 +65,11 @@ class Lease:
         self.start, self.intended_at = start, intended_at
         self._nodes, self._programs = hostlist(nodes), programs
         self._renewed_at = -inf
+
+    @property
+    def is_known(self) -> bool:
+        """Whether a lease of ours may last."""
+        return self.start is not None or self.intended_at is not None
 
     @property
     def create_words(self) -> tuple[str, ...]:
@@ -124,10 +128,10 @@ class Lease:
         try:
             self._programs.call(*self.create_words)
         except SlurmError as error:
-            if "denied" in str(error):
-                raise InputError("--install", str(error), "the rights of a Slurm operator") from None
             if not any(words in str(error) for words in _UNSURE):
                 self.intended_at = None
+            if "denied" in str(error):
+                raise InputError("--install", str(error), "the rights of a Slurm operator") from None
             raise
         self._renewed_at = steady
 

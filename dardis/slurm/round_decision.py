@@ -27,7 +27,7 @@ class RoundDecision(NamedTuple):
 
 
 def decide_round(
-    dispatcher: Dispatcher, machine: Platform, desired: DesiredProfile | None, jobs: Sequence[Job], seed: int, now: int
+    dispatcher: Dispatcher, seed: int, machine: Platform, desired: DesiredProfile | None, jobs: Sequence[Job], now: int
 ) -> RoundDecision:  # fmt: skip
     """Decide at `now`, Unix s. `jobs`: all that may start, in order of submission."""
     bounds = (0, machine.node_count)

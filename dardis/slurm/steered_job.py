@@ -151,10 +151,10 @@ def _steered_job(record: Mapping[str, Any]) -> SteeredJob:
     if waits:
         try:
             unsupported = _why_unsupported(record)
-            request = None if unsupported else _request(record, job)
+            request = None if unsupported else _request(record, job, required)
         except ValueError as error:
             unsupported = str(error)
-    if request is not None and request.needs.required and len(names_in(request.needs.required)) < request.nodes:
+    if request is not None and 0 < len(names_in(required)) < request.nodes:
         request, unsupported = None, "fewer nodes in --nodelist than --nodes"
     return SteeredJob(
         job,
@@ -183,9 +183,8 @@ def _why_unsupported(record: Mapping[str, Any]) -> str:
     return next(numbers, next(texts, ""))
 
 
-def _request(record: Mapping[str, Any], job: SlurmJob) -> NodeRequest:
-    required = _hosts(record.get("required_nodes"))
-    nodes = max(_count(record, "node_count"), len(names_in(required)) if required else 0, 1)
+def _request(record: Mapping[str, Any], job: SlurmJob, required: str) -> NodeRequest:
+    nodes = max(_count(record, "node_count"), len(names_in(required)), 1)
     tasks, cores_of_task = _count(record, "tasks") or 1, _count(record, "cpus_per_task") or 1
     tasks_of_node = -(-tasks // nodes)
     cores = max(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
@@ -14,6 +13,7 @@ from dardis.model.platform import Platform
 from dardis.model.target import DesiredProfile
 from dardis.predict import Predictor
 from dardis.predict.base import raise_prediction
+from dardis.slurm.learned_limits import LONGEST_RETRY_S, RETRY_S, LearnedLimits
 from dardis.slurm.open_decisions import Decided, OpenDecisions, Order, Pin, Run, View
 from dardis.slurm.round_decision import RoundDecision
 from dardis.slurm.steered_job import SteeredJob
@@ -22,21 +22,12 @@ from dardis.slurm.steering_log import QUEUED_AGAIN, Entry, Event
 from dardis.workload.slurm_texts import JobPhase
 
 PATIENCE_S: Final = 30
-"""Time until a decision is taken back if Slurm does not start the job."""
-RETRY_S: Final = 60
-"""Time until the job is considered again; it doubles each time."""
-LONGEST_RETRY_S: Final = 960
+"""Time until a decision is taken back."""
 OVERRUN_S: Final = 30
 """Assumed rest of jobs beyond their limits."""
 MOST_JOBS: Final = 2000
 """Most waiting jobs in a round."""
 _NO_LIMIT: Final = 1 << 62
-_LIMITS: Final = ("QOS", "Assoc", "Licenses", "Max")
-"""Beginnings of Slurm's reasons that are limits."""
-_OF_JOB: Final = ("PerJob", "WallDuration")
-"""Parts of those that count a job alone."""
-_MOST_TRIES: Final = 64
-"""More starts at once: the limit is forgotten."""
 Decide = Callable[[Platform, DesiredProfile | None, Sequence[Job], int], RoundDecision]
 """Machine, profile, jobs and time to starts."""
 
@@ -54,15 +45,6 @@ class RoundResult:
     running: int = 0
 
 
-@dataclass(slots=True)
-class _Limit:
-    """Until when jobs under a limit wait, the next pause, and how many then try at once."""
-
-    until: int = 0
-    pause: int = RETRY_S
-    tries: int = 1
-
-
 class SteeredQueue:
     """State of the decisions."""
 
@@ -78,10 +60,7 @@ class SteeredQueue:
         self._never: dict[str, str] = {}
         self._retry: dict[str, tuple[int, int]] = {}
         """Next attempt, and the pause after it."""
-        self._limits: dict[str, _Limit] = {}
-        """Limits of Slurm that kept a job from starting."""
-        self._limited: dict[str, str] = {}
-        """Limits of jobs that try."""
+        self._limits = LearnedLimits()
         self._expected: dict[str, int] = {}
         """Predicted runtimes."""
         self._is_first = True
@@ -114,7 +93,7 @@ class SteeredQueue:
             case Event.START if failure and job in self.open.pins:
                 self.open.pins[job].failure = failure
             case Event.TAKEN_BACK if done:
-                is_limit = self._note_limit(job, order.detail, now)
+                is_limit = self._limits.on_failure(job, order.detail, now)
                 self.open.forget(job)
                 self._delay(job, now, 2 if is_limit else 1)  # others under the limit try before
                 return Entry(now, job, Event.TAKEN_BACK, detail=order.detail)
@@ -177,7 +156,7 @@ class SteeredQueue:
         event = Event.FOUND if is_found else Event.STARTED
         found.entries.append(Entry(now, label, event, nodes, one.job.start, detail=detail))
         self._retry.pop(label, None)
-        self._note_success(label, now)
+        self._limits.on_success(label, now)
         self.open.running[label] = Run(one.job.start, nodes, one.job.restarts, None if pin is None else pin.job)
 
     def _again(self, one: SteeredJob, label: str, found: RoundResult, now: int) -> Pin:
@@ -208,7 +187,8 @@ class SteeredQueue:
                 is_open = label in self.open.pins or label in self.open.passed
                 self.open.forget(label)
                 found.entries += [Entry(now, label, Event.LEFT)] if is_open else []
-        for known in (self._retry, self._never, self._expected, self._limited):
+        self._limits.keep(labels)
+        for known in (self._retry, self._never, self._expected):
             for label in known.keys() - labels - self.open.running.keys():
                 del known[label]
 
@@ -234,7 +214,7 @@ class SteeredQueue:
                     break
                 else:
                     found.waiting += 1
-                    if left[one.array] > 0 and self._may_try(label, now) and not self._is_limited(one, now):
+                    if left[one.array] > 0 and self._may_try(label, now) and not self._limits.delays(one, now):
                         left[one.array] -= 1
                         yield label, one, place
 
@@ -262,42 +242,8 @@ class SteeredQueue:
                     why = pin.failure or "not in the reservation"
                     found.entries.append(Entry(now, label, Event.REFUSED, pin.nodes, detail=why))
                 elif not 0 <= now - pin.at < PATIENCE_S or one.reservation != self._reservation or one.is_held:
-                    self._limited[label] = _limit_name(one)
+                    self._limits.on_wait(label, one)
                     found.orders.append(self.open.take_back(label, one, self._reservation, one.job.reason))
-
-    def _note_limit(self, label: str, reason: str, now: int) -> bool:
-        """Whether a limit of several jobs kept the job from starting; they all wait."""
-        name = self._limited.pop(label, "")
-        if not name or not reason.startswith(_LIMITS) or any(part in reason for part in _OF_JOB):
-            return False
-        limit = self._limits.setdefault(name, _Limit())
-        if limit.until <= now:
-            limit.until, limit.pause = now + limit.pause, min(2 * limit.pause, LONGEST_RETRY_S)
-            limit.tries = 1
-        return True
-
-    def _note_success(self, label: str, now: int) -> None:
-        limit = self._limits.get(name := self._limited.pop(label, ""))
-        if limit is not None:
-            limit.until, limit.pause, limit.tries = now, RETRY_S, 2 * limit.tries
-            if limit.tries > _MOST_TRIES:
-                del self._limits[name]
-
-    def _is_limited(self, one: SteeredJob, now: int) -> bool:
-        """Whether a known limit delays the job."""
-        return any(self._limits[name].until > now for name in _limits_of(one) if name in self._limits)
-
-    def _within_limits(self, starts: Iterable[tuple[str, SteeredJob]]) -> set[str]:
-        """Few starts at once under each known limit, first of jobs that failed least."""
-        tried = Counter(self._limited[label] for label in self.open.pins if label in self._limited)
-        permitted = set()
-        for label, one in sorted(starts, key=lambda start: self._retry.get(start[0], (0, 0))[1]):
-            names = [name for name in _limits_of(one) if name in self._limits]
-            if all(tried[name] < self._limits[name].tries for name in names):
-                permitted.add(label)
-                tried.update(names)
-                self._limited |= dict.fromkeys([label], names[-1]) if names else {}
-        return permitted
 
     def _may_try(self, name: str, now: int) -> bool:
         return self._retry.get(name, (0, 0))[0] <= now
@@ -333,7 +279,9 @@ class SteeredQueue:
         decision = self._decide(machine, desired, jobs, now)
         for number, reason in decision.refused.items():
             self._refuse(able[number - 1][0], reason, found, now)
-        permitted = self._within_limits(able[number - 1] for number in decision.starts)
+        permitted = self._limits.permitted(
+            (able[number - 1] for number in decision.starts), self.open.pins, self._retry
+        )
         for number, places in decision.starts.items():
             label, one = able[number - 1]
             if label in permitted:
@@ -390,13 +338,3 @@ class SteeredQueue:
         if expected is None or start is None:
             return end
         return max(min(end, start + raise_prediction(expected, one.walltime, max(now - start, 0))), now + 1)
-
-
-def _limits_of(one: SteeredJob) -> tuple[str, str]:
-    """Limits that count a job: of user, account and QOS; of licences."""
-    return f"limits of {one.job.user}, {one.account}, {one.job.qos}", f"licences {one.licences}"
-
-
-def _limit_name(one: SteeredJob) -> str:
-    """The limit of the reason for which a job waits."""
-    return _limits_of(one)[one.job.reason.startswith("Licenses")]

@@ -16,7 +16,6 @@ from dardis.config.slurm.slurm_reader import parse_slurm
 from dardis.model.errors import InputError
 from dardis.model.hostlist import hostlist
 from dardis.model.moments import utc_text
-from dardis.model.resources import UNKNOWN_END
 from dardis.slurm.open_decisions import OpenDecisions, Order, View
 from dardis.slurm.reservation_lease import LEASE_S, RESERVATIONS, Lease, SlurmReservation, parse_reservations
 from dardis.slurm.slurm_client import QUEUE, SlurmError, SlurmPrograms
@@ -28,7 +27,7 @@ from dardis.slurm.steering_log import Entry, Event, SteeringLog
 from dardis.slurm.textfile_metrics import write_gauges
 
 OLD_S: Final = 15
-"""Age of known reservations from which a renewal asks again."""
+"""Age of reservations from which a renewal asks again."""
 
 
 @dataclass
@@ -72,7 +71,7 @@ class Steerer:
     def begin(self) -> None:
         """Put a large log aside, and take the lease. Raises InputError, SlurmError."""
         now, lease = self._clock(), self.lease
-        if lease.start is not None or lease.intended_at is not None:
+        if lease.is_known:
             entry = Entry(lease.intended_at or now, "", Event.LEASE, start=lease.start, detail=lease.partition)
             self.log.rotate(utc_text(now)[:10], [entry, *self._queue.open.snapshot(now)])
         self._take_lease()
@@ -80,8 +79,7 @@ class Steerer:
 
     def check_idle(self) -> None:
         """Raise InputError if other jobs run in the partition, unless a crash lost a lease. Raises SlurmError."""
-        known = self.lease.start is not None or self.lease.intended_at is not None
-        if known or self.lease.check(self._reservations(), self._clock()):
+        if self.lease.is_known or self.lease.check(self._reservations(), self._clock()):
             return
         view, _, _ = self._read()
         running = sum(one.job.is_running and one.job.partition == self.lease.partition for one in view.jobs)
@@ -192,7 +190,7 @@ class Steerer:
             Closure(self._place[name], one.start, max(one.end, one.start + 1))
             for one in self._others
             for name in one.nodes
-            if name in self._place and one.start < UNKNOWN_END
+            if name in self._place
         ]
 
     def _read(self) -> tuple[View, list[str], float]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -11,7 +12,6 @@ from dardis.config.node_fields import node_names
 from dardis.config.platform_file import load_platform
 from dardis.model.choices import Expecting, ProfileRule, UnitsPerNode
 from dardis.model.errors import InputError
-from dardis.model.job import Job
 from dardis.model.platform import Platform
 from dardis.model.resources import CORES, MOST_WATTS, POWER
 from dardis.model.step_function import StepFunction
@@ -21,7 +21,7 @@ from dardis.registry import Dispatcher, find_dispatcher
 from dardis.runs.inputs import check_power_cap
 from dardis.runs.kernel_warmup import warm_kernels
 from dardis.slurm.reservation_lease import Lease
-from dardis.slurm.round_decision import RoundDecision, decide_round
+from dardis.slurm.round_decision import decide_round
 from dardis.slurm.slurm_client import SlurmPrograms
 from dardis.slurm.steered_nodes import SteeredNodes
 from dardis.slurm.steered_queue import SteeredQueue
@@ -83,7 +83,7 @@ def steering(
     last = _last_lease(log, past, options.partition)
     lease = Lease(options.partition, nodes.names, programs, last and last.start, last and last.at)
     queue = SteeredQueue(
-        options.partition, lease.name, nodes, _decide(dispatcher, options.seed), desired=desired,
+        options.partition, lease.name, nodes, partial(decide_round, dispatcher, options.seed), desired=desired,
         predictor=_predictor(dispatcher, options.seed), past=past,
     )  # fmt: skip
     return Steerer(programs, lease, queue, nodes, log, clock, steady)
@@ -110,13 +110,6 @@ def _desired(cap: ReadCap, dispatcher: Dispatcher, nodes: SteeredNodes) -> Desir
         return DesiredProfile(platform, split=Split.SHARED, watts=StepFunction.from_steps(MOST_WATTS, told))
     function = StepFunction.from_steps(platform.cores, told)
     return DesiredProfile(platform, {platform.kinds.index(CORES): function}, split=setup.profile_split)
-
-
-def _decide(dispatcher: Dispatcher, seed: int) -> Callable[..., RoundDecision]:
-    def decide(machine: Platform, desired: DesiredProfile | None, jobs: Sequence[Job], now: int) -> RoundDecision:
-        return decide_round(dispatcher, machine, desired, jobs, seed, now)
-
-    return decide
 
 
 def _predictor(dispatcher: Dispatcher, seed: int) -> Predictor | None:

@@ -11,12 +11,15 @@ from dardis.config.settings import with_settings
 from dardis.dispatch import CENTRAL_SETUPS, CentralDispatcher
 from dardis.model.job import ActualJob
 from dardis.model.platform import Platform
+from dardis.slurm.reservation_lease import LEASE_S
 from dardis.slurm.steerer import SteeredRound, Steerer
-from dardis.slurm.steering_log import Entry, SteeringLog, compare_with_slurm
+from dardis.slurm.steering_log import Entry, Event, SteeringLog, compare_with_slurm
 from dardis.slurm.steering_setup import SteeringOptions, steering
 from dardis.wire.effects import Placed
 
 PARTITION = "batch"
+T = 1_000_000
+"""Time at which jobs are submitted, as of FakeSlurm."""
 
 
 def steerer_of(slurm: FakeSlurm, folder: Path, dispatcher: str = "easy", *settings: str, **more: object) -> Steerer:
@@ -34,6 +37,24 @@ def steered(steerer: Steerer, slurm: FakeSlurm, seconds: int) -> list[SteeredRou
         slurm.schedule()
         slurm.now += 1
     return rounds
+
+
+def job(number: int = 1, nodes: int = 1, cores: int = 1, **more: object) -> FakeJob:
+    """A job that runs for 30 s; `more`: keys of its record."""
+    return FakeJob(number, T, nodes, cores, 30, more=more)
+
+
+def starts(slurm: FakeSlurm, folder: Path, dispatcher: str = "easy", *settings: str, **more: object) -> dict[str, str]:
+    """Nodes of the jobs that a first round starts."""
+    orders = steerer_of(slurm, folder, dispatcher, *settings, **more).preview().orders
+    return {order.job: order.nodes or "" for order in orders if order.event is Event.START}
+
+
+def lapse(slurm: FakeSlurm, seconds: int = LEASE_S + 10) -> None:
+    """The steerer does nothing for so long."""
+    for _ in range(seconds):
+        slurm.schedule()
+        slurm.now += 1
 
 
 def entries(folder: Path) -> list[Entry]:

@@ -163,6 +163,19 @@ def test_sites_that_cannot_be_steered_are_one_line_and_unchanged(
 
 
 @pytest.mark.usefixtures("rounds")
+def test_refused_lease_does_not_count_as_a_crash(
+    slurm: FakeSlurm, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["steer", str(tmp_path / "steer"), "--partition", "batch", "--install"]
+    slurm.denies = True
+    assert run(words) == 2
+    slurm.denies = False
+    slurm.schedule()
+    assert run(words) == 2
+    assert "2 running jobs; expected an idle partition" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("rounds")
 def test_jobs_that_run_already_need_an_option(
     slurm: FakeSlurm, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
