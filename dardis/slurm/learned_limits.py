@@ -1,4 +1,4 @@
-"""Limits of Slurm that keep jobs from starting, learned from failed attempts. Pure."""
+"""Limits of Slurm, learned from failed attempts. Pure."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class LearnedLimits:
         return True
 
     def on_success(self, label: str, now: int) -> None:
-        """After a success twice as many may try."""
+        """Twice as many may try."""
         limit = self._limits.get(name := self._limited.pop(label, ""))
         if limit is not None:
             limit.until, limit.pause, limit.tries = now, RETRY_S, 2 * limit.tries
