@@ -3,6 +3,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, Phase, settings
+from hypothesis.internal.conjecture import providers
 from kit.shared_folder import SharedFolder
 from kit.times import Times
 
@@ -10,6 +11,11 @@ from dardis.kernels.jit import COMPILE_LISTENER
 
 # What commands say is compared to the letter, and some kernel may be compiled by whichever test needs it first.
 COMPILE_LISTENER.quiet = True
+
+# Hypothesis also draws constants of the modules that a process has imported. With several workers these differ from run
+# to run, and so would the examples.
+assert callable(providers._get_local_constants)
+providers._get_local_constants = providers.Constants
 
 # The same examples every time: in the gate some of them, with `--slow` all; `pytest --hypothesis-profile=search` looks
 # for new ones, many more of them.

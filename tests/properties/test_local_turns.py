@@ -14,7 +14,7 @@ from kit.site_events import stopped_crowds, stories
 from properties.test_late_binding import LATE, Case, cases, crowds, setups, where
 
 from dardis.kernels import job_table, placer
-from dardis.model.choices import EventOrder, NodeChoice
+from dardis.model.choices import EventOrder, NodeChoice, ProfileRule
 from dardis.model.platform import NodeGroup, Platform
 from dardis.node_manager import NodePool, late_binding
 from dardis.registry import Cluster
@@ -47,6 +47,12 @@ def test_local_turns_give_the_results_of_messages(case):
 def test_local_turns_give_the_results_of_messages_in_busy_hours(hours, setup, wished):
     platform, queue, desired = hours
     assert_alike(*local_and_message_turns(Case(platform, queue, setup, desired if wished else None)))
+
+
+@given(busy_hours(), setups(event_order=EventOrder.BATCHED, profile=ProfileRule.OFF))
+@examples(0.3)
+def test_local_turns_give_the_results_of_messages_beside_an_unused_profile(hours, setup):
+    assert_alike(*local_and_message_turns(Case(*hours[:2], setup, hours[2])))
 
 
 @given(stories() | stopped_crowds())

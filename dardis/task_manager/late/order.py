@@ -90,7 +90,7 @@ class ProfileView:
         self._sleeps = False
         self.rules = columns.Rules(
             strict=False, backfill=False, depth=1,
-            binding=columns.BOUND_THROUGHOUT if layout.has_desired else columns.UNBOUND,
+            binding=columns.BOUND_THROUGHOUT if layout.has_desired and rules.desired_binds else columns.UNBOUND,
             soft=rules.soft, distinct=setup.units_per_node is UnitsPerNode.DISTINCT,
             choice=NODE_CHOICES[setup.node_choice], seed=seed,
         )  # fmt: skip
