@@ -265,7 +265,7 @@ class CentralDispatcher:
             outrun = self._raise_spans(now)
             if self._binding:
                 self._update_spans(now)
-        whole = self._numbering.update_keys(jobs, self._arrived, now) or whole
+        whole = self._numbering.update_keys(self._table, self._arrived, now) or whole
         for which, slots in (
             (job_queue.ARRIVED, self._arrived),
             (job_queue.ENDED, self._ended),

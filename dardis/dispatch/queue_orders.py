@@ -5,31 +5,133 @@ The lowest number goes first, ties by submission and job number. Predictions rep
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dardis.model.arrays import Floats
-from dardis.model.errors import InputError
+from dardis.model.errors import InputError, ProtocolError
 from dardis.model.job import FOREVER, Job
 from dardis.model.platform import NodePower, Platform
 from dardis.model.resources import CORES, POWER
 
+COLUMNS = 8
+"""Columns of `WaitingJobs`."""
+_EXACT = 1 << 53
+"""Floats hold smaller integers exactly."""
 
-class WaitingJobs(NamedTuple):
-    """Data of waiting jobs."""
 
-    wait: Floats
-    """Waiting time, s."""
-    since: Floats
-    """Time from the first submission to the job's, s."""
-    expected: Floats
-    """Expected duration, by default the walltime, s."""
-    cores: Floats
-    level: Floats
-    """Rank of the queue's priority."""
+class WaitingJobs:
+    """Waiting jobs as columns, in any order. All numbers are float64; times are s on the trace's clock."""
+
+    __slots__ = ("_first", "_jobs", "_table", "now")
+
+    def __init__(self, table: Floats, jobs: Callable[[], Sequence[Job]], now: int, first: int) -> None:
+        """`table`: rows of `columns_of`. `first`: first submission."""
+        self._table, self._jobs, self._first = table, jobs, first
+        self.now = now
+
+    def __len__(self) -> int:
+        return len(self._table)
+
+    @property
+    def jobs(self) -> Sequence[Job]:
+        """The jobs themselves."""
+        return self._jobs()
+
+    @property
+    def number(self) -> Floats:
+        """Job numbers."""
+        return self._table[:, 0]
+
+    @property
+    def submit(self) -> Floats:
+        """Submission times."""
+        return self._table[:, 1]
+
+    @property
+    def earliest(self) -> Floats:
+        """Earliest starts."""
+        return self._table[:, 2]
+
+    @property
+    def walltime(self) -> Floats:
+        """Requested walltimes, s."""
+        return self._table[:, 3]
+
+    @property
+    def expected(self) -> Floats:
+        """Expected durations, by default the walltimes, s."""
+        return self._table[:, 4]
+
+    @property
+    def units(self) -> Floats:
+        """Units."""
+        return self._table[:, 5]
+
+    @property
+    def cores(self) -> Floats:
+        """Cores of all units."""
+        return self._table[:, 6]
+
+    @property
+    def level(self) -> Floats:
+        """Ranks of the queues' priorities."""
+        return self._table[:, 7]
+
+    @property
+    def user(self) -> NDArray[np.object_]:
+        """Names of users."""
+        return np.array([job.user for job in self.jobs], dtype=object)
+
+    @property
+    def age(self) -> Floats:
+        """Time since submission, s."""
+        return np.maximum(self.now - self.submit, 0)
+
+    @property
+    def since(self) -> Floats:
+        """Time from the first submission to the job's, s."""
+        return np.maximum(self.submit - self._first, 0)
+
+
+def columns_of(job: Job, platform: Platform) -> tuple[float, ...]:
+    """Row of a job in `WaitingJobs`."""
+    return (
+        job.number, job.submit, job.earliest, job.walltime, job.expected, job.units,
+        job.amounts[platform.kinds.index(CORES)], platform.level_of(job.queue),
+    )  # fmt: skip
+
+
+def sort_numbers(keys: Sequence[Any] | NDArray[Any], jobs: WaitingJobs) -> Floats:
+    """Keys as numbers of the same order: themselves, or ranks of texts, tuples and large integers.
+
+    Raises ProtocolError for another number of keys, None and NaN.
+    """
+    if len(keys) != len(jobs) or (isinstance(keys, np.ndarray) and keys.ndim > 1):
+        raise ProtocolError(f"keys gives an array of shape {np.shape(keys)} for {len(jobs)} jobs")
+    kinds = {keys.dtype.type} if isinstance(keys, np.ndarray) else {*map(type, keys)}
+    if all(issubclass(kind, int | float | np.number | np.bool_) for kind in kinds):
+        numbers = np.asarray(keys, dtype=np.float64)
+        if len(wrong := np.flatnonzero(np.isnan(numbers))):
+            check_key(keys[wrong[0]], int(jobs.number[wrong[0]]))
+        if not any(issubclass(kind, int | np.integer) for kind in kinds) or np.abs(numbers).max(initial=0) < _EXACT:
+            return numbers
+    else:
+        for key, number in zip(keys, jobs.number.tolist(), strict=True):
+            check_key(key, int(number))
+    rank = {key: place for place, key in enumerate(sorted({*keys}))}
+    return np.array([rank[key] for key in keys], dtype=np.float64)
+
+
+def check_key(key: object, number: int) -> None:
+    """Raise ProtocolError for a key with None or NaN."""
+    for part in key if isinstance(key, tuple) else (key,):
+        if part is None or (isinstance(part, float | np.floating) and np.isnan(part)):
+            raise ProtocolError(f"key(job {number}) gives {key!r}, which has no order")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +139,7 @@ class TimedOrder:
     """Time-dependent order."""
 
     sort_keys: Callable[[WaitingJobs], Floats]
+    """Numbers of the jobs; the lowest goes first."""
     ages: bool = True
     """Whether numbers change during the wait."""
 
@@ -58,12 +161,12 @@ def _wfp3(who: WaitingJobs) -> Floats:
 
     Tang, Lan, Desai, Buettner: Fault-aware, utility-based job scheduling on Blue Gene/P systems (CLUSTER 2009).
     """
-    slowed = who.wait / who.expected
+    slowed = who.age / who.expected
     return -(slowed * slowed * slowed * who.cores)
 
 
 def _unicef(who: WaitingJobs) -> Floats:
-    return -(who.wait / (np.log2(np.maximum(who.cores, 2)) * who.expected))
+    return -(who.age / (np.log2(np.maximum(who.cores, 2)) * who.expected))
 
 
 def _f1(who: WaitingJobs) -> Floats:
@@ -85,7 +188,7 @@ def _multifactor(weights: MultifactorWeights, platform: Platform) -> TimedOrder:
 
     def number(who: WaitingJobs) -> Floats:
         size = who.cores / platform.cores
-        priority = weights.age * np.minimum(who.wait / weights.max_age_s, 1)
+        priority = weights.age * np.minimum(who.age / weights.max_age_s, 1)
         priority += weights.size * (1 - size if weights.small else size)
         priority += weights.queue * of_queue[who.level.astype(np.int64)]
         return -priority

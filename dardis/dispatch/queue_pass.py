@@ -8,7 +8,7 @@ from typing import Protocol
 
 import numpy as np
 
-from dardis.dispatch.queue_orders import Rule, TimedOrder, WaitingJobs
+from dardis.dispatch.queue_orders import COLUMNS, Rule, TimedOrder, WaitingJobs, columns_of
 from dardis.kernels import passes
 from dardis.kernels.job_queue import BACK, LEVEL, NUMBER, RULE, SUBMIT, QueueArrays
 from dardis.kernels.job_table import JobTable
@@ -18,7 +18,6 @@ from dardis.model.arrays import Ints
 from dardis.model.errors import ProtocolError
 from dardis.model.job import FOREVER, NO_TIME, Job
 from dardis.model.platform import Platform
-from dardis.model.resources import CORES
 from dardis.wire.effects import Solved
 
 
@@ -98,8 +97,10 @@ class SortKeys:
         both = [*zip((RULE, BACK), orders, strict=True)]
         self._rules = [(which, order) for which, order in both if not isinstance(order, TimedOrder)]
         self._clocked = [(which, order) for which, order in both if isinstance(order, TimedOrder)]
-        self._known = np.zeros((0, 4))
-        """By slot: submission, and the last three of `WaitingJobs`."""
+        self._is_single = len(self._clocked) == 2 and orders[0] == orders[1]
+        """Whether both lists have the same order."""
+        self._known = np.zeros((0, COLUMNS))
+        """Rows of `columns_of` by slot."""
         self._first = NO_TIME
 
     def on_submit(self, job: Job) -> None:
@@ -114,26 +115,31 @@ class SortKeys:
         if not self._clocked:
             return
         if slot >= len(self._known):
-            self._known = np.concatenate([self._known, np.zeros((slot + 1 + len(self._known), 4))])
-        cores = job.amounts[platform.kinds.index(CORES)]
-        self._known[slot] = job.submit, job.expected, cores, platform.level_of(job.queue)
+            self._known = np.concatenate([self._known, np.zeros((slot + 1 + len(self._known), COLUMNS))])
+        self._known[slot] = columns_of(job, platform)
 
-    def update_keys(self, queue: QueueArrays, arrived: Sequence[int], now: int) -> bool:
+    def update_keys(self, table: JobTable, arrived: Sequence[int], now: int) -> bool:
         """Update keys and sort; return whether places changed."""
-        moved = False
-        for which, order in self._clocked:
+        moved, queue = False, table.queue
+        for which, order in self._clocked[: 1 if self._is_single else 2]:
             slots = queue.lists[which, : queue.size[which]]
             numbered = np.concatenate([slots if order.ages else slots[:0], np.array(arrived, dtype=np.int64)])
-            queue.keys[numbered, which] = order.sort_keys(self._waiting(numbered, now))
+            if len(numbered) == 0:
+                continue
+            waiting = WaitingJobs(
+                self._known.take(numbered, axis=0),
+                lambda numbered=numbered: [table.jobs[slot] for slot in numbered.tolist()],  # type: ignore[misc]
+                now, self._first,
+            )  # fmt: skip
+            queue.keys[numbered, which] = order.sort_keys(waiting)
             if order.ages:
                 places = _in_order(queue, which, slots)
                 moved = moved or bool((places[1:] < places[:-1]).any())
                 slots[:] = slots[places]
+            if self._is_single:
+                queue.keys[numbered, BACK] = queue.keys[numbered, which]
+                queue.lists[BACK, : len(slots)] = slots
         return moved
-
-    def _waiting(self, slots: Ints, now: int) -> WaitingJobs:
-        submit, expected, cores, level = self._known[slots].T
-        return WaitingJobs(np.maximum(now - submit, 0), np.maximum(submit - self._first, 0), expected, cores, level)
 
 
 def _in_order(queue: QueueArrays, which: int, slots: Ints) -> Ints:

@@ -6,11 +6,14 @@ Each start is feasible, whatever the rule. Plain NumPy, for experiments with tho
 from __future__ import annotations
 
 from bisect import bisect_left
-from typing import Any, ClassVar
+from collections.abc import Sequence
+from typing import Any, ClassVar, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dardis.config.settings import AnySetUp
+from dardis.dispatch.queue_orders import COLUMNS, WaitingJobs, columns_of, sort_numbers
 from dardis.model.addresses import JobId
 from dardis.model.arrays import Ints
 from dardis.model.capacity import could_hold, too_large
@@ -25,13 +28,19 @@ from dardis.wire.effects import Placed, Rejected
 
 
 class Rule:
-    """A custom dispatcher: `key` orders the queue, and optionally `choose` places jobs.
+    """A custom dispatcher: `key` or `keys` orders the queue, and optionally `choose` places jobs.
 
     Annotated attributes (`depth: int = 3`) are settings for `--set` and `NAME:depth=5`, of type `int` (at least 1),
     `float`, `str` or `StrEnum`. An object has the values as attributes, with `platform` (a `Platform`) and `seed`.
-    Desired profiles and node failures are not supported.
+
+    With `backfill`, the queue is that of `easy` or `conservative`, in this order. Without, desired profiles and node
+    failures are not supported.
     """
 
+    backfill: ClassVar[Literal["easy", "conservative"] | None] = None
+    """Jobs with reservations: the first that cannot start, or all; None: no job."""
+    reserve: ClassVar[Literal["rule", "fcfs"]] = "rule"
+    """With `backfill`: order of reservations. `fcfs`: the rule orders only the jobs that start beside them."""
     strict: ClassVar[bool] = False
     """Whether a job without room stops later jobs; if not, later jobs may pass forever."""
     seeded: ClassVar[bool] = True
@@ -41,7 +50,8 @@ class Rule:
     platform: Platform
     seed: int
     free: Ints
-    """Free capacity, shape (nodes, kinds), in order of `platform.kinds` (memory in MiB)."""
+    """Free capacity, shape (nodes, kinds), in order of `platform.kinds` (memory in MiB); as the next two, only without
+    `backfill`."""
     waiting: list[Job]
     running: dict[JobId, tuple[Ints, Ints]]
     """Nodes and use of running jobs, shape (nodes of the job, kinds)."""
@@ -54,6 +64,7 @@ class Rule:
         self.waiting = []
         self.running = {}
         self._now = 0
+        self._first = FOREVER
         self._closings: _Closings | None = None
 
     def key(self, job: Job, now: int) -> Any:  # noqa: ANN401, ARG002 (any comparable value; the default ignores the time)
@@ -64,6 +75,13 @@ class Rule:
         """
         return job.earliest
 
+    def keys(self, jobs: WaitingJobs, now: int) -> Sequence[Any] | NDArray[Any]:
+        """Return the sort keys of all waiting jobs at once, by default by `key`.
+
+        `jobs` has arrays: `submit`, `earliest`, `walltime`, `expected` and `age` (s), `units`, `cores`, `user`.
+        """
+        return [self.key(job, now) for job in jobs.jobs]
+
     def choose(self, job: Job, room: Ints) -> Ints:
         """Return units for each node, shape (nodes,), by default on the lowest nodes.
 
@@ -73,6 +91,7 @@ class Rule:
 
     def submit(self, job: Job, now: int) -> Rejected | None:  # noqa: ARG002 (decided later)
         """Take a new job; return a rejection if the job can never run."""
+        self._first = min(self._first, job.submit)
         could = could_hold(job, self.platform.sets, distinct=self._distinct)
         if could < job.units:
             return Rejected(job.number, too_large(job, self.platform.kinds, could))
@@ -94,7 +113,7 @@ class Rule:
         self._now = now
         started: list[Placed | Rejected] = []
         may = [job for job in self.waiting if job.earliest <= now and self._opens(job) == now]
-        for job in sorted(may, key=lambda job: (self._checked_key(job, now), job.submit, job.number)):
+        for job in self._in_order(may, now):
             room = self.room(job, now)
             if room.sum() >= job.units:
                 started.append(self._start(job, self._checked_choice(job, room), now))
@@ -122,12 +141,11 @@ class Rule:
             times += [self._opens(job), self.platform.starts_of(job.queue).changes(self._now)]
         return min((time for time in times if time > self._now), default=FOREVER)
 
-    def _checked_key(self, job: Job, now: int) -> Any:  # noqa: ANN401 (as `key`)
-        key = self.key(job, now)
-        parts = key if isinstance(key, tuple) else (key,)
-        if any(part is None or (isinstance(part, float | np.floating) and np.isnan(part)) for part in parts):
-            raise ProtocolError(f"key(job {job.number}) gives {key!r}, which has no order")
-        return key
+    def _in_order(self, may: list[Job], now: int) -> list[Job]:
+        table = np.array([columns_of(job, self.platform) for job in may]).reshape(-1, COLUMNS)
+        jobs = WaitingJobs(table, lambda: may, now, self._first)
+        numbers = sort_numbers(self.keys(jobs, now), jobs)
+        return [may[place] for place in np.lexsort((jobs.number, jobs.submit, numbers)).tolist()]
 
     @property
     def _distinct(self) -> bool:

@@ -8,10 +8,19 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from dardis.config.settings import AnySetUp, setting
-from dardis.dispatch.queue_orders import MULTIFACTOR, ORDERS, MultifactorWeights, order_name, order_of
+from dardis.dispatch.queue_orders import (
+    MULTIFACTOR,
+    ORDERS,
+    MultifactorWeights,
+    TimedOrder,
+    order_name,
+    order_of,
+    rule_of,
+    sort_numbers,
+)
 from dardis.model.choices import Choice, Correction, Expecting, NodeChoice, OnOff, ProfileRule
 from dardis.model.errors import InputError
 from dardis.model.job import FOREVER
@@ -19,6 +28,7 @@ from dardis.model.platform import Platform
 
 if TYPE_CHECKING:
     from dardis.dispatch.queue_pass import JobByJobPass, QueuePass
+    from dardis.dispatch.rule import Rule
 
 SAME_AS_RULE = "rule"
 _KNOWN = "|".join(ORDERS)
@@ -86,6 +96,11 @@ class QueueSetUp(AnySetUp):
         return 1
 
     @property
+    def keeps_promises(self) -> bool:
+        """Whether reservations may persist. Predictions are no promise: each pass reserves anew."""
+        return self.expected is Expecting.WALLTIME
+
+    @property
     def takes_time(self) -> bool:
         """Whether starts wait for the solver's time."""
         return False
@@ -147,14 +162,12 @@ class CentralSetUp(QueueSetUp):
         """Job by job."""
         from dardis.dispatch.queue_pass import JobByJobPass  # loads kernels, not needed for settings
 
+        first = order_of(self.rule, platform, self._weights)
         return JobByJobPass(
-            keys=(
-                order_of(self.rule, platform, self._weights),
-                order_of(self.order, platform, self._weights),
-            ),
+            keys=(first, first if self.order == self.rule else order_of(self.order, platform, self._weights)),
             strict=self.ordering is Ordering.STRICT,
             backfill=self.backfill is OnOff.ON,
-            depth=self.backfill_depth or (0 if self._keeps_reservations else FOREVER),
+            depth=self.backfill_depth or (0 if self.keeps_promises and self.backfill_window == 0 else FOREVER),
             window=self.backfill_window,
             weighs_levels=self.rule == MULTIFACTOR and self.queue_weight > 0,
         )
@@ -163,14 +176,6 @@ class CentralSetUp(QueueSetUp):
     def _weights(self) -> MultifactorWeights:
         small = self.favor_small is OnOff.ON
         return MultifactorWeights(self.age_weight, self.size_weight, self.queue_weight, self.max_age_s, small)
-
-    @property
-    def _keeps_reservations(self) -> bool:
-        """Whether reservations persist.
-
-        Predictions are no promise: each pass recomputes reservations. With a window, jobs outside must hold none.
-        """
-        return self.expected is Expecting.WALLTIME and self.backfill_window == 0
 
     def checked(self) -> CentralSetUp:
         """Check and normalise settings."""
@@ -185,6 +190,39 @@ class CentralSetUp(QueueSetUp):
         """Check resource kinds. Raises InputError."""
         for name in (self.rule, self.order):
             order_of(name, platform, self._weights)
+
+
+@dataclass(frozen=True, slots=True)
+class RuleSetUp(QueueSetUp):
+    """Base of set-ups of a `dardis.Rule` with backfilling."""
+
+    obeys_shapes: ClassVar[bool] = True
+    switches: ClassVar[bool] = True
+    make: ClassVar[Any]
+    """Builds the rule."""
+    is_seeded: ClassVar[bool] = True
+
+    @property
+    def seeded_pass(self) -> bool:
+        """As the class states."""
+        return self.is_seeded
+
+    def new_pass(self, platform: Platform, seed: int) -> JobByJobPass:
+        """Job by job, in the rule's order."""
+        from dardis.dispatch.queue_pass import JobByJobPass  # loads kernels, not needed for settings
+
+        rule: Rule = self.make(self, platform, None, seed)
+        for name in ("free", "waiting", "running"):  # these would be those of the start
+            vars(rule).pop(name, None)
+        own = TimedOrder(lambda jobs: sort_numbers(rule.keys(jobs, jobs.now), jobs))
+        is_easy = rule.backfill == "easy"
+        return JobByJobPass(
+            keys=(own if rule.reserve == "rule" else rule_of("fcfs", platform), own),
+            strict=True,
+            backfill=True,
+            depth=1 if is_easy else 0 if self.keeps_promises else FOREVER,
+            window=0,
+        )
 
 
 def _backfilling(depth: int, about: str, *, rule: str = "fcfs", window: int = 0) -> CentralSetUp:

@@ -19,6 +19,7 @@ from weakref import WeakKeyDictionary
 from dardis.config.settings import AnySetUp, known_settings, plain_settings, setting, with_settings
 from dardis.dispatch.base import Decider
 from dardis.dispatch.rule import Rule
+from dardis.dispatch.setups import RuleSetUp
 from dardis.model.choices import ProfileRule
 from dardis.model.errors import InputError, suggestion
 from dardis.model.files import sha256_of
@@ -231,8 +232,9 @@ def _package(point: EntryPoint) -> str:
 
 _DIGITS: Final = 16
 _NAME: Final = re.compile(r"\w+(\.\w+)*:\w+(\.\w+)*")
-_CLASS_ATTRIBUTES: Final = frozenset({"strict", "seeded"})
+_CLASS_ATTRIBUTES: Final = frozenset({"strict", "seeded", "backfill", "reserve"})
 """These are no settings."""
+_UNUSED_IN_BACKFILLING: Final = ("strict", "choose", "submit", "ended", "changed", "decide", "room", "wake")
 _ORIGINS: Final[dict[str, str]] = {}
 """Origins of modules at load time."""
 _CLASS_ORIGINS: Final[WeakKeyDictionary[type, str]] = WeakKeyDictionary()
@@ -347,33 +349,49 @@ def _build_class_dispatcher(kind: type, place: str) -> Dispatcher:
     if missing := _missing(kind, Decider):
         raise _LoadError(place, f"has no {', '.join(missing)}", "a dardis.Rule, or a class with these methods")
     ours = Rule if issubclass(kind, Rule) else Decider
+    backfills = issubclass(kind, Rule) and _is_backfilled(kind, place)
+    base = RuleSetUp if backfills else AnySetUp
     stated = {
         name: (hint, setting(getattr(kind, name), **_parser_options(hint, f"{place}: {name}")))
         for name, hint in get_type_hints(kind).items()
         if hasattr(kind, name) and not name.startswith("_") and name not in _CLASS_ATTRIBUTES and not _is_constant(hint)
     }
-    if known := {*dir(AnySetUp)} & {*stated}:
+    if known := {*dir(base)} & {*stated}:
         raise _LoadError(place, f"has a setting {min(known)!r}, which all dispatchers have", "another name")
     if known := {*dir(ours), *get_type_hints(ours)} & {*stated}:
         raise _LoadError(place, f"has a setting {min(known)!r}, which is an attribute of dispatchers", "another name")
-    settings = [(name, *said) for name, said in stated.items()]
-    if issubclass(kind, Rule):
-        settings.append(("profile", ProfileRule, setting(ProfileRule.OFF, key=False)))
-        settings.append(("profile_split", Split, setting(Split.PROPORTIONAL, key=False)))
-    setup = make_dataclass(
-        f"{kind.__name__}SetUp", settings, bases=(AnySetUp,), frozen=True,
-        slots=True, kw_only=True, namespace={"seeded": bool(getattr(kind, "seeded", True))},
-    )  # fmt: skip
-    about = cleandoc(kind.__doc__ or "").partition("\n")[0].rstrip(".")
 
-    def make(given: Any, *others: Any) -> Decider:  # noqa: ANN401 (the signature of all dispatchers)
+    def make(given: Any, *others: Any) -> Any:  # noqa: ANN401 (the signature of all dispatchers)
         made = kind.__new__(kind, given, *others)
         for name in stated:
             setattr(made, name, getattr(given, name))
         made.__init__(given, *others)
-        return made  # type: ignore[no-any-return]
+        return made
 
-    return _ClassDispatcher(kind.__name__, _with_defaults(setup(about=about), place), Central(make), kind=kind)
+    settings = [(name, *said) for name, said in stated.items()]
+    seeded = bool(getattr(kind, "seeded", True))
+    if backfills:
+        namespace, builder = {"make": staticmethod(make), "is_seeded": seeded}, CENTRAL
+    else:
+        namespace, builder = {"seeded": seeded}, Central(make)
+        if issubclass(kind, Rule):
+            settings.append(("profile", ProfileRule, setting(ProfileRule.OFF, key=False)))
+            settings.append(("profile_split", Split, setting(Split.PROPORTIONAL, key=False)))
+    setup = make_dataclass(
+        f"{kind.__name__}SetUp", settings, bases=(base,), frozen=True, slots=True, kw_only=True, namespace=namespace
+    )
+    about = cleandoc(kind.__doc__ or "").partition("\n")[0].rstrip(".")
+    return _ClassDispatcher(kind.__name__, _with_defaults(setup(about=about), place), builder, kind=kind)
+
+
+def _is_backfilled(kind: type[Rule], place: str) -> bool:
+    for name, known in (("backfill", (None, "easy", "conservative")), ("reserve", ("rule", "fcfs"))):
+        if (value := getattr(kind, name)) not in known:
+            raise _LoadError(place, f"{name} = {value!r}", f"one of {', '.join(map(repr, known))}")
+    unused = [name for name in _UNUSED_IN_BACKFILLING if getattr(kind, name) is not getattr(Rule, name)]
+    if kind.backfill is not None and unused:
+        raise _LoadError(place, f"backfill = {kind.backfill!r} ignores its {unused[0]}", "only key, keys and settings")
+    return kind.backfill is not None
 
 
 def _with_defaults(setup: AnySetUp, place: str) -> AnySetUp:

@@ -83,4 +83,5 @@ def warm_reach(dispatcher: Dispatcher) -> None:
 
 
 def _equal_builtin(dispatcher: Dispatcher) -> Dispatcher | None:
-    return next((ours for ours in BUILT_IN_DISPATCHERS.values() if ours.builder is dispatcher.builder), None)
+    names = [name for name, ours in BUILT_IN_DISPATCHERS.items() if ours.builder is dispatcher.builder]
+    return find_dispatcher(names[0]) if names else None

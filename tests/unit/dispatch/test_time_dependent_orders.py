@@ -13,7 +13,15 @@ from dardis.model.queues import Queue
 
 TEN = Platform("ten", (NodeGroup("n", 1, {"cores": 10}),))
 RANKED = replace(TEN, queues=(Queue("slow", priority=-1), Queue("fast", priority=7)))
-WHO = WaitingJobs(*map(np.array, ([50.0, 0.0], [1000.0, 0.0], [100.0, 10.0], [8.0, 1.0], [2.0, 1.0])))
+
+
+def who(levels=(2, 1)):
+    """Two jobs, submitted 1000 and 1050 s after the first, which have waited for 50 and 0 s."""
+    rows = [(1, 1000, 0, 500, 100, 1, 8, levels[0]), (2, 1050, 0, 500, 10, 1, 1, levels[1])]
+    return WaitingJobs(np.array(rows, dtype=float), list, 1050, 0)
+
+
+WHO = who()
 
 
 @pytest.mark.parametrize(
@@ -21,7 +29,7 @@ WHO = WaitingJobs(*map(np.array, ([50.0, 0.0], [1000.0, 0.0], [100.0, 10.0], [8.
     [
         ("wfp3", MultifactorWeights(), [-(0.5**3 * 8), 0]),
         ("unicef", MultifactorWeights(), [-50 / (3 * 100), 0]),
-        ("f1", MultifactorWeights(), [2 * 8 + 870 * 3, 1]),
+        ("f1", MultifactorWeights(), [2 * 8 + 870 * 3, 1 + 870 * np.log10(1050)]),
         ("multifactor", MultifactorWeights(age=10, size=100, queue=6, max_age_s=200), [-(2.5 + 80 + 6), -10]),
         ("multifactor", MultifactorWeights(age=10, size=100, max_age_s=20, small=True), [-(10 + 20), -90]),
     ],
@@ -32,9 +40,9 @@ def test_priorities_equal_hand_computed_values(name, weights, expected):
 
 def test_a_queue_counts_its_priority_over_the_largest():
     near = replace(TEN, queues=(Queue("a", priority=90), Queue("b", priority=95), Queue("c", priority=100)))
-    who = WHO._replace(level=np.array([1.0, 3.0]))
+
     weights = MultifactorWeights(age=0, size=0, queue=100)
-    assert TIMED_ORDERS["multifactor"][1](weights, near).sort_keys(who) == pytest.approx([-90, -100])
+    assert TIMED_ORDERS["multifactor"][1](weights, near).sort_keys(who((1, 3))) == pytest.approx([-90, -100])
 
 
 def job(number, submit, walltime, cores, queue=""):

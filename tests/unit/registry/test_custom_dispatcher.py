@@ -103,11 +103,18 @@ def written_as_mine(own_folder: Path, name: str) -> None:
     (own_folder / "mine.py").write_text(page.partition(f"```python\n# {name}\n")[2].partition("```")[0])
 
 
-def test_the_example_of_the_docs_runs(own_folder):
+def test_the_rules_of_the_docs_run(own_folder):
     written_as_mine(own_folder, "mine.py")
     platform, jobs = small(own_folder)
     schedule = play(platform, jobs, find_dispatcher("mine:WidestFirst", ["step=4"]), Target(), 1).schedule
     assert audit(schedule, platform) == []
+    written_as_mine(own_folder, "wfp3.py")
+    sys.modules.pop("mine")
+    digests = [
+        play(platform, jobs, dispatcher, Target(), 1).schedule.digest()
+        for dispatcher in (find_dispatcher("mine:Wfp3"), find_dispatcher("easy", ["rule=wfp3"]))
+    ]
+    assert digests[0] == digests[1]
 
 
 def test_the_selection_policy_of_the_docs_takes_the_fullest_start(own_folder):
@@ -223,7 +230,21 @@ def test_dispatcher_built_by_a_program_has_its_own_origin():
     assert resolve_dispatcher(copy.deepcopy(ours)).origin == ""
 
 
-NAMES = {*dir(AnySetUp), *dir(Rule), *get_type_hints(Rule)} - {"strict", "seeded"}
+NAMES = {*dir(AnySetUp), *dir(Rule), *get_type_hints(Rule)} - {"strict", "seeded", "backfill", "reserve"}
+
+
+@pytest.mark.parametrize(
+    ("members", "message"),
+    [
+        ({"backfill": "eazy"}, "backfill = 'eazy'; expected one of None, 'easy', 'conservative'"),
+        ({"backfill": "easy", "reserve": "sjf"}, "reserve = 'sjf'; expected one of 'rule', 'fcfs'"),
+        ({"backfill": "easy", "strict": True}, "backfill = 'easy' ignores its strict; expected only key, keys and"),
+        ({"backfill": "easy", "choose": print}, "backfill = 'easy' ignores its choose; expected only key, keys and"),
+    ],
+)
+def test_rules_with_unknown_or_unused_members_are_refused(members, message):
+    with pytest.raises(InputError, match=message):
+        resolve_dispatcher(type("Mine", (Rule,), members))
 
 
 @pytest.mark.parametrize("name", sorted(name for name in NAMES if not name.startswith("_")))
