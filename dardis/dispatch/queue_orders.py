@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from dardis.model.arrays import Floats
 from dardis.model.errors import InputError, ProtocolError
 from dardis.model.job import FOREVER, Job
+from dardis.model.offer_rows import CUBED, SHARE
 from dardis.model.platform import NodePower, Platform
 from dardis.model.resources import CORES, POWER
 
@@ -134,6 +135,14 @@ def check_key(key: object, number: int) -> None:
             raise ProtocolError(f"key(job {number}) gives {key!r}, which has no order")
 
 
+class AgedKeys(NamedTuple):
+    """Keys as functions of the age, by mode (`dardis.model.offer_rows`)."""
+
+    mode: int
+    a: Floats
+    b: Floats
+
+
 @dataclass(frozen=True, slots=True)
 class TimedOrder:
     """Time-dependent order."""
@@ -142,6 +151,8 @@ class TimedOrder:
     """Numbers of the jobs; the lowest goes first."""
     ages: bool = True
     """Whether numbers change during the wait."""
+    constants: Callable[[WaitingJobs], AgedKeys] | None = None
+    """The order for compiled loops; None: unknown there."""
 
 
 class MultifactorWeights(NamedTuple):
@@ -166,7 +177,11 @@ def _wfp3(who: WaitingJobs) -> Floats:
 
 
 def _unicef(who: WaitingJobs) -> Floats:
-    return -(who.age / (np.log2(np.maximum(who.cores, 2)) * who.expected))
+    return -(who.age / _unicef_share(who))
+
+
+def _unicef_share(who: WaitingJobs) -> Floats:
+    return np.asarray(np.log2(np.maximum(who.cores, 2)) * who.expected)
 
 
 def _f1(who: WaitingJobs) -> Floats:
@@ -200,11 +215,15 @@ MULTIFACTOR = "multifactor"
 TIMED_ORDERS: dict[str, tuple[str, Callable[[MultifactorWeights, Platform], TimedOrder]]] = {
     "wfp3": (
         "The largest (wait / walltime)³ · cores (Tang, Lan, Desai and Buettner, CLUSTER 2009).",
-        lambda _weights, _platform: TimedOrder(_wfp3),
+        lambda _weights, _platform: TimedOrder(
+            _wfp3, constants=lambda jobs: AgedKeys(CUBED, jobs.expected, jobs.cores)
+        ),
     ),
     "unicef": (
         "The largest wait / (log₂ cores · walltime). One core counts as two, since its logarithm is 0 (as `wfp3`).",
-        lambda _weights, _platform: TimedOrder(_unicef),
+        lambda _weights, _platform: TimedOrder(
+            _unicef, constants=lambda jobs: AgedKeys(SHARE, _unicef_share(jobs), jobs.cores)
+        ),
     ),
     "f1": (
         (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -14,7 +14,9 @@ from dardis.kernels.job_queue import BACK, LEVEL, NUMBER, RULE, SUBMIT, QueueArr
 from dardis.kernels.job_table import JobTable
 from dardis.kernels.placer import Placer
 from dardis.kernels.profile import DONE
+from dardis.kernels.queue_simulation import JobKeys
 from dardis.model.arrays import Ints
+from dardis.model.choices import NodeChoice
 from dardis.model.errors import ProtocolError
 from dardis.model.job import FOREVER, NO_TIME, Job
 from dardis.model.platform import Platform
@@ -84,6 +86,15 @@ class JobByJobPass:
         return ()
 
 
+class PlainQueue(NamedTuple):
+    """A queue that a compiled loop can simulate; `choice`: of nodes."""
+
+    how: JobByJobPass
+    choice: NodeChoice
+    distinct: bool
+    seed: int
+
+
 def check_done(answer: int) -> None:
     """Raise ProtocolError unless DONE."""
     if answer != DONE:
@@ -149,3 +160,32 @@ def _in_order(queue: QueueArrays, which: int, slots: Ints) -> Ints:
     if ((sorted_keys[1:] != sorted_keys[:-1]) | (sorted_below[1:] != sorted_below[:-1])).all():
         return places
     return np.lexsort((queue.table[slots, NUMBER], queue.table[slots, SUBMIT], keys, below))
+
+
+def compiled_keys(
+    orders: tuple[Rule | TimedOrder, Rule | TimedOrder], jobs: Sequence[Job], platform: Platform, first: int
+) -> JobKeys | None:
+    """Keys of all jobs of a run for the compiled simulation; None: an order is not compiled.
+
+    `first`: first submission.
+    """
+    shape = len(jobs), 2
+    keys = JobKeys(np.zeros(shape), np.zeros(2, dtype=np.int64), np.ones(shape), np.ones(shape))
+    waiting: WaitingJobs | None = None
+    for which, order in enumerate(orders):
+        if which == BACK and order == orders[RULE]:
+            for array in (keys.key, keys.a, keys.b):
+                array[:, BACK] = array[:, RULE]
+            keys.mode[BACK] = keys.mode[RULE]
+        elif not isinstance(order, TimedOrder):
+            keys.key[:, which] = [order(job, platform) for job in jobs]
+        elif order.ages and order.constants is None:
+            return None
+        else:
+            table = np.array([columns_of(job, platform) for job in jobs]).reshape(-1, COLUMNS)
+            waiting = waiting or WaitingJobs(table, lambda: jobs, NO_TIME, first)
+            if order.constants is None:
+                keys.key[:, which] = order.sort_keys(waiting)
+            else:
+                keys.mode[which], keys.a[:, which], keys.b[:, which] = order.constants(waiting)
+    return keys

@@ -64,6 +64,8 @@ class QueueSetUp(AnySetUp):
     """Base of dispatchers with a single queue."""
 
     bears_failures: ClassVar[bool] = True
+    has_plain_pass: ClassVar[bool] = False
+    """Whether `new_pass` gives a `JobByJobPass` of built-in orders."""
     profile_check: ProfileCheck = ProfileCheck.SPAN
     node_choice: NodeChoice = NodeChoice.BEST_FIT
     expected: Expecting = Expecting.WALLTIME
@@ -116,6 +118,7 @@ class CentralSetUp(QueueSetUp):
 
     obeys_shapes: ClassVar[bool] = True
     switches: ClassVar[bool] = True
+    has_plain_pass: ClassVar[bool] = True
 
     rule: str = setting("fcfs", values=_KNOWN, parse=order_name, about="Order of the queue.")
     order: str = setting(

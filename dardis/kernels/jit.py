@@ -10,6 +10,7 @@ import hashlib
 import os
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from functools import cache
@@ -18,8 +19,10 @@ from threading import Lock
 from typing import Any, Final, Protocol, TypeVar, cast
 
 import numba
+from numba import types
 from numba.core import event
 from numba.core.registry import cpu_target
+from numba.extending import overload
 
 Fields = tuple[Any, ...]
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -135,6 +138,24 @@ def lock_compilation(what: str) -> Iterator[bool]:
 
 def _compiled(function: Function, **options: object) -> Function:
     return cast("Function", numba.njit(error_model="numpy", no_cfunc_wrapper=True, **options)(function))
+
+
+_clock_gettime = types.ExternalFunction("clock_gettime", types.int32(types.int32, types.CPointer(types.int64)))
+_STEADY: Final = time.CLOCK_MONOTONIC
+
+
+def elapsed_ns(space: Any) -> int:  # noqa: ANN401, ARG001 (an array of two, for the compiled form)
+    """Steady clock, ns."""
+    return time.monotonic_ns()  # noqa: TID251 (kernels know no engine)
+
+
+@overload(elapsed_ns)
+def _elapsed_ns(space: Any) -> Any:  # noqa: ANN401, ARG001 (types of Numba)
+    def read(space: Any) -> int:  # noqa: ANN401 (an array)
+        _clock_gettime(_STEADY, space.ctypes)
+        return space[0] * 1_000_000_000 + space[1]
+
+    return read
 
 
 class _Loading:

@@ -367,10 +367,13 @@ def _one_pass(rows: Rows, member: Ints, queue: QueueArrays, rules: Rules, room: 
 def run_pass(rows: Rows, member: Ints, queue: QueueArrays, rules: Rules, room: PassBuffers, now: int) -> int:
     """Make a queue pass."""
     # Plain tuples: named tuples take Numba longer to unpack than most passes take (4.4 µs against 1.6 µs).
-    return _run_pass(tuple(rows), member, tuple(queue), tuple(rules), room[:-1], tuple(room.scratch), now)
+    return pass_kernel(tuple(rows), member, tuple(queue), tuple(rules), room[:-1], tuple(room.scratch), now)
 
 
 @kernel
-def _run_pass(rows: Fields, member: Ints, queue: Fields, rules: Fields, room: Fields, scratch: Fields, now: int) -> int:
+def pass_kernel(
+    rows: Fields, member: Ints, queue: Fields, rules: Fields, room: Fields, scratch: Fields, now: int
+) -> int:
+    """`run_pass` on plain tuples; the room is without its scratch."""
     fields = room + (Scratch(*scratch),)  # noqa: RUF005 (Numba adds tuples, but can't unpack two into one)
     return _one_pass(Rows(*rows), member, QueueArrays(*queue), Rules(*rules), PassBuffers(*fields), now)

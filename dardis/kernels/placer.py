@@ -48,12 +48,16 @@ class Placer:
         """Call a kernel until space suffices; return its result."""
         while True:
             answer = kernel(self.nodes.profiles, self.nodes.member, queue, self.rules, self.room, *rest)
-            if answer == FULL:
-                self.nodes.grow()
-            elif answer == node_search.SPACE_SHORT:
-                self._enlarge()
-            else:
+            if not self.enlarge(answer):
                 return answer
+
+    def enlarge(self, answer: int) -> bool:
+        """Make the room that a kernel's answer wants; return whether it wants any."""
+        if answer == FULL:
+            self.nodes.grow()
+        elif answer == node_search.SPACE_SHORT:
+            self._enlarge()
+        return answer in (FULL, node_search.SPACE_SHORT)
 
     def find(self, queue: QueueArrays, slot: int, binding: int, first: int, last: int, now: int) -> bool:
         """Whether a job has a start in `[first, last]`; write `room` and queue."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from dardis.config.settings import AnySetUp
-from dardis.model.choices import EventOrder
+from dardis.model.choices import EventOrder, Expecting, UnitsPerNode
 from dardis.model.errors import InputError
 from dardis.model.platform import Platform
 from dardis.model.target import DesiredProfile
@@ -16,6 +16,7 @@ from dardis.registry.dispatcher import Builder, Cluster
 if TYPE_CHECKING:
     from dardis.dispatch import QueueSetUp
     from dardis.dispatch.base import Decider
+    from dardis.dispatch.queue_pass import PlainQueue
     from dardis.task_manager import LateSetUp, SetUp
     from dardis.task_manager.claims import ClaimTimeouts
     from dardis.turns import MessageTurns, OverlappedTurns, Turns
@@ -111,4 +112,23 @@ class Central(Builder):
         return CentralTurns(setup.event_order, dispatcher, cluster.new_switcher())
 
 
-PLANNED, LATE, CENTRAL = Planned(), Late(), Central(_central)
+class CentralQueue(Central):
+    """One queue of `CentralDispatcher`."""
+
+    def __init__(self) -> None:
+        super().__init__(_central)
+
+    def plain_queue(self, setup: QueueSetUp, cluster: Cluster) -> PlainQueue | None:
+        """Of built-in orders, by walltimes, on nodes that are always open."""
+        machine = cluster.platform
+        is_closed = machine.hours or machine.kept_groups or machine.maintenance or cluster.switching is not None
+        is_plain = setup.has_plain_pass and setup.expected is Expecting.WALLTIME
+        if not is_plain or is_closed or cluster.desired is not None or setup.event_order is not EventOrder.BATCHED:
+            return None
+        from dardis.dispatch.queue_pass import JobByJobPass, PlainQueue
+
+        how = cast("JobByJobPass", setup.new_pass(machine, cluster.seed))
+        return PlainQueue(how, setup.node_choice, setup.units_per_node is UnitsPerNode.DISTINCT, cluster.seed)
+
+
+PLANNED, LATE, CENTRAL = Planned(), Late(), CentralQueue()

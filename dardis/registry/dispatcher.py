@@ -17,6 +17,7 @@ from dardis.task_manager.layout import Layout, layout_of
 from dardis.task_manager.setups import EVERY_HOST, Reach
 
 if TYPE_CHECKING:
+    from dardis.dispatch.queue_pass import PlainQueue
     from dardis.node_manager import NodePool
     from dardis.node_manager.switching import Switcher
     from dardis.task_manager.claims import ClaimTimeouts
@@ -81,6 +82,10 @@ class Builder(Protocol):
     def turns_by_message(self, setup: Any, cluster: Cluster, pace: ClaimTimeouts) -> MessageTurns:  # noqa: ANN401, ARG002
         """Turns with message delays. Raises InputError without node queries."""
         raise InputError("dispatcher", "asks no nodes", "a dispatcher that asks nodes, since messages take time")
+
+    def plain_queue(self, setup: Any, cluster: Cluster) -> PlainQueue | None:  # noqa: ANN401, ARG002
+        """Queue for a compiled simulation; None: the dispatcher needs its turns."""
+        return None
 
     def pool(self, setup: Any) -> Callable[..., NodePool]:  # noqa: ANN401, ARG002 (the default ignores the set-up)
         """Factory of a host's node managers, called as `NodePool`."""

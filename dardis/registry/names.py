@@ -370,6 +370,7 @@ def _build_class_dispatcher(kind: type, place: str) -> Dispatcher:
 
     settings = [(name, *said) for name, said in stated.items()]
     seeded = bool(getattr(kind, "seeded", True))
+    builder: Builder
     if backfills:
         namespace, builder = {"make": staticmethod(make), "is_seeded": seeded}, CENTRAL
     else:

@@ -19,6 +19,7 @@ from dardis.predict import Predictor, new_predictor
 from dardis.registry import Cluster, Dispatcher
 from dardis.runs.error_source import attribute_errors
 from dardis.runs.hosts import even_bounds
+from dardis.sim.compiled_simulation import may_compile, simulate_compiled
 from dardis.sim.recorder import Keep, Recorder
 from dardis.sim.simulation import NO_HOSTS, Progress, Simulation
 from dardis.sim.site_state import SiteState
@@ -101,20 +102,29 @@ def play_over(
         laid_out.machine, bounds, seed, desired=followed_profile(dispatcher, target), switching=switching,
         begin=jobs[0].submit if jobs else 0, task_managers=task_managers, reach=reach, pool=in_process_pool(hosts),
     )  # fmt: skip
+    distinct = dispatcher.setup.units_per_node is UnitsPerNode.DISTINCT
+    figures = {
+        "ranks": len(bounds) - 1,
+        "nodes_on_largest_rank": max(
+            min(high, platform.node_count) - min(low, platform.node_count) for low, high in pairwise(bounds)
+        ),
+    }
+    if not events and keep is None and may_compile(jobs, platform):
+        queue = dispatcher.builder.plain_queue(dispatcher.setup, cluster)
+        site = SiteState(platform, distinct=distinct)
+        recorder = None if queue is None else simulate_compiled(jobs, queue, laid_out.machine, site, progress)
+        if recorder is not None:
+            figures |= {"messages": 0, "message_bytes": 0, "renegotiations": 0}
+            return SimulatedRun(jobs, recorder, figures, laid_out, site)
     with attribute_errors(dispatcher):
         turns = dispatcher.turns(cluster)
-        distinct = dispatcher.setup.units_per_node is UnitsPerNode.DISTINCT
         predictor = _predictor(dispatcher, jobs, seed)
         simulation = Simulation(jobs, turns, hosts, predictor, keep, platform, events, distinct=distinct)
         simulation.run(progress)
         if dispatcher.origin:
             _check_schedule(simulation, laid_out, switched=switching is not None)
     simulation.recorder.upkeep_ns += hosts.close()
-    figures = {
-        "ranks": len(bounds) - 1,
-        "nodes_on_largest_rank": max(
-            min(high, platform.node_count) - min(low, platform.node_count) for low, high in pairwise(bounds)
-        ),
+    figures |= {
         "messages": turns.messages,
         "message_bytes": hosts.message_bytes,
         "renegotiations": turns.renegotiations,

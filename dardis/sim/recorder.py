@@ -69,6 +69,15 @@ class Recorder:
         self._first[place], self._count[place] = self._used, len(nodes)
         self._used = end
 
+    def record_run(self, start: Ints, finish: Ints, placed: Placements) -> None:
+        """Record the starts and ends of all jobs (NO_TIME: rejected)."""
+        self.start, self.finish = start.tolist(), finish.tolist()
+        self.attempts = (start != NO_TIME).astype(np.int64).tolist()
+        self._first, self._count = placed.offsets[:-1], placed.counts
+        self._placed = np.stack([placed.nodes, placed.units]).astype(np.int32)
+        self._used = len(placed.nodes)
+        self.settled = int((start != NO_TIME).sum()) + len(self.reasons)
+
     def drop_placement(self, place: int) -> None:
         """Drop a reservation."""
         self.start[place] = NO_TIME
