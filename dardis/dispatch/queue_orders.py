@@ -35,6 +35,12 @@ class WaitingJobs:
         self._table, self._jobs, self._first = table, jobs, first
         self.now = now
 
+    @classmethod
+    def of_jobs(cls, jobs: Sequence[Job], platform: Platform, now: int, first: int) -> WaitingJobs:
+        """From jobs; see `__init__`."""
+        table = np.array([columns_of(job, platform) for job in jobs]).reshape(-1, COLUMNS)
+        return cls(table, lambda: jobs, now, first)
+
     def __len__(self) -> int:
         return len(self._table)
 

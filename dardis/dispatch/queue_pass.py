@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
@@ -163,15 +163,12 @@ def _in_order(queue: QueueArrays, which: int, slots: Ints) -> Ints:
 
 
 def compiled_keys(
-    orders: tuple[Rule | TimedOrder, Rule | TimedOrder], jobs: Sequence[Job], platform: Platform, first: int
-) -> JobKeys | None:
-    """Keys of all jobs of a run for the compiled simulation; None: an order is not compiled.
-
-    `first`: first submission.
-    """
+    orders: tuple[Rule | TimedOrder, Rule | TimedOrder], jobs: Sequence[Job], platform: Platform,
+    columns: Callable[[], WaitingJobs],
+) -> JobKeys | None:  # fmt: skip
+    """Keys of all jobs of a run for the compiled simulation; None: an order is not compiled."""
     shape = len(jobs), 2
     keys = JobKeys(np.zeros(shape), np.zeros(2, dtype=np.int64), np.ones(shape), np.ones(shape))
-    waiting: WaitingJobs | None = None
     for which, order in enumerate(orders):
         if which == BACK and order == orders[RULE]:
             for array in (keys.key, keys.a, keys.b):
@@ -181,11 +178,8 @@ def compiled_keys(
             keys.key[:, which] = [order(job, platform) for job in jobs]
         elif order.ages and order.constants is None:
             return None
+        elif order.constants is None:
+            keys.key[:, which] = order.sort_keys(columns())
         else:
-            table = np.array([columns_of(job, platform) for job in jobs]).reshape(-1, COLUMNS)
-            waiting = waiting or WaitingJobs(table, lambda: jobs, NO_TIME, first)
-            if order.constants is None:
-                keys.key[:, which] = order.sort_keys(waiting)
-            else:
-                keys.mode[which], keys.a[:, which], keys.b[:, which] = order.constants(waiting)
+            keys.mode[which], keys.a[:, which], keys.b[:, which] = order.constants(columns())
     return keys

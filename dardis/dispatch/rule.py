@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dardis.config.settings import AnySetUp
-from dardis.dispatch.queue_orders import COLUMNS, WaitingJobs, columns_of, sort_numbers
+from dardis.dispatch.queue_orders import WaitingJobs, sort_numbers
 from dardis.model.addresses import JobId
 from dardis.model.arrays import Ints
 from dardis.model.capacity import could_hold, too_large
@@ -142,8 +142,7 @@ class Rule:
         return min((time for time in times if time > self._now), default=FOREVER)
 
     def _in_order(self, may: list[Job], now: int) -> list[Job]:
-        table = np.array([columns_of(job, self.platform) for job in may]).reshape(-1, COLUMNS)
-        jobs = WaitingJobs(table, lambda: may, now, self._first)
+        jobs = WaitingJobs.of_jobs(may, self.platform, now, self._first)
         numbers = sort_numbers(self.keys(jobs, now), jobs)
         return [may[place] for place in np.lexsort((jobs.number, jobs.submit, numbers)).tolist()]
 

@@ -56,33 +56,41 @@ def job_metrics(schedule: Schedule, counted: Ints) -> dict[str, Number]:
     ran = _ran(schedule, counted)
     submit, start, finish = schedule.submit[ran], schedule.start[ran], schedule.finish[ran]
     wait = start - submit
-    bounded = bounded_slowdown(wait, finish - start)
     bound = schedule.latest[ran] != NO_TIME
     delay = np.maximum(start - schedule.latest[ran], 0)[bound]
     window = np.maximum(schedule.latest[ran] - schedule.earliest[ran], SHORTEST_WEIGHT_S)[bound]
-    some = len(ran) > 0
     return {
         "jobs": len(counted),
         "completed": int(np.count_nonzero(status == Status.COMPLETED)),
         "killed": int(np.count_nonzero(status == Status.KILLED)),
         "rejected": len(counted) - len(ran),
         "makespan_s": makespan(schedule, counted),
+        **wait_metrics(wait, finish - start),
+        "mean_user_bounded_slowdown": _mean_of_users(
+            bounded_slowdown(wait, finish - start), [schedule.user[place] for place in ran.tolist()]
+        ),
+        "weighted_queue_time": _weighted(wait[bound], window),
+        "tardiness_s": int(delay.sum()),
+        "weighted_tardiness": _weighted(delay, window),
+        "late_jobs": int(np.count_nonzero(delay)),
+    }
+
+
+def wait_metrics(wait: Ints, run: Ints) -> dict[str, Number]:
+    """Figures of waits and runtimes, s; None without jobs."""
+    some, bounded = len(wait) > 0, bounded_slowdown(wait, run)
+    return {
         "total_wait_s": int(wait.sum()) if some else None,
-        "mean_wait_s": int(wait.sum()) / len(ran) if some else None,
+        "mean_wait_s": int(wait.sum()) / len(wait) if some else None,
         "median_wait_s": float(np.percentile(wait, 50)) if some else None,
         "p95_wait_s": float(np.percentile(wait, 95)) if some else None,
         "p99_wait_s": float(np.percentile(wait, 99)) if some else None,
         "max_wait_s": int(wait.max()) if some else None,
         "sd_wait_s": float(wait.std()) if some else None,
-        "mean_slowdown": float(slowdown(wait, finish - start).mean()) if some else None,
+        "mean_slowdown": float(slowdown(wait, run).mean()) if some else None,
         "mean_bounded_slowdown": float(bounded.mean()) if some else None,
         "median_bounded_slowdown": float(np.percentile(bounded, 50)) if some else None,
         "p99_bounded_slowdown": float(np.percentile(bounded, 99)) if some else None,
-        "mean_user_bounded_slowdown": _mean_of_users(bounded, [schedule.user[place] for place in ran.tolist()]),
-        "weighted_queue_time": _weighted(wait[bound], window),
-        "tardiness_s": int(delay.sum()),
-        "weighted_tardiness": _weighted(delay, window),
-        "late_jobs": int(np.count_nonzero(delay)),
     }
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
+from dardis.dispatch.queue_orders import WaitingJobs
 from dardis.dispatch.queue_pass import PlainQueue, compiled_keys
 from dardis.engine.clock import cpu_ns
 from dardis.kernels.job_queue import UNBOUND, Rules
@@ -62,14 +64,39 @@ def rejections(jobs: Sequence[ActualJob], machine: Platform, site: SiteState, *,
     return found
 
 
-def queue_simulation(jobs: QueuedJobs, keys: JobKeys, queue: PlainQueue, machine: Platform) -> QueueSimulation:
-    """Simulation of a queue on empty nodes."""
+@dataclass(frozen=True)
+class PreparedQueue:
+    """Jobs and machine of compiled simulations. Picklable."""
+
+    jobs: QueuedJobs
+    machine: Platform
+
+    @classmethod
+    def of_jobs(cls, jobs: Sequence[ActualJob], rejected: Collection[int], machine: Platform) -> PreparedQueue:
+        """From jobs sorted by (submit, number), and places of those that never wait."""
+        accepted = np.ones(len(jobs), dtype=np.bool_)
+        accepted[list(rejected)] = False
+        return cls(queued_jobs(jobs, accepted, machine), machine)
+
+    def simulation(self, rules: Rules, keys: JobKeys) -> QueueSimulation:
+        """Simulation on empty nodes."""
+        nodes = NodeProfiles(self.machine, 0, self.machine.node_count, None)
+        return QueueSimulation(nodes, rules, self.jobs, keys)
+
+
+def rules_of(queue: PlainQueue) -> Rules:
+    """Rules of a queue's passes."""
     how = queue.how
-    rules = Rules(
+    return Rules(
         strict=how.strict, backfill=how.backfill, depth=how.depth, binding=UNBOUND, soft=False,
         distinct=queue.distinct, choice=NODE_CHOICES[queue.choice], seed=queue.seed, window=how.window,
     )  # fmt: skip
-    return QueueSimulation(NodeProfiles(machine, 0, machine.node_count, None), rules, jobs, keys)
+
+
+def columns_of_run(jobs: Sequence[ActualJob], machine: Platform, site: SiteState) -> WaitingJobs:
+    """Columns of all jobs for orders that do not age; the first submission is of a job that is not refused."""
+    first = next((job.submit for job in jobs if not site.refusal(job.job)), NO_TIME)
+    return WaitingJobs.of_jobs([job.job for job in jobs], machine, first, first)
 
 
 def simulate_compiled(
@@ -79,15 +106,13 @@ def simulate_compiled(
 
     The CPU time of a batch of decisions is shared among them by elapsed time.
     """
-    recorder = Recorder(len(jobs))
-    recorder.reasons = rejections(jobs, machine, site, distinct=queue.distinct)
-    accepted = np.ones(len(jobs), dtype=np.bool_)
-    accepted[list(recorder.reasons)] = False
-    first = next((job.submit for job in jobs if not site.refusal(job.job)), NO_TIME)
-    keys = compiled_keys(queue.how.keys, [job.job for job in jobs], machine, first)
+    asked = [job.job for job in jobs]
+    keys = compiled_keys(queue.how.keys, asked, machine, lambda: columns_of_run(jobs, machine, site))
     if keys is None:
         return None
-    simulation = queue_simulation(queued_jobs(jobs, accepted, machine), keys, queue, machine)
+    recorder = Recorder(len(jobs))
+    recorder.reasons = rejections(jobs, machine, site, distinct=queue.distinct)
+    simulation = PreparedQueue.of_jobs(jobs, recorder.reasons, machine).simulation(rules_of(queue), keys)
     begun = cpu_ns()
 
     def account(elapsed: Ints, arrived: int) -> None:
