@@ -153,7 +153,7 @@ def _check_values_differ(contenders: Sequence[Contender]) -> None:
                 raise InputError("grid", f"{other.label!r} and {one.label!r} are the same", "values that differ")
 
 
-_ALLOWED_WITH_FILE: Final = frozenset({"out", "gantt", "clairvoyant", "processes", "force"})
+_ALLOWED_WITH_FILE: Final = frozenset({"out", "paper", "gantt", "clairvoyant", "processes", "force"})
 
 
 def comparison_of(what: Sequence[Path], options: Mapping[str, Any]) -> tuple[ComparisonRequest, CompareSpec]:

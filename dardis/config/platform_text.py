@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from dardis.model.platform import Platform
+from dardis.config.facility import FILE_KEYS
+from dardis.model.platform import MODELLED_PLANTS, Platform
 
 
 @dataclass(frozen=True)
@@ -61,6 +62,18 @@ def toml_table(content: Mapping[str, object]) -> str:
     from tomlkit import dumps
 
     return dumps(content)
+
+
+def rename_files(data: bytes, rename: Callable[[str], str]) -> bytes:
+    """Rename files in a platform file."""
+    from tomlkit import dumps, parse
+
+    content, changed = parse(data.decode("utf-8-sig")), False
+    for key in FILE_KEYS:
+        value = content.get(key)
+        if isinstance(value, str) and value not in MODELLED_PLANTS and (name := rename(value)) != value:
+            content[key], changed = name, True
+    return dumps(content).encode() if changed else data
 
 
 POWER_TO_FILL_IN: Final = "idle_w = ?, core_w = ?, off_w = ?, boot_s = ?, boot_w = ?, shutdown_s = ?, shutdown_w = ?"

@@ -50,7 +50,7 @@ _STYLE: Final = {
     "axes.spines.top": False, "axes.spines.right": False, "axes.edgecolor": GREY, "axes.labelcolor": INK,
     "xtick.color": INK, "ytick.color": INK, "text.color": INK, "axes.titlelocation": "left",
     "axes.grid": True, "grid.color": GRID, "axes.facecolor": "none", "grid.linewidth": 0.8, "axes.axisbelow": True,
-    "legend.frameon": False, "legend.handlelength": 3.2, "svg.hashsalt": "dardis",
+    "legend.frameon": False, "legend.handlelength": 3.2, "svg.hashsalt": "dardis", "pdf.fonttype": 42,
     "figure.constrained_layout.use": True,
 }  # fmt: skip
 _IN_PAGE: Final = {INK: "ink", PAGE: "page", GRID: "grid", PALE: "pale", BLUE.lower(): "blue"}
