@@ -1,0 +1,222 @@
+"""`dardis compare --paper`: a folder that repeats itself, byte by byte, and names what it leaves out."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from kit.few_nodes import swf
+from kit.small_site import START, write_site
+
+import dardis
+from dardis.cli.main import run
+from dardis.config.comparison_spec import load_comparison
+from dardis.config.comparison_text import comparison_text, files_of
+from dardis.report.compare_table import in_latex
+
+ROOT = Path(__file__).parents[3]
+SPEC = """
+replicates = 3
+resample = "shake:600"
+[[traces]]
+trace = "trace.swf"
+platform = "small.toml"
+name = "site_A"
+jobs = 20
+[[traces]]
+trace = "more/trace.swf"
+platform = "small.toml"
+deadlines = "factor:2"
+[[dispatchers]]
+name = "dardis-balance"
+[[dispatchers]]
+name = "easy"
+label = "EASY"
+settings = { backfill_depth = 5 }
+grid = { order = ["fcfs", "sjbf"] }
+"""
+HEADER = "; Acknowledge: A. Person & Co, 100%_free\n; Information: http://trace.example/a_b\n"
+
+
+def write_files(folder):
+    write_site(folder)
+    platform = folder / "small.toml"
+    around = f'prices = "prices.csv"\nweather = "weather.csv"\ncalendar_start = "{START}"\n'
+    platform.write_text(around + platform.read_text())
+    (folder / "more").mkdir()
+    (folder / "more" / "trace.swf").write_text(HEADER + swf(20, procs=6))
+    (folder / "spec.toml").write_text(SPEC)
+    return folder
+
+
+def compare(capsys, *arguments):
+    status = run(["compare", *map(str, arguments)])
+    return status, capsys.readouterr().err.splitlines()
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = write_files(tmp_path_factory.mktemp("paper"))
+    spec, out, paper = folder / "spec.toml", folder / "out", folder / "out" / "paper"
+    assert (
+        run(
+            [
+                "compare",
+                str(spec),
+                "--gantt",
+                "EASY order=fcfs,dardis-balance",
+                "--out",
+                str(out),
+                "--paper",
+                str(paper),
+            ]
+        )
+        == 0
+    )
+    return paper
+
+
+def test_one_command_repeats_all_bytes(folder, tmp_path):
+    env = os.environ | {"DARDIS": f"{sys.executable} -m dardis", "PYTHONPATH": str(ROOT), "PYTHONHASHSEED": "7"}
+    moved = folder.rename(tmp_path / "a paper")  # nothing outside of the folder is needed
+    try:
+        done = subprocess.run(
+            [moved / "reproduce", tmp_path / "again"], env=env, capture_output=True, text=True, check=True
+        )
+    finally:
+        moved.rename(folder)
+    assert done.stdout.splitlines()[-1] == "all tables and figures are equal"
+    again = tmp_path / "again" / "paper"
+    for name in ("README.md", "SHA256SUMS", "reproduce", "references.bib", "paper.json"):
+        assert (again / name).read_bytes() == (folder / name).read_bytes()
+
+
+def test_folder_has_inputs_table_tests_figures_and_citations(folder):
+    assert {path.name for path in (folder / "inputs").iterdir()} == {
+        "trace.swf", "2-trace.swf", "small.toml", "prices.csv", "weather.csv",
+    }  # fmt: skip
+    listed = {line.split("  ")[1] for line in (folder / "SHA256SUMS").read_text().splitlines()}
+    assert listed >= {"table.tex", "effects.tex", "ranks.csv", "pairs.csv", "differences.csv", "comparison.toml"}
+    figures = [*(folder / "charts").glob("*.pdf")]
+    assert {f"critical-difference-of-{name}.pdf" for name in ("mean-wait", "longest-wait")} <= {
+        one.name for one in figures
+    }
+    assert not any(b"/Type3" in one.read_bytes() or b"CreationDate" in one.read_bytes() for one in figures)
+    versions = json.loads((folder / "paper.json").read_text())
+    assert versions["dardis"] == dardis.__version__
+    assert re.fullmatch("[0-9a-f]{64}", versions["code_sha256"])
+    text = (folder / "references.bib").read_text()
+    assert r"author = {{A. Person \& Co, 100\%\_free}}" in text
+    assert r"howpublished = {{http://trace.example/a\_b}}" in text
+    cited = re.findall(r"^(?:title|abstract|  - name): (.*?)\.?$", (ROOT / "CITATION.cff").read_text(), re.MULTILINE)
+    assert len(cited) == 3
+    assert all(part in re.sub(r"[{}]", "", text) for part in cited)
+
+
+def test_written_specification_states_the_same_comparison(tmp_path):
+    path = tmp_path / "spec.toml"
+    (tmp_path / "late.csv").touch()
+    path.write_text(
+        '[[traces]]\ntrace = "a.swf"\nplatform = "p.toml"\nfrom = "+2d"\nto = 2012-02-03\ntrim = [5, "1d"]\narity = 8\n'
+        'walltime_factor = 2.5\nstrict = true\nsample = "default"\ndeadlines = "late.csv"\noverrun = "extend"\n'
+        '[[dispatchers]]\nname = "easy"\nsample = "all"\ngrid = { arity = ["flat", 2], order = ["fcfs", "sjbf"] }\n'
+        '[[dispatchers]]\nname = "easy"\nlabel = "other"\narity = "flat"\nsettings = { order = "sjbf" }\n'
+    )
+    first = load_comparison(path)
+    assert [one.name for one in files_of(first.workloads[0])] == ["a.swf", "p.toml", "late.csv"]
+    text = comparison_text(first, {one: one.name for one in files_of(first.workloads[0])})
+    path.write_text(text)
+    second = load_comparison(path)
+    assert (second.workloads, second.contenders) == (first.workloads, first.contenders)
+    assert comparison_text(second, {one: one.name for one in files_of(second.workloads[0])}) == text
+
+
+@pytest.mark.parametrize("name", ["table.tex", "effects.tex"])
+def test_latex_is_balanced_and_escaped(folder, name):
+    text = (folder / name).read_text()
+    body = re.sub(r"^%.*$|\\[\\{}$&%#_]", " ", text, flags=re.MULTILINE)
+    assert body.count("{") == body.count("}")
+    assert body.count("$") % 2 == 0
+    assert not re.search(r"[_#^~°±–]", re.sub(r"\^\{\\circ\}", "", body))
+    assert re.findall(r"\\(begin|end)\{(\w+)\}", text) == [("begin", "tabular"), ("end", "tabular")]
+    (columns,) = re.findall(r"\\begin\{tabular\}\{([lr]+)\}", text)
+    rows = [line for line in text.splitlines() if line.endswith(r" \\") and not line.startswith("%")]
+    assert {len(re.findall(r"(?<!\\)&", row)) for row in rows} == {len(columns) - 1}
+    assert len(rows) > 3
+    assert r"\textbf{" in text
+    assert ("site\\_A" in text) == (name == "table.tex")
+
+
+def test_every_special_character_is_escaped():
+    assert not re.search(r"(?<!\\)[#%&_]|[<>^~]", in_latex("\\{}$&%#_~^<>±°·–").replace(r"$^{\circ}$", ""))
+
+
+def test_omissions_are_stated_and_own_files_stay(small_comparison, tmp_path, capsys):
+    paper = tmp_path / "p"
+    (paper / "inputs").mkdir(parents=True)
+    for name in ("paper.json", "effects.tex", "paper.tex", "inputs/old.csv"):
+        (paper / name).write_text("old")
+    files = [small_comparison / "t.swf", "--platform", small_comparison / "p.toml", "--out", tmp_path / "o"]
+    assert compare(capsys, *files, "--dispatchers", "easy,easy:order=sjbf", "--seeds", "1,2", "--paper", paper) == (
+        0,
+        [],
+    )
+    assert "* mean wait: No tests: 1 case; tests need 6." in (paper / "README.md").read_text()
+    assert not [*(paper / "charts").glob("critical*")]
+    assert len((paper / "ranks.csv").read_text().splitlines()) == 1
+    assert (paper / "paper.tex").read_text() == "old"
+    assert not (paper / "effects.tex").exists()
+    assert [one.name for one in (paper / "inputs").iterdir()] == ["t.swf", "p.toml"]
+
+
+@pytest.mark.parametrize(
+    ("paper", "found"),
+    [("o", "is the folder of --out"), ("full", "has other content than a paper's folder"), ("p.toml", "File exists")],
+)
+def test_other_folders_are_refused_before_the_runs(paper, found, small_comparison, tmp_path, capsys):
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "comparison.toml").touch()
+    (tmp_path / "p.toml").touch()
+    files = [small_comparison / "t.swf", "--platform", small_comparison / "p.toml", "--out", tmp_path / "o"]
+    status, said = compare(capsys, *files, "--dispatchers", "easy", "--paper", tmp_path / paper)
+    assert (status, len(said)) == (2, 1)
+    assert re.search(rf"--paper .*{paper}: {found}", said[0])
+    assert not (tmp_path / "o").exists()
+    os.mkfifo(tmp_path / "pipe.swf")
+    status, said = compare(
+        capsys, tmp_path / "pipe.swf", *files[1:], "--dispatchers", "easy", "--paper", tmp_path / "p"
+    )
+    assert (status, len(said)) == (2, 1)
+    assert "pipe.swf is no regular file" in said[0]
+
+
+def test_failed_runs_leave_no_folder(small_comparison, tmp_path, capsys):
+    (tmp_path / "o" / "runs" / "t" / "easy" / "1").mkdir(parents=True)
+    (tmp_path / "o" / "compare.json").write_text('{"runs": {}}')
+    (tmp_path / "o" / "runs" / "t" / "easy" / "1" / "mine").touch()
+    files = [small_comparison / "t.swf", "--platform", small_comparison / "p.toml", "--out", tmp_path / "o"]
+    status, said = compare(capsys, *files, "--dispatchers", "easy", "--paper", tmp_path / "p")
+    assert (status, len(said)) == (1, 2)
+    assert said[1].endswith("p: not written, since 1 of 1 runs failed")
+    assert not (tmp_path / "p").exists()
+
+
+class Mine(dardis.Rule):
+    def key(self, job, _):
+        return job.submit
+
+
+def test_objects_of_python_are_copied(tmp_path):
+    machine = dardis.Platform([dardis.nodes(4, cores=8)])
+    jobs = {"job_id": [1, 2], "submit_s": [0, 3], "runtime_s": [50, 50], "walltime_s": [60, 70], "units": [4, 4]}
+    june = dardis.Trace(jobs | {"req_cores": [8, 8]}, name="june")
+    dardis.compare(june, machine, "easy", out=tmp_path / "o", paper=tmp_path / "p")
+    assert {path.name for path in (tmp_path / "p" / "inputs").iterdir()} == {"june.csv", "platform.toml"}
+    with (
+        pytest.warns(dardis.DardisWarning),
+        pytest.raises(dardis.InputError, match=r"p: Own is a class of this process; expected classes of a module"),
+    ):
+        dardis.compare(june, machine, type("Own", (Mine,), {}), paper=tmp_path / "p")
