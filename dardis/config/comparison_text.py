@@ -1,4 +1,4 @@
-"""Writing of comparison files."""
+"""Text of comparison files."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from dardis.model.files import is_file
 
 
 def files_of(workload: TraceSpec) -> Iterator[Path]:
-    """Yield the files of a trace's table."""
+    """Input files."""
     for one in option_fields(TraceSpec):
         value = getattr(workload, one.name)
         if isinstance(one.reader, RuleReader) and not is_file(Path(value or "")):
@@ -27,7 +27,7 @@ def files_of(workload: TraceSpec) -> Iterator[Path]:
 
 
 def comparison_text(comparison: ComparisonRequest, names: Mapping[Path, str]) -> str:
-    """Comparison file with these names of its files."""
+    """Comparison file, with `names` of inputs."""
     content = _stated(comparison.options, ComparisonOptions, {})
     content["traces"] = [_stated(workload, TraceSpec, names) for workload in comparison.workloads]
     groups = groupby(comparison.contenders, key=lambda one: (bool(one.grid), one.family or one.label))

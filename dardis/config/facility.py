@@ -15,7 +15,7 @@ from dardis.model.pue_table import RowChoice
 from dardis.model.resources import Above0, Amount, Text
 
 FILE_KEYS: Final = ("cooling", "prices", "weather", "carbon")
-"""Keys that may name files."""
+"""May name files."""
 
 
 def _rows(value: object) -> RowChoice:

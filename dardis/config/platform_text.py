@@ -65,7 +65,7 @@ def toml_table(content: Mapping[str, object]) -> str:
 
 
 def rename_files(data: bytes, rename: Callable[[str], str]) -> bytes:
-    """Rename files in a platform file."""
+    """Rename referenced files."""
     from tomlkit import dumps, parse
 
     content, changed = parse(data.decode("utf-8-sig")), False

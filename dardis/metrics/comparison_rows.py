@@ -318,10 +318,7 @@ class PairedComparison:
 
 
 def compare_pairs(other: Sequence[float], first: Sequence[float], weeks: int = 0) -> PairedComparison | None:
-    """Compare values of the same draws; None for fewer than two.
-
-    `weeks`: weeks recombined in each draw; 0: shaken.
-    """
+    """Compare values of the same draws; None for fewer than two. `weeks` recombined in each draw; 0: shaken."""
     if len(other) < 2:
         return None
     x, y = np.asarray(other, dtype=np.float64), np.asarray(first, dtype=np.float64)

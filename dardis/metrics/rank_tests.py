@@ -1,4 +1,4 @@
-"""Ranks and paired tests of dispatchers over cases (Demsar, JMLR 7, 2006)."""
+"""Ranks and paired tests over cases (Demsar, JMLR 7, 2006)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from dardis.model.csv_table import REAL, TEXT, WHOLE, WORD, Column, CsvTable, Fi
 
 LEVEL: Final = 0.05
 LEAST_CASES: Final = 6
-"""With fewer, no p of Wilcoxon's two-sided test is below LEVEL."""
+"""Fewest with a p of Wilcoxon's test below LEVEL."""
 
 
 @dataclass(frozen=True)
@@ -32,20 +32,20 @@ class Ranking:
 
     @property
     def groups(self) -> list[tuple[float, float]]:
-        """Least and largest ranks of maximal groups without shown differences."""
+        """Extreme ranks of groups without shown differences."""
         if self.p >= LEVEL:
             return [(min(self.ranks), max(self.ranks))]
         found: list[tuple[float, float]] = []
         for rank in sorted(self.ranks):
-            last = max(other for other in self.ranks if other - rank < self.critical)
-            if last > rank and (not found or last > found[-1][1]):
-                found.append((rank, last))
+            near = [other for other in self.ranks if 0 <= other - rank < self.critical]
+            if len(near) > 1 and (not found or max(near) > found[-1][1]):
+                found.append((rank, max(near)))
         return found
 
 
 @dataclass(frozen=True)
 class PairTest:
-    """Wilcoxon's signed-rank test; zeros are split. `effect`: rank-biserial, 1 if `first` is always better."""
+    """Wilcoxon's signed-rank test. `effect`: 1 if `first` is always better."""
 
     first: str
     other: str
@@ -57,13 +57,13 @@ class PairTest:
 
     @property
     def differs(self) -> bool:
-        """Whether the corrected p shows a difference."""
+        """Whether a difference is shown."""
         return self.p_holm < LEVEL
 
 
 @dataclass(frozen=True)
 class MetricTests:
-    """Tests of a metric, with remarks."""
+    """Tests of a metric."""
 
     key: str
     cases: int
@@ -73,10 +73,7 @@ class MetricTests:
 
 
 def metric_tests(lines: Sequence[ResultRow], key: str) -> MetricTests:
-    """Test all dispatchers.
-
-    A case is a trace and draw, and a seed if all schedules depend on it: else repeated values would count as cases.
-    """
+    """Test all dispatchers over traces and draws, and over seeds if all schedules depend on them."""
     ours = [line for line in lines if not line.is_recorded]
     labels = [*dict.fromkeys(line.label for line in ours)]
     fixed = [*dict.fromkeys(line.label for line in ours if not is_seeded(line))]
@@ -112,7 +109,7 @@ def _missing(table: Floats) -> str:
 
 
 def rank(labels: Sequence[str], table: Floats) -> Ranking:
-    """Rank at least three dispatchers; table (cases, dispatchers), less is better."""
+    """Rank three or more; `table` (cases, dispatchers), less is better."""
     from scipy.stats import friedmanchisquare, rankdata, studentized_range
 
     cases, count = table.shape
@@ -125,7 +122,7 @@ def rank(labels: Sequence[str], table: Floats) -> Ranking:
 
 
 def pair_tests(labels: Sequence[str], table: Floats) -> tuple[PairTest, ...]:
-    """Test all pairs; table as in `rank`."""
+    """Test all pairs."""
     from scipy.stats import rankdata, wilcoxon
 
     places = [*combinations(range(len(labels)), 2)]
@@ -142,7 +139,7 @@ def pair_tests(labels: Sequence[str], table: Floats) -> tuple[PairTest, ...]:
 
 
 def holm(p: Sequence[float]) -> list[float]:
-    """Holm's correction of p values."""
+    """Holm's correction."""
     order = np.argsort(p, kind="stable")
     steps = np.array(p)[order] * np.arange(len(p), 0, -1)
     found = np.empty(len(p))
@@ -171,7 +168,7 @@ PAIRS: Final = CsvTable(
     Column("wins", WHOLE, "cases in which the dispatcher is better"),
     Column("losses", WHOLE, "cases in which the other is better"),
     Column(
-        "effect", REAL, "matched-pairs rank-biserial correlation: 1 if the dispatcher is always better, −1 if never"
+        "effect", REAL, "matched-pairs rank-biserial correlation: 1 if the dispatcher is always better, −1 if the other is"
     ),
     Column("p", REAL, "p value of Wilcoxon's signed-rank test (two-sided, zeros split)"),
     Column("p_holm", REAL, "p value with Holm's correction for all pairs of the metric"),

@@ -1,6 +1,6 @@
 """Output folders: kinds, lock of the writer, and seal of completeness.
 
-The *seal* is removed first and written last, so a killed process never leaves a mixed folder that looks finished.
+The *seal* is removed first and written last, so no mixed folder looks finished.
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ class OutFolder:
 
     @contextmanager
     def lock(self, out: Path, *, force: bool) -> Iterator[None]:
-        """Create and lock the folder during the block; a failed block removes a new folder.
+        """Create and lock the folder during the block; a failure removes a new folder.
 
-        Raises InputError if this fails, or for files that `force` may not replace.
+        Raises InputError, also for files that `force` may not replace.
         """
         new: list[Path] = []
         try:

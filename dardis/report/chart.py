@@ -183,8 +183,7 @@ class ChartFormat(StrEnum):
 def write_charts(folder: Path, charts: Mapping[str, Sequence[Chart]], form: ChartFormat) -> None:
     """Write charts into `folder/charts`, named by group (or "") and title.
 
-    Duplicate names are numbered; old files are removed. Call after writing the page: drawing changes charts slightly.
-    Raises OSError.
+    Duplicates are numbered, old files removed. Write pages first: drawing changes charts slightly. Raises OSError.
     """
     target = folder / CHARTS
     target.mkdir(exist_ok=True)

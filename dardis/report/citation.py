@@ -1,4 +1,4 @@
-"""References in BibTeX: this project, the tests, and traces whose headers state a source."""
+"""References in BibTeX."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _FIELD: Final = re.compile(r";\s*(Acknowledge|Information|Installation):\s*(\S.*
 
 
 def references(traces: Mapping[str, Path]) -> str:
-    """BibTeX, with traces by name."""
+    """BibTeX; traces by name."""
     known = filter(None, (_trace_entry(name, path) for name, path in traces.items()))
     return "\n".join([_PROJECT.replace("VERSION", __version__), _TESTS, *known])
 

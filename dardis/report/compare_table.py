@@ -39,6 +39,7 @@ _LATEX: Final = {
     "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"\textless{}", ">": r"\textgreater{}",
     "±": r"$\pm$", CHANCE: r"$^{\circ}$", "·": r"$\cdot$", NOTHING: "--",
 }  # fmt: skip
+_MINUS: Final = re.compile(r"-(?=\d)")
 _MARKDOWN: Final = re.compile(r"([\\`*_|<>\[\]])")
 
 
@@ -85,7 +86,7 @@ def brief_table(lines: Sequence[ResultRow]) -> ComparisonTable:
 
 
 def paper_table(lines: Sequence[ResultRow], more: Sequence[str]) -> ComparisonTable:
-    """Main metrics that are not 0 for all, with all remarks."""
+    """Main metrics, with remarks."""
     told = [key for key in BRIEF if any((figure := line.figure(key)) and figure.mean for line in lines)]
     return _table(lines, told, [*_notes(lines, told, []), *_rejection_lines(lines), *more])
 
@@ -262,18 +263,22 @@ def latex(table: ComparisonTable) -> str:
     for trace, label, runs, cells in table.rows:
         begins = not rows or trace != rows[-1][0]
         rows.append(
-            (trace, [in_latex(trace) if begins else "", in_latex(label), in_latex(runs), *map(_in_bold, cells)])
+            (
+                trace,
+                [
+                    in_latex(trace) if begins else "",
+                    in_latex(label),
+                    in_latex(runs),
+                    *(latex_figure(cell.text, bold=cell.best) for cell in cells),
+                ],
+            )
         )
     sections = [[row for _, row in group] for _, group in groupby(rows, key=itemgetter(0))]
     return tabular([("trace", ""), ("dispatcher", ""), ("runs", ""), *table.columns], sections, table.notes)
 
 
-def _in_bold(cell: Cell) -> str:
-    return rf"\textbf{{{in_latex(cell.text)}}}" if cell.best else in_latex(cell.text)
-
-
 def tabular(heads: Sequence[tuple[str, str]], sections: Iterable[Sequence[Sequence[str]]], notes: Iterable[str]) -> str:
-    """LaTeX tabular of titles with units, and escaped cells; the first two columns are names."""
+    """LaTeX tabular; two columns of names, escaped cells."""
     names = [in_latex(title) for title, _ in heads[:2]]
     lines = [
         r"% Needs \usepackage{booktabs} and \usepackage{graphicx}.",
@@ -291,6 +296,12 @@ def tabular(heads: Sequence[tuple[str, str]], sections: Iterable[Sequence[Sequen
 def _stacked_head(title: str, unit: str) -> str:
     words = [*map(in_latex, title.split()), *([f"({in_latex(unit)})"] if unit else [])]
     return r"\shortstack[r]{" + r"\\".join(words) + "}" if len(words) > 1 else words[0]
+
+
+def latex_figure(text: str, *, bold: bool) -> str:
+    """Escaped numbers."""
+    escaped = _MINUS.sub("$-$", in_latex(text))
+    return rf"\textbf{{{escaped}}}" if bold else escaped
 
 
 def in_latex(text: str) -> str:

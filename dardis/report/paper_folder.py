@@ -1,7 +1,4 @@
-"""Folder of a comparison for a paper: inputs, specification, table, tests, figures, and the command that repeats all.
-
-SHA256SUMS covers all files that must be equal after a repetition.
-"""
+"""Folder for a paper; SHA256SUMS lists files that a repetition reproduces."""
 
 from __future__ import annotations
 
@@ -49,7 +46,7 @@ cd "$out/paper" && sha256sum --check --quiet "$here/SHA256SUMS" && echo "all tab
 
 
 def check_paper(paper: Path, asked: ComparisonRequest, out: Path) -> None:
-    """Refuse what no folder can repeat. Raises InputError."""
+    """Refuse what cannot be repeated. Raises InputError."""
     place = f"--paper {paper}"
     if paper.resolve() == out.resolve():
         raise InputError(place, "is the folder of --out", "another folder")
@@ -67,7 +64,7 @@ def check_paper(paper: Path, asked: ComparisonRequest, out: Path) -> None:
 def write_paper(
     asked: ComparisonRequest, spec: CompareSpec, compared: ComparisonData, charts: Mapping[str, Sequence[Chart]]
 ) -> None:  # fmt: skip
-    """Write or replace the folder `spec.paper`. Raises InputError and OSError."""
+    """Write or replace `spec.paper`. Raises InputError and OSError."""
     assert spec.paper is not None
     lines = result_rows(compared.results)
     table = compare_table.paper_table(lines, compared.notes)

@@ -1,4 +1,4 @@
-"""Critical-difference chart (Demsar, JMLR 7, 2006) and table of effects."""
+"""Critical-difference chart and table of effects."""
 
 from __future__ import annotations
 
@@ -13,15 +13,14 @@ from dardis.metrics.catalogue import metric_of
 from dardis.metrics.rank_tests import LEVEL, MetricTests, PairTest, Ranking
 from dardis.report import chart
 from dardis.report.chart import Chart
-from dardis.report.compare_table import in_latex, tabular
+from dardis.report.compare_table import in_latex, latex_figure, tabular
 
-_STEP: Final = 0.34
-"""Inches between labels."""
+_LABEL_INCHES: Final = 0.34
 _LONG: Final = 18
 
 
 def critical_differences(tests: MetricTests) -> Chart | None:
-    """Mean ranks, with bars over groups without shown differences; None without ranks."""
+    """Mean ranks; bars join groups without shown differences."""
     found = tests.ranking
     if found is None:
         return None
@@ -29,10 +28,10 @@ def critical_differences(tests: MetricTests) -> Chart | None:
     rows = len(groups) / 2 + (count + 1) // 2
     wide = max(map(len, found.labels)) > _LONG
     heading = metric_of(tests.key).heading
-    drawing, (axes,) = chart.figure(chart.FULL if wide else chart.HALF, 1.4 + _STEP * rows)
+    drawing, (axes,) = chart.figure(chart.FULL if wide else chart.HALF, 1.4 + _LABEL_INCHES * rows)
     drawing.suptitle(
         f"{heading}: mean rank over {found.cases} cases (1: best)\n"
-        f"Friedman's test: p {p_text(found.p)}; critical difference:",
+        f"Friedman's test: p {_p_text(found.p)}; critical difference:",
         x=0.01, ha="left", fontsize=9.0,
     )  # fmt: skip
     _dress(axes, found)
@@ -48,7 +47,7 @@ def critical_differences(tests: MetricTests) -> Chart | None:
     verdict = "all mean ranks differ by more" if not groups else "bars: no difference shown"
     caption = (
         f"Mean ranks of {heading} over {found.cases} cases; 1 is best. Friedman: "
-        f"χ² = {found.chi2:.2f}, p {p_text(found.p)}. Critical difference (Nemenyi, 5 %): "
+        f"χ² = {found.chi2:.2f}, p {_p_text(found.p)}. Critical difference (Nemenyi, 5 %): "
         f"{found.critical:.2f}; {verdict}."
     )
     return chart.finish(drawing, f"Critical difference of {heading}", caption)
@@ -76,13 +75,12 @@ def _label(axes: Axes, label: str, mean: float, level: float, *, left: bool, cou
     axes.annotate(text, (edge, level), ha="right" if left else "left", va="center", annotation_clip=False)
 
 
-def p_text(p: float) -> str:
-    """Sign and value of p."""
+def _p_text(p: float) -> str:
     return "< 0.001" if p < 0.001 else f"= {p:.3f}"
 
 
 def effects_table(tests: Sequence[MetricTests]) -> str:
-    """Effects of all pairs as LaTeX tabular, with corrected p."""
+    """LaTeX tabular of all pairs."""
     shown = [one for one in tests if one.pairs]
     rows = [
         [in_latex(pairs[0].first), in_latex(pairs[0].other), *map(_cell, pairs)]
@@ -97,5 +95,5 @@ def effects_table(tests: Sequence[MetricTests]) -> str:
 
 
 def _cell(pair: PairTest) -> str:
-    text = in_latex(f"{pair.effect:.2f} ({p_text(pair.p_holm).removeprefix('= ')})").replace("-", "$-$")
-    return rf"\textbf{{{text}}}" if pair.differs else text
+    p = _p_text(pair.p_holm).removeprefix("= ")
+    return latex_figure(f"{pair.effect:.2f} ({p})", bold=pair.differs)

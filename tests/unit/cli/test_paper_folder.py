@@ -8,7 +8,6 @@ import sys
 from pathlib import Path
 
 import pytest
-from kit.few_nodes import swf
 from kit.small_site import START, write_site
 
 import dardis
@@ -19,17 +18,14 @@ from dardis.report.compare_table import in_latex
 
 ROOT = Path(__file__).parents[3]
 SPEC = """
-replicates = 3
+replicates = 6
 resample = "shake:600"
 [[traces]]
 trace = "trace.swf"
 platform = "small.toml"
 name = "site_A"
 jobs = 20
-[[traces]]
-trace = "more/trace.swf"
-platform = "small.toml"
-deadlines = "factor:2"
+profile = "more/prices.csv"
 [[dispatchers]]
 name = "dardis-balance"
 [[dispatchers]]
@@ -47,7 +43,8 @@ def write_files(folder):
     around = f'prices = "prices.csv"\nweather = "weather.csv"\ncalendar_start = "{START}"\n'
     platform.write_text(around + platform.read_text())
     (folder / "more").mkdir()
-    (folder / "more" / "trace.swf").write_text(HEADER + swf(20, procs=6))
+    (folder / "more" / "prices.csv").write_text("time_s,node,kind,value\n0,*,cores,64\n")
+    (folder / "trace.swf").write_text(HEADER + (folder / "trace.swf").read_text())
     (folder / "spec.toml").write_text(SPEC)
     return folder
 
@@ -96,7 +93,7 @@ def test_one_command_repeats_all_bytes(folder, tmp_path):
 
 def test_folder_has_inputs_table_tests_figures_and_citations(folder):
     assert {path.name for path in (folder / "inputs").iterdir()} == {
-        "trace.swf", "2-trace.swf", "small.toml", "prices.csv", "weather.csv",
+        "trace.swf", "small.toml", "prices.csv", "weather.csv", "2-prices.csv",
     }  # fmt: skip
     listed = {line.split("  ")[1] for line in (folder / "SHA256SUMS").read_text().splitlines()}
     assert listed >= {"table.tex", "effects.tex", "ranks.csv", "pairs.csv", "differences.csv", "comparison.toml"}
@@ -146,8 +143,8 @@ def test_latex_is_balanced_and_escaped(folder, name):
     rows = [line for line in text.splitlines() if line.endswith(r" \\") and not line.startswith("%")]
     assert {len(re.findall(r"(?<!\\)&", row)) for row in rows} == {len(columns) - 1}
     assert len(rows) > 3
-    assert r"\textbf{" in text
-    assert ("site\\_A" in text) == (name == "table.tex")
+    assert (r"\textbf{" in text, r"site\_A" in text) == ((True, True) if name == "table.tex" else (False, False))
+    assert re.search(r" & \$-\$\d", text)
 
 
 def test_every_special_character_is_escaped():

@@ -76,6 +76,7 @@ def test_groups_are_maximal_and_one_if_nothing_is_shown():
         assert Ranking(NAMES, 9, ranks, 9.0, 0.01, 1.2).groups == [(1.0, 2.0), (2.0, 2.5)]
         assert Ranking(NAMES, 9, ranks, 1.0, 0.20, 1.2).groups == [(1.0, 4.0)]
         assert not Ranking(NAMES, 9, ranks, 9.0, 0.01, 0.4).groups
+    assert Ranking(NAMES, 9, (1.5, 1.5, 3.0, 4.0), 9.0, 0.01, 0.4).groups == [(1.5, 1.5)]
 
 
 def runs(label, values, *, seeds=(1,), seeded=True, draws=True, **more):
