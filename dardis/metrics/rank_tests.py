@@ -85,7 +85,7 @@ def metric_tests(lines: Sequence[ResultRow], key: str) -> MetricTests:
         found = [line.by_case(key, by_seed=not fixed) for line in group]
         values += [[of[case] for of in found] for case in found[0] if all(case in of for of in found)]
     if fixed and len({run.seed for line in ours for run in line.done}) > 1:
-        notes.append(f"Seeds are averaged, not cases: {', '.join(fixed)} does not depend on them.")
+        notes.append(f"Seeds are averaged, not cases: without effect on {', '.join(fixed)}.")
     table = np.array(values, dtype=np.float64).reshape(len(values), len(labels))
     if metric_of(key).better is Better.MORE:
         table = -table
@@ -167,9 +167,7 @@ PAIRS: Final = CsvTable(
     _CASES,
     Column("wins", WHOLE, "cases in which the dispatcher is better"),
     Column("losses", WHOLE, "cases in which the other is better"),
-    Column(
-        "effect", REAL, "matched-pairs rank-biserial correlation: 1 if the dispatcher is always better, −1 if the other is"
-    ),
+    Column("effect", REAL, "matched-pairs rank-biserial correlation: 1 if always better, −1 if the other always is"),
     Column("p", REAL, "p value of Wilcoxon's signed-rank test (two-sided, zeros split)"),
     Column("p_holm", REAL, "p value with Holm's correction for all pairs of the metric"),
     Column("differs", WORD, "`yes` if `p_holm` is below 0.05"),

@@ -7,6 +7,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
@@ -161,7 +162,10 @@ def _commit() -> str | None:
     if git is None:
         return None
     # Another project's repository may hold the installed package.
-    for command in (["ls-files", "--error-unmatch", "__init__.py"], ["describe", "--always", "--dirty", "--abbrev=40"]):
+    for command in (
+        ["ls-files", "--error-unmatch", "__init__.py"],
+        ["describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"],
+    ):
         done = subprocess.run([git, "-C", _CODE, *command], capture_output=True, text=True, check=False)
         if done.returncode:
             return None
@@ -170,10 +174,11 @@ def _commit() -> str | None:
 
 def _readme(tests: Sequence[MetricTests], notes: Sequence[str], figures: Mapping[str, Chart]) -> str:
     in_markdown = compare_table.in_markdown
-    remarks = [f"* {metric_of(test.key).heading}: {in_markdown(note)}" for test in tests for note in test.notes]
-    captions: dict[str, list[str]] = {}
+    remarks, captions = defaultdict(list), defaultdict(list)
+    for note, key in ((note, test.key) for test in tests for note in test.notes):
+        remarks[in_markdown(note)].append(metric_of(key).heading)
     for name, one in figures.items():
-        captions.setdefault(in_markdown(one.caption), []).append(f"`{name}`")
+        captions[in_markdown(one.caption)].append(f"`{name}`")
     return "\n".join(
         [
             _HEAD,
@@ -184,7 +189,8 @@ def _readme(tests: Sequence[MetricTests], notes: Sequence[str], figures: Mapping
             "## Tests",
             "",
             _TEXT_OF_TESTS,
-            *(remarks or ["* All tests were possible."]),
+            *(f"* {', '.join(headings)}: {note}" for note, headings in remarks.items()),
+            *([] if remarks else ["* All tests were possible."]),
             "",
             "## Figures",
             "",

@@ -37,55 +37,42 @@ grid = { order = ["fcfs", "sjbf"] }
 HEADER = "; Acknowledge: A. Person & Co, 100%_free\n; Information: http://trace.example/a_b\n"
 
 
-def write_files(folder):
-    write_site(folder)
-    platform = folder / "small.toml"
-    around = f'prices = "prices.csv"\nweather = "weather.csv"\ncalendar_start = "{START}"\n'
-    platform.write_text(around + platform.read_text())
-    (folder / "more").mkdir()
-    (folder / "more" / "prices.csv").write_text("time_s,node,kind,value\n0,*,cores,64\n")
-    (folder / "trace.swf").write_text(HEADER + (folder / "trace.swf").read_text())
-    (folder / "spec.toml").write_text(SPEC)
-    return folder
-
-
-def compare(capsys, *arguments):
-    status = run(["compare", *map(str, arguments)])
-    return status, capsys.readouterr().err.splitlines()
-
-
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    folder = write_files(tmp_path_factory.mktemp("paper"))
-    spec, out, paper = folder / "spec.toml", folder / "out", folder / "out" / "paper"
-    assert (
-        run(
-            [
-                "compare",
-                str(spec),
-                "--gantt",
-                "EASY order=fcfs,dardis-balance",
-                "--out",
-                str(out),
-                "--paper",
-                str(paper),
-            ]
-        )
-        == 0
-    )
-    return paper
+    """What a comparison of a site with prices writes, inside of the comparison's own folder."""
+    site = write_site(tmp_path_factory.mktemp("paper"))
+    around = f'prices = "prices.csv"\nweather = "weather.csv"\ncalendar_start = "{START}"\n'
+    (site / "small.toml").write_text(around + (site / "small.toml").read_text())
+    (site / "more").mkdir()
+    (site / "more" / "prices.csv").write_text("time_s,node,kind,value\n0,*,cores,64\n")
+    (site / "trace.swf").write_text(HEADER + (site / "trace.swf").read_text())
+    (site / "spec.toml").write_text(SPEC)
+    options = ["--gantt", "EASY order=fcfs,dardis-balance", "--out", str(site / "o"), "--paper", str(site / "o" / "p")]
+    assert run(["compare", str(site / "spec.toml"), *options]) == 0
+    return site / "o" / "p"
+
+
+@pytest.fixture
+def compare(small_comparison, tmp_path, capsys):
+    """Run `dardis compare` of a short trace; return (status, lines on standard error)."""
+    machine = small_comparison / "p.toml"
+
+    def call(paper, dispatchers="easy", trace=small_comparison / "t.swf"):
+        more = ["--dispatchers", dispatchers, "--out", tmp_path / "o", "--paper", paper]
+        status = run(["compare", *map(str, [trace, "--platform", machine, *more])])
+        return status, capsys.readouterr().err.splitlines()
+
+    return call
 
 
 def test_one_command_repeats_all_bytes(folder, tmp_path):
     env = os.environ | {"DARDIS": f"{sys.executable} -m dardis", "PYTHONPATH": str(ROOT), "PYTHONHASHSEED": "7"}
     moved = folder.rename(tmp_path / "a paper")  # nothing outside of the folder is needed
     try:
-        done = subprocess.run(
-            [moved / "reproduce", tmp_path / "again"], env=env, capture_output=True, text=True, check=True
-        )
+        said = subprocess.check_output([moved / "reproduce", tmp_path / "again"], env=env, text=True)
     finally:
         moved.rename(folder)
-    assert done.stdout.splitlines()[-1] == "all tables and figures are equal"
+    assert said.splitlines()[-1] == "all tables and figures are equal"
     again = tmp_path / "again" / "paper"
     for name in ("README.md", "SHA256SUMS", "reproduce", "references.bib", "paper.json"):
         assert (again / name).read_bytes() == (folder / name).read_bytes()
@@ -97,11 +84,9 @@ def test_folder_has_inputs_table_tests_figures_and_citations(folder):
     }  # fmt: skip
     listed = {line.split("  ")[1] for line in (folder / "SHA256SUMS").read_text().splitlines()}
     assert listed >= {"table.tex", "effects.tex", "ranks.csv", "pairs.csv", "differences.csv", "comparison.toml"}
-    figures = [*(folder / "charts").glob("*.pdf")]
-    assert {f"critical-difference-of-{name}.pdf" for name in ("mean-wait", "longest-wait")} <= {
-        one.name for one in figures
-    }
-    assert not any(b"/Type3" in one.read_bytes() or b"CreationDate" in one.read_bytes() for one in figures)
+    figures = {path.name: path.read_bytes() for path in (folder / "charts").glob("*.pdf")}
+    assert figures.keys() >= {f"critical-difference-of-{name}.pdf" for name in ("mean-wait", "longest-wait")}
+    assert not any(b"/Type3" in content or b"CreationDate" in content for content in figures.values())
     versions = json.loads((folder / "paper.json").read_text())
     assert versions["dardis"] == dardis.__version__
     assert re.fullmatch("[0-9a-f]{64}", versions["code_sha256"])
@@ -151,51 +136,42 @@ def test_every_special_character_is_escaped():
     assert not re.search(r"(?<!\\)[#%&_]|[<>^~]", in_latex("\\{}$&%#_~^<>±°·–").replace(r"$^{\circ}$", ""))
 
 
-def test_omissions_are_stated_and_own_files_stay(small_comparison, tmp_path, capsys):
+def test_omissions_are_stated_and_own_files_stay(compare, tmp_path):
     paper = tmp_path / "p"
     (paper / "inputs").mkdir(parents=True)
     for name in ("paper.json", "effects.tex", "paper.tex", "inputs/old.csv"):
         (paper / name).write_text("old")
-    files = [small_comparison / "t.swf", "--platform", small_comparison / "p.toml", "--out", tmp_path / "o"]
-    assert compare(capsys, *files, "--dispatchers", "easy,easy:order=sjbf", "--seeds", "1,2", "--paper", paper) == (
-        0,
-        [],
-    )
-    assert "* mean wait: No tests: 1 case; tests need 6." in (paper / "README.md").read_text()
+    assert compare(paper, "easy,easy:order=sjbf") == (0, [])
+    text = (paper / "README.md").read_text()
+    assert "* mean wait, mean bounded slowdown, longest wait, utilisation: No tests: 1 case; tests need 6." in text
     assert not [*(paper / "charts").glob("critical*")]
     assert len((paper / "ranks.csv").read_text().splitlines()) == 1
     assert (paper / "paper.tex").read_text() == "old"
     assert not (paper / "effects.tex").exists()
-    assert [one.name for one in (paper / "inputs").iterdir()] == ["t.swf", "p.toml"]
+    assert {one.name for one in (paper / "inputs").iterdir()} == {"t.swf", "p.toml"}
 
 
 @pytest.mark.parametrize(
-    ("paper", "found"),
-    [("o", "is the folder of --out"), ("full", "has other content than a paper's folder"), ("p.toml", "File exists")],
-)
-def test_other_folders_are_refused_before_the_runs(paper, found, small_comparison, tmp_path, capsys):
+    ("name", "found"),
+    [("o", "is the folder of --out"), ("full", "has other content than a paper's folder"), ("p.toml", "File exists"),
+     ("new", "t.pipe is no regular file")],
+)  # fmt: skip
+def test_bad_folders_and_pipes_are_refused_before_the_runs(name, found, compare, tmp_path):
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "comparison.toml").touch()
     (tmp_path / "p.toml").touch()
-    files = [small_comparison / "t.swf", "--platform", small_comparison / "p.toml", "--out", tmp_path / "o"]
-    status, said = compare(capsys, *files, "--dispatchers", "easy", "--paper", tmp_path / paper)
+    os.mkfifo(tmp_path / "t.pipe")
+    status, said = compare(tmp_path / name, **({"trace": tmp_path / "t.pipe"} if name == "new" else {}))
     assert (status, len(said)) == (2, 1)
-    assert re.search(rf"--paper .*{paper}: {found}", said[0])
+    assert re.search(rf"--paper .*{name}: .*{found}", said[0])
     assert not (tmp_path / "o").exists()
-    os.mkfifo(tmp_path / "pipe.swf")
-    status, said = compare(
-        capsys, tmp_path / "pipe.swf", *files[1:], "--dispatchers", "easy", "--paper", tmp_path / "p"
-    )
-    assert (status, len(said)) == (2, 1)
-    assert "pipe.swf is no regular file" in said[0]
 
 
-def test_failed_runs_leave_no_folder(small_comparison, tmp_path, capsys):
+def test_failed_runs_leave_no_folder(compare, tmp_path):
     (tmp_path / "o" / "runs" / "t" / "easy" / "1").mkdir(parents=True)
     (tmp_path / "o" / "compare.json").write_text('{"runs": {}}')
     (tmp_path / "o" / "runs" / "t" / "easy" / "1" / "mine").touch()
-    files = [small_comparison / "t.swf", "--platform", small_comparison / "p.toml", "--out", tmp_path / "o"]
-    status, said = compare(capsys, *files, "--dispatchers", "easy", "--paper", tmp_path / "p")
+    status, said = compare(tmp_path / "p")
     assert (status, len(said)) == (1, 2)
     assert said[1].endswith("p: not written, since 1 of 1 runs failed")
     assert not (tmp_path / "p").exists()
