@@ -9,7 +9,6 @@ import subprocess
 import sys
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Final
@@ -23,7 +22,7 @@ from dardis.metrics.comparison_rows import ComparisonData, result_rows
 from dardis.metrics.comparison_tables import DIFFERENCES, tables_of
 from dardis.metrics.rank_tests import MetricTests, metric_tests, rank_tables
 from dardis.model.errors import InputError
-from dardis.model.files import sha256_of, write_json, write_text
+from dardis.model.files import Read, sha256_of, write_json, write_text
 from dardis.model.out_folder import PAPER_FOLDER
 from dardis.registry import dispatcher_origin, is_local
 from dardis.report import chart, compare_table
@@ -100,21 +99,18 @@ def _options(spec: CompareSpec) -> str:
 def _copy_inputs(asked: ComparisonRequest, folder: Path) -> dict[Path, str]:
     folder.mkdir()
     platforms = {workload.platform for workload in asked.workloads}
-    names: dict[Path, str] = {}
-    for path in dict.fromkeys(path for workload in asked.workloads for path in files_of(workload)):
-        data = path.read_bytes()
-        if path in platforms:
-            data = rename_files(data, partial(_store_beside, folder, path))
-        names[path] = f"{_INPUTS}/{_store(folder, path, data)}"
-    return names
+
+    def content(path: Path) -> bytes:
+        return rename_files(path, lambda name: _store(folder, path.parent / name))
+
+    files = dict.fromkeys(path for workload in asked.workloads for path in files_of(workload))
+    return {
+        path: f"{_INPUTS}/{_store(folder, path, content if path in platforms else Path.read_bytes)}" for path in files
+    }
 
 
-def _store_beside(folder: Path, platform: Path, file: str) -> str:
-    return _store(folder, platform.parent / file)
-
-
-def _store(folder: Path, path: Path, data: bytes | None = None) -> str:
-    content, count = path.read_bytes() if data is None else data, 1
+def _store(folder: Path, path: Path, read: Read = Path.read_bytes) -> str:
+    content, count = read(path), 1
     target = folder / path.name
     while target.exists() and target.read_bytes() != content:
         count += 1
