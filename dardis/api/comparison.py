@@ -183,14 +183,21 @@ def run_comparison(
 ) -> tuple[ComparisonOutcome, ComparisonCharts]:
     """Run and draw a comparison from a file, or from traces and options by field. Raises InputError."""
     from dardis.report.compare_page import write_comparison
+    from dardis.report.paper_folder import check_paper, write_paper
 
     comparison, spec = comparison_of(what, options)
     pair = pair_of(comparison, spec.gantt)
+    if spec.paper is not None:
+        check_paper(spec.paper, comparison, spec.out)
     pages: list[ComparisonCharts] = []
     done = compare_all(
         comparison, spec.out, pair, lambda *of: pages.append(write_comparison(*of)), shown,
         processes=spec.processes, clairvoyant=spec.clairvoyant, force=spec.force,
     )  # fmt: skip
+    if spec.paper is not None and done.failed:
+        shown.warn(f"--paper {spec.paper}: not written, since {len(done.failed)} of {done.runs} runs failed")
+    elif spec.paper is not None:
+        write_paper(comparison, spec, done.compared, pages[-1].charts)
     return done, pages[-1]
 
 

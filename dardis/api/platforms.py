@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from dardis.api.plain import plain_value, unchanged_file
+from dardis.config.facility import FILE_KEYS
 from dardis.config.option import path_of
 from dardis.config.platform_file import load_platform, stated_platform
 from dardis.config.platform_text import toml_table
@@ -15,7 +16,6 @@ from dardis.model import platform as model
 from dardis.model.errors import InputError
 from dardis.model.files import InputFiles, is_file, write_text
 
-_FILES: Final = ("cooling", "prices", "weather", "carbon")
 _PLACE: Final = Path("platform")
 
 
@@ -54,7 +54,7 @@ class Platform:
                 f"{_PLACE}: nodes", f"is a {type(nodes).__name__}", "one or several results of dardis.nodes"
             )
         content: dict[str, Any] = plain_value({"name": name, "nodes": list(groups), **keys})
-        for key in _FILES:
+        for key in FILE_KEYS:
             if isinstance(content.get(key), str) and is_file(Path(content[key])):
                 content[key] = str(Path(content[key]).resolve())
         self._content, self.file, self.place, self.digest = content, None, _PLACE, None

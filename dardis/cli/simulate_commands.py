@@ -120,6 +120,8 @@ def compare(
 
     (done, _), out = run_comparison(what, options, _console_output()), options["out"]
     _print_comparison(done, out)
+    if (paper := options.get("paper")) is not None and not done.failed:
+        typer.echo(f"  paper    {paper / 'README.md'} ({paper / 'reproduce'} repeats it)")
     if _print_traces_without_runs(done) or done.failed:
         raise typer.Exit(1)
 

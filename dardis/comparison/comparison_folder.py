@@ -43,7 +43,7 @@ class ComparisonState:
     """Comparison's runs, in STATE_FILE (written atomically)."""
 
     def __init__(self, out: Path, files: InputFiles) -> None:
-        """Read the state in `out`, without invalid entries. Raises InputError for a damaged file."""
+        """Read the state in `out`, without invalid entries. Raises InputError if damaged."""
         self._out = out
         self._path = out / STATE_FILE
         self._runs: dict[str, dict[str, str]] = {}
@@ -64,9 +64,9 @@ class ComparisonState:
         return not self._runs
 
     def is_done(self, run: PlannedRun, *, force: bool) -> bool:
-        """Whether the folder holds this run, complete and readable.
+        """Whether the folder holds this run, complete; False for local dispatchers.
 
-        False for local dispatchers. Raises InputError for a run of another request, unless `force`.
+        Raises InputError for another request, unless `force`.
         """
         found = _read_stored_run(run.out)
         if found is None:
@@ -167,10 +167,9 @@ class _DrawSource(NamedTuple):
 def write_draws(
     comparison: ComparisonRequest, out: Path, files: InputFiles, begin: Callable[[], None], *, force: bool
 ) -> dict[str, Draws]:  # fmt: skip
-    """Draw each trace `replicates` times into `out/draws/TRACE`; return the draws by trace.
+    """Draws by trace, written to `out/draws/TRACE` after `begin`.
 
-    Draws use the replayed part and the first seed. `begin` is called before writing. Raises InputError if other draws
-    exist, unless `force`.
+    They use the replayed part and the first seed. Raises InputError if others exist, unless `force`.
     """
     if not comparison.options.replicates:
         return {}

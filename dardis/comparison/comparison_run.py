@@ -60,9 +60,9 @@ def compare(
     comparison: ComparisonRequest, out: Path, pair: tuple[str, str], draw: Draw, shown: ComparisonCallbacks, *,
     processes: int | None = None, clairvoyant: bool = False, force: bool = False,
 ) -> ComparisonOutcome:  # fmt: skip
-    """Do the missing runs, at most `processes` at once (None: one per core), tables and report.
+    """Do the missing runs, at most `processes` at once (None: one per core), and draw.
 
-    `pair`: labels of the dispatchers drawn over time. Raises InputError.
+    `pair`: dispatchers drawn over time. Raises InputError.
     """
     if launched_by_mpi():
         raise InputError("dardis compare", "started by an MPI launcher", "to start its processes itself")

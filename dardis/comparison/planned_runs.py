@@ -77,7 +77,7 @@ class PlannedRun:
     def request(self) -> RunSpec:
         """Run's request, replacing any earlier run.
 
-        The workload's node-reach options apply if the dispatcher supports them and sets none.
+        The workload's reach applies if supported and not set by the dispatcher.
         """
         own, common = self.contender, {name: getattr(self.workload, name) for name in ReplaySpec.model_fields}
         if not self.asks_nodes:
@@ -97,9 +97,9 @@ class PlannedRun:
 
 
 def plan(comparison: ComparisonRequest, out: Path, draws: Mapping[str, Draws] = NO_DRAWS) -> list[PlannedRun]:
-    """All runs, by trace, dispatcher, draw and seed.
+    """All runs, by trace, dispatcher, draw and seed; once if independent of it.
 
-    `draws` replace traces by name. Runs independent of the seed occur once.
+    `draws` replace traces by name.
     """
     runs = []
     for workload in comparison.workloads:
@@ -153,13 +153,13 @@ def _check_values_differ(contenders: Sequence[Contender]) -> None:
                 raise InputError("grid", f"{other.label!r} and {one.label!r} are the same", "values that differ")
 
 
-_ALLOWED_WITH_FILE: Final = frozenset({"out", "gantt", "clairvoyant", "processes", "force"})
+_ALLOWED_WITH_FILE: Final = frozenset({"out", "paper", "gantt", "clairvoyant", "processes", "force"})
 
 
 def comparison_of(what: Sequence[Path], options: Mapping[str, Any]) -> tuple[ComparisonRequest, CompareSpec]:
-    """Comparison of a file or traces (`TRACE@PLATFORM`: with its own platform), and its options.
+    """Comparison of a file or traces (`TRACE@PLATFORM`: its own platform).
 
-    `options`: values of fields of `ReplaySpec` and `CompareSpec`. Raises InputError.
+    `options`: fields of `ReplaySpec` and `CompareSpec`. Raises InputError.
     """
     own = {name: value for name, value in options.items() if name in CompareSpec.model_fields}
     spec = spec_of(CompareSpec, own)

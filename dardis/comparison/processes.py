@@ -47,8 +47,8 @@ ProgressWatcher = Callable[[Sequence[RunInProgress], PlannedRun | None, str], No
 def run_all(runs: Sequence[PlannedRun], state: ComparisonState, processes: int, watch: ProgressWatcher) -> None:
     """Do the runs, at most `processes` at once, and settle each in `state`.
 
-    Runs of local dispatchers come first, in this process. Each run of an external dispatcher has its own process. An
-    interrupt (or SIGTERM, SIGHUP) ends all processes and is raised.
+    Local dispatchers run first, in this process; external ones in a process each. An interrupt (or SIGTERM, SIGHUP)
+    ends all and is raised.
     """
     waiting = deque(run for run in runs if not is_local(run.contender.dispatcher))
     under_way: list[RunInProgress] = []
@@ -109,7 +109,7 @@ def _next_run(waiting: Sequence[PlannedRun], last: PlannedRun) -> PlannedRun:
 def _raise_on_signals() -> Iterator[None]:
     """Turn SIGTERM and SIGHUP into interrupts, to end child processes, too.
 
-    Not for ignored signals, C handlers, or threads but the main one.
+    Only in the main thread; not for ignored signals and C handlers.
     """
     kept = (signal.SIG_IGN, None)
     in_main = threading.current_thread() is threading.main_thread()

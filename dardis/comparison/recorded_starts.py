@@ -1,6 +1,6 @@
 """Trace's recorded starts as a row of the comparison.
 
-Jobs are placed by best fit in start order. If jobs exceed the machine's cores, the trace is from another machine.
+Jobs are placed by best fit in start order. More jobs than cores: another machine's trace.
 """
 
 from __future__ import annotations

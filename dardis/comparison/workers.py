@@ -1,6 +1,6 @@
 """Worker processes from a fork server with preloaded modules.
 
-Death of a worker affects only its task. Workers end with this process (`end_with_parent`).
+A worker's death affects only its task. They end with this process (`end_with_parent`).
 """
 
 from __future__ import annotations

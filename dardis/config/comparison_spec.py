@@ -136,6 +136,9 @@ class CompareSpec(ComparisonOptions):
     grid: Annotated[
         tuple[str, ...], Option("A dispatcher with each value of a setting; two make a grid.", "A.KEY=1,2,3")
     ] = ()
+    paper: Annotated[
+        Path | None, FILE, Option("Also write a folder for a paper: table, figures, tests, and how to repeat.", "DIR")
+    ] = None
     gantt: Annotated[str | None, Option("Two dispatchers to draw over time (default: first and last).", "A,B")] = None
     clairvoyant: Annotated[bool, Option("Compare with schedules that know all jobs in advance.")] = False
     processes: Annotated[int | None, Field(ge=1, le=4096), Option("Runs at once (default: one per core).", "N")] = None

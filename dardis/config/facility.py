@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 from pydantic import BeforeValidator, Field, model_validator
 
@@ -13,6 +13,9 @@ from dardis.model.files import is_file
 from dardis.model.platform import MODELLED_PLANTS, Facility, GridLimit
 from dardis.model.pue_table import RowChoice
 from dardis.model.resources import Above0, Amount, Text
+
+FILE_KEYS: Final = ("cooling", "prices", "weather", "carbon")
+"""May name files."""
 
 
 def _rows(value: object) -> RowChoice:

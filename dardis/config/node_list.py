@@ -1,6 +1,6 @@
-"""Platform from a node list of Alibaba's GPU cluster (cluster-trace-gpu-v2023).
+"""Platform from Alibaba's node list (cluster-trace-gpu-v2023).
 
-Equal nodes form groups. Partitions are GPU models and each `A|B` requested by pods.
+Equal nodes form groups. Partitions: GPU models, and each `A|B` of pods.
 """
 
 from __future__ import annotations

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import tomllib
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Final, NamedTuple
 
-from dardis.model.platform import Platform
+from dardis.config.facility import FILE_KEYS
+from dardis.model.errors import InputError
+from dardis.model.platform import MODELLED_PLANTS, Platform
 
 
 @dataclass(frozen=True)
@@ -61,6 +65,25 @@ def toml_table(content: Mapping[str, object]) -> str:
     from tomlkit import dumps
 
     return dumps(content)
+
+
+def rename_files(path: Path, rename: Callable[[str], str]) -> bytes:
+    """Content with other names of files. Raises InputError."""
+    from tomlkit import dumps, parse
+    from tomlkit.exceptions import TOMLKitError
+
+    data = path.read_bytes()
+    stated = tomllib.loads(data.decode("utf-8-sig"))
+    named = {key: value for key in FILE_KEYS if isinstance(value := stated.get(key), str)}
+    names = {key: rename(value) for key, value in named.items() if value not in MODELLED_PLANTS}
+    if all(names[key] == named[key] for key in names):
+        return data
+    try:
+        content = parse(data.decode("utf-8-sig"))
+    except TOMLKitError as error:
+        raise InputError(path, f"its files cannot be renamed: {error}") from None
+    content.update(names)
+    return dumps(content).encode()
 
 
 POWER_TO_FILL_IN: Final = "idle_w = ?, core_w = ?, off_w = ?, boot_s = ?, boot_w = ?, shutdown_s = ?, shutdown_w = ?"

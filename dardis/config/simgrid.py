@@ -1,6 +1,6 @@
-"""Platform file from SimGrid hosts (XML) for Batsim; each host is a node of one core.
+"""Platform file from Batsim's SimGrid hosts (XML), as nodes of one core.
 
-Nodes are in Batsim's order: by name, with numbers by value. Master, storage, speeds and network are unused.
+Batsim's order: by name, with numbers by value. Master, storage, speeds and network are unused.
 """
 
 from __future__ import annotations

@@ -49,11 +49,8 @@ class Audit:
     """Audits a schedule block by block, then as a whole.
 
     Order of violations: single jobs; duplicate or missing numbers; overloads by node; wrong downtimes.
-
     `reserved`: no maintenance may overlap a job's walltime, else its runtime. `downtime`: when nodes were down;
     `asked`: expected jobs.
-
-    Memory: a block of rows and of placements, and some integers per job, node and downtime.
     """
 
     def __init__(

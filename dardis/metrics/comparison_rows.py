@@ -123,11 +123,15 @@ class ResultRow:
 
     def by_draw(self, key: str) -> dict[int, float]:
         """Metric per draw, mean over seeds."""
-        values: dict[int, list[float]] = {}
+        return {draw: value for (draw, _), value in self.by_case(key).items() if draw}
+
+    def by_case(self, key: str, *, by_seed: bool = False) -> dict[tuple[int, int], float]:
+        """Metric per draw and seed (0: mean over seeds)."""
+        values: dict[tuple[int, int], list[float]] = {}
         for run in self.done:
-            if run.draw and (value := _value(run, key)) is not None:
-                values.setdefault(run.draw, []).append(value)
-        return {draw: statistics.fmean(found) for draw, found in values.items()}
+            if (value := _value(run, key)) is not None:
+                values.setdefault((run.draw, run.seed if by_seed else 0), []).append(value)
+        return {case: statistics.fmean(found) for case, found in values.items()}
 
     @property
     def weeks(self) -> int:
@@ -314,10 +318,7 @@ class PairedComparison:
 
 
 def compare_pairs(other: Sequence[float], first: Sequence[float], weeks: int = 0) -> PairedComparison | None:
-    """Compare values of the same draws; None for fewer than two.
-
-    `weeks`: weeks recombined in each draw; 0: shaken.
-    """
+    """Compare values of the same draws; None for fewer than two. `weeks` recombined in each draw; 0: shaken."""
     if len(other) < 2:
         return None
     x, y = np.asarray(other, dtype=np.float64), np.asarray(first, dtype=np.float64)

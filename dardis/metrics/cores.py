@@ -1,7 +1,6 @@
 """Core numbers of jobs, for tools that treat cores as resources.
 
-In order of start (ties: schedule order), jobs get the lowest free cores of each node. At an instant, ends precede
-starts.
+By start (ties: schedule order), jobs get each node's lowest free cores. Ends precede simultaneous starts.
 """
 
 from __future__ import annotations

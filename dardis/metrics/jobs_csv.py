@@ -129,11 +129,11 @@ def _where(known: Bools, values: Ints | Floats) -> list[Value]:
 
 
 def read_jobs(path: Path) -> Schedule:
-    """Read `jobs.csv`: columns in any order, integers also as `12.0`.
+    """Read `jobs.csv`: columns in any order, integers also as `12.0`. Raises InputError.
 
     Required: job_id, submission_time, requested_time, starting_time, finish_time, units, units_by_node, req_cores,
-    status. Defaults: earliest_start is submission_time, no deadlines, attempts 1, no queue and user. Does not check
-    legality, see `audit`. Raises InputError.
+    status. Defaults: earliest_start is submission_time, no deadlines, attempts 1, no queue and user. `audit`
+    checks legality.
     """
     return _joined([block.schedule for block in read_blocks(path)])
 

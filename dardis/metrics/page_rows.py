@@ -9,7 +9,7 @@ COLUMNS: Final = (
     "id", "name", "user", "state", "submitted_ms", "started_ms", "ended_ms", "nodes", "cores", "walltime_s", "watts",
     "on",
 )  # fmt: skip
-"""Row's values: `nodes` and `cores` are numbers, `watts` is what the job adds, and `on` has its first nodes."""
+"""Row's values: numbers of `nodes` and `cores`, added `watts`, and first nodes (`on`)."""
 MOST_NODES_OF_ROW: Final = 4
 """Most nodes in `on`."""
 HOUR_S: Final = 3600

@@ -15,9 +15,9 @@ BIND_COLUMNS = 7
 
 @value(frozen=True, slots=True)
 class SeekQuery:
-    """Find and reserve the earliest start of a job.
+    """Find and reserve a job's earliest start.
 
-    Replaces a claim and queries over doubling windows, the first with `span` starts from `first` on.
+    Replaces a claim and queries over doubling windows, first of `span` starts from `first`.
     """
 
     job: JobId

@@ -1,8 +1,7 @@
 """Prediction of messages and time of a round on larger machines.
 
-Network model LogGP (Alexandrov, Ionescu, Schauser, Scheiman: LogGP: Incorporating Long Messages into the LogP Model,
-SPAA 1995): a message of b bytes occupies its sender for o, travels for L + (b - 1) G, and occupies its receiver for o.
-The next message leaves max(o, g + (b - 1) G) later. o includes our code.
+LogGP (Alexandrov, Ionescu, Schauser, Scheiman, SPAA 1995): a message of b bytes occupies sender and receiver for o each
+(with our code), and travels for L + (b - 1) G. The next message leaves max(o, g + (b - 1) G) later.
 """
 
 from __future__ import annotations
@@ -122,9 +121,9 @@ def _hop(network: LogGP, cost: JobCost, size: float) -> _Hop:
 
 
 def _on_cores(span_ns: float, busy_ns: float, ranks: int, cores: int | None) -> float:
-    """Time on `cores`, given `span_ns` with a core per rank and total CPU work `busy_ns`.
+    """Time on `cores`, given `span_ns` with a core per rank and CPU work `busy_ns`.
 
-    Adds work in proportion to shared cores. Ignores polling and cold caches.
+    Work grows with shared cores. Ignores polling and cold caches.
     """
     cores = min(cores or ranks, ranks)
     return span_ns + (1 - cores / ranks) * busy_ns / cores
@@ -137,10 +136,9 @@ def _handling_ns(network: LogGP, cost: JobCost, messages: float) -> float:
 def sampled_round_ns(
     network: LogGP, cost: JobCost, asked: int, nodes: float, chosen: int = 0, cores: int | None = None
 ) -> float:
-    """Time of a round for `nodes` nodes on `asked` hosts besides the task manager's.
+    """Round's time for `nodes` nodes, shared equally by `asked` hosts (ranks) and the task manager's.
 
-    Hosts: ranks with equal shares of nodes. `chosen` hosts get separate confirmations (0: with the next query).
-    `cores`: shared by ranks; None: one each.
+    `chosen` hosts get separate confirmations (0: with the next query). `cores`: as in `wave_job_ns`.
     """
     down, up = _hop(network, cost, cost.ask_bytes), _hop(network, cost, cost.answer_bytes)
     work = cost.work_ns(nodes / (asked + 1))
@@ -178,7 +176,7 @@ def wave_job_ns(
 ) -> float:
     """Time per job with many jobs in flight and `settled` jobs placed per wave.
 
-    Ranks with a task manager share `job_ns`, limited by `cores` (None: one per rank). Settled jobs share the exchanges.
+    Task managers share `job_ns`, limited by `cores` (None: one per rank). Settled jobs share exchanges.
     """
     cores = cores or ranks
     overhead_ns = (network.send_overhead_ns + network.receive_overhead_ns) * max(1.0, ranks / cores)

@@ -1,6 +1,6 @@
 """Output folders: kinds, lock of the writer, and seal of completeness.
 
-The *seal* is removed first and written last, so a killed process never leaves a mixed folder that looks finished.
+The *seal* is removed first and written last, so no mixed folder looks finished.
 """
 
 from __future__ import annotations
@@ -40,26 +40,27 @@ class OutFolder:
     files: tuple[str, ...]
     last_file: str
     state_file: str | None = None
+    option: str = "--out"
 
     @contextmanager
     def lock(self, out: Path, *, force: bool) -> Iterator[None]:
-        """Create and lock the folder during the block; a failed block removes a new folder.
+        """Create and lock the folder during the block; a failure removes a new folder.
 
-        Raises InputError if this fails, or for files that `force` may not replace.
+        Raises InputError, also for files that `force` may not replace.
         """
         new: list[Path] = []
         try:
             with ExitStack() as lock:
                 try:
                     new += [path for path in (out, *out.parents) if not path.exists()]
-                    _make_and_lock(out, lock)
+                    _make_and_lock(out, lock, self._place(out))
                     self._check(out, force=force)
                     self._remove_leftovers(out)
                 except OSError as error:
                     if error.errno in _NO_ROOM:
                         raise OSError(error.errno, error.strerror, str(out)) from None
                     expected = "a writable folder"
-                    raise InputError(f"--out {out}", error.strerror or "cannot be created", expected) from None
+                    raise InputError(self._place(out), error.strerror or "cannot be created", expected) from None
                 yield
         except BaseException:
             with suppress(OSError):  # folders with content stay
@@ -95,11 +96,14 @@ class OutFolder:
         found = {path.name for path in out.iterdir() if not self._is_leftover(path.name) and not _holds_charts(path)}
         ours = self.state_file in found if self.state_file else found <= set(self.files)
         if found and not ours:
-            raise InputError(f"--out {out}", f"has other content than {self.description}", "an empty folder")
+            raise InputError(self._place(out), f"has other content than {self.description}", "an empty folder")
         if found and not force:
             raise InputError(
-                f"--out {out}", "is not empty", f"an empty folder, or --force to replace {self.description}"
+                self._place(out), "is not empty", f"an empty folder, or --force to replace {self.description}"
             )
+
+    def _place(self, out: Path) -> str:
+        return f"{self.option} {out}"
 
     def _is_leftover(self, name: str) -> bool:
         whole = partly_written(name)
@@ -120,6 +124,8 @@ class OutFolder:
         for name in self.files:
             if name == self.last_file:
                 continue
+            if (out / name).is_dir():
+                shutil.rmtree(out / name)
             if (part / name).exists():
                 (part / name).replace(out / name)
             else:
@@ -131,12 +137,12 @@ def _holds_charts(path: Path) -> bool:
     return path.name == CHARTS and path.is_dir() and all(one.suffix in _PICTURES for one in path.iterdir())
 
 
-def _make_and_lock(out: Path, lock: ExitStack) -> None:
+def _make_and_lock(out: Path, lock: ExitStack, place: str) -> None:
     for attempt in range(_ATTEMPTS):
         try:
             with _delay_interrupts():
                 out.mkdir(parents=True, exist_ok=True)
-                lock.enter_context(lock_folder(out, f"--out {out}"))
+                lock.enter_context(lock_folder(out, place))
             return
         except FileNotFoundError:  # removed meanwhile by a failed process
             if attempt == _ATTEMPTS - 1:
@@ -241,6 +247,16 @@ COMPARISON_FOLDER: Final = OutFolder(
     last_file="compare.csv",
     state_file="compare.json",
 )
+PAPER_FOLDER: Final = OutFolder(
+    "a paper's folder",
+    (
+        "paper.json", "README.md", "reproduce", "comparison.toml", "inputs", "table.tex", "differences.csv",
+        "effects.tex", "ranks.csv", "pairs.csv", CHARTS, "references.bib", "SHA256SUMS",
+    ),
+    last_file="SHA256SUMS",
+    state_file="paper.json",
+    option="--paper",
+)  # fmt: skip
 PLAN_FOLDER: Final = OutFolder(
     "a plan",
     (

@@ -43,7 +43,7 @@ _SLURM_KEY = re.compile(r'"(?:meta|errors|job_id)"\s*:')
 def slurm_records(path: Path, text: str, needed: str = "") -> Iterator[SlurmRecord]:
     """Records of all documents of a file.
 
-    Raises InputError if a document is incomplete or states an error, or if no document has the list `needed`.
+    Raises InputError if one is incomplete or states an error, or none has the list `needed`.
     """
     documents = _Documents(path, text)
     yield from documents.records()

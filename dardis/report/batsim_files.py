@@ -1,7 +1,6 @@
-"""Writes a run in Batsim's form: `PREFIX_jobs.csv` and `PREFIX_schedule.csv`.
+"""Writes a run as Batsim's `PREFIX_jobs.csv` and `PREFIX_schedule.csv`.
 
-Resources: cores of `dardis.metrics.cores`. Unknown figures: -1 (energy of a job), 0 (of the machine), empty (simulation
-time).
+Resources: cores of `dardis.metrics.cores`. Unknown: -1 (job's energy), 0 (machine's), empty (simulation time).
 """
 
 from __future__ import annotations

@@ -50,7 +50,7 @@ _STYLE: Final = {
     "axes.spines.top": False, "axes.spines.right": False, "axes.edgecolor": GREY, "axes.labelcolor": INK,
     "xtick.color": INK, "ytick.color": INK, "text.color": INK, "axes.titlelocation": "left",
     "axes.grid": True, "grid.color": GRID, "axes.facecolor": "none", "grid.linewidth": 0.8, "axes.axisbelow": True,
-    "legend.frameon": False, "legend.handlelength": 3.2, "svg.hashsalt": "dardis",
+    "legend.frameon": False, "legend.handlelength": 3.2, "svg.hashsalt": "dardis", "pdf.fonttype": 42,
     "figure.constrained_layout.use": True,
 }  # fmt: skip
 _IN_PAGE: Final = {INK: "ink", PAGE: "page", GRID: "grid", PALE: "pale", BLUE.lower(): "blue"}
@@ -183,8 +183,7 @@ class ChartFormat(StrEnum):
 def write_charts(folder: Path, charts: Mapping[str, Sequence[Chart]], form: ChartFormat) -> None:
     """Write charts into `folder/charts`, named by group (or "") and title.
 
-    Duplicate names are numbered; old files are removed. Call after writing the page: drawing changes charts slightly.
-    Raises OSError.
+    Duplicates are numbered, old files removed. Write pages first: drawing changes charts slightly. Raises OSError.
     """
     target = folder / CHARTS
     target.mkdir(exist_ok=True)

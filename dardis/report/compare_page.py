@@ -25,10 +25,7 @@ from dardis.report.run_page import write_page
 
 
 def draw_comparison(folder: Path, *, form: ChartFormat | None = None) -> Path:
-    """Redraw a finished comparison.
-
-    With `form`, also write charts. The caller must hold the folder. Raises InputError and OSError.
-    """
+    """Redraw a finished, locked comparison; with `form`, also charts. Raises InputError and OSError."""
     compared = read_found(folder)
     with COMPARISON_FOLDER.replace_files(folder) as part:
         charts = write_comparison(part, compared, folder).charts

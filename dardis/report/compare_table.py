@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
+from operator import itemgetter
 from typing import Final, NamedTuple
 
 from dardis.metrics.catalogue import OF_POWER, OF_QUEUES, metric_of
@@ -26,7 +28,7 @@ from dardis.report.words import NOTHING, draws
 
 CHANCE: Final = "°"
 """Marks a possibly random difference to the first."""
-_BRIEF: Final = ("mean_wait_s", "mean_bounded_slowdown", "max_wait_s", "utilisation", "profit_eur", "rejected")
+BRIEF: Final = ("mean_wait_s", "mean_bounded_slowdown", "max_wait_s", "utilisation", "profit_eur", "rejected")
 _UNITS: Final = {
     "share": ("%", 0.01), "currency": ("", 1.0), "kWh": ("kWh", 1.0), "kW": ("kW", 1.0),
     "amount · s": ("core·h", 3600.0),
@@ -37,6 +39,7 @@ _LATEX: Final = {
     "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"\textless{}", ">": r"\textgreater{}",
     "±": r"$\pm$", CHANCE: r"$^{\circ}$", "·": r"$\cdot$", NOTHING: "--",
 }  # fmt: skip
+_MINUS: Final = re.compile(r"-(?=\d)")
 _MARKDOWN: Final = re.compile(r"([\\`*_|<>\[\]])")
 
 
@@ -73,13 +76,19 @@ def full_table(lines: Sequence[ResultRow], more: Sequence[str] = ()) -> Comparis
     left_out = [
         metric_of(key).heading for key in KEYS if key not in told and (key in known or key not in OF_POWER | OF_QUEUES)
     ]
-    return _table(lines, told, [*_notes(lines, left_out), *more])
+    return _table(lines, told, [*_notes(lines, told, left_out), *more])
 
 
 def brief_table(lines: Sequence[ResultRow]) -> ComparisonTable:
     """Table of main metrics."""
-    told = [key for key in _BRIEF if key not in OF_POWER or any(line.figure(key) for line in lines)]
+    told = [key for key in BRIEF if key not in OF_POWER or any(line.figure(key) for line in lines)]
     return _table(lines, told, [*_rejection_lines(lines), *_rejection_notes(lines)])
+
+
+def paper_table(lines: Sequence[ResultRow], more: Sequence[str]) -> ComparisonTable:
+    """Main metrics, with remarks."""
+    told = [key for key in BRIEF if any((figure := line.figure(key)) and figure.mean for line in lines)]
+    return _table(lines, told, [*_notes(lines, told, []), *_rejection_lines(lines), *more])
 
 
 def _table(lines: Sequence[ResultRow], told: Collection[str], notes: list[str]) -> ComparisonTable:
@@ -109,7 +118,7 @@ def _may_be_chance(line: ResultRow, first: ResultRow | None, key: str) -> bool:
     return found is not None and found.may_be_chance
 
 
-def _notes(lines: Sequence[ResultRow], left_out: list[str]) -> Iterator[str]:
+def _notes(lines: Sequence[ResultRow], told: Collection[str], left_out: list[str]) -> Iterator[str]:
     runs = [run for line in lines for run in (*line.done, *line.failed) if not run.is_recorded]
     seeds, drawn = list(dict.fromkeys(run.seed for run in runs)), {run.draw for run in runs if run.draw}
     several = ", ".join(map(str, seeds))
@@ -131,17 +140,20 @@ def _notes(lines: Sequence[ResultRow], left_out: list[str]) -> Iterator[str]:
     groups = by_trace(lines)
     rules: dict[str, list[str]] = {}
     for trace, group in groups.items():
-        if not all(is_comparable(group, key) for key in OF_DEADLINES):
+        if not all(is_comparable(group, key) for key in OF_DEADLINES.intersection(told)):
             own = {line.label: line.done[0].deadlines for line in group if line.done and not line.is_recorded}
             rules.setdefault(", ".join(f"{label} {rule}" for label, rule in own.items()), []).append(trace)
-    for told, traces in rules.items():
+    for own_rules, traces in rules.items():
         yield (
-            f"Without --deadlines, each dispatcher has its own deadlines on {_listed(traces)} ({told}). Late jobs, "
-            "tardiness and dissimilarity are not comparable there, so no best value is marked, and charts omit them."
+            f"Without --deadlines, each dispatcher has its own deadlines on {_listed(traces)} ({own_rules}). "
+            "Late jobs, tardiness and dissimilarity are not comparable there, so no best value is "
+            "marked, and charts omit them."
         )
     unlike = [
-        trace for trace, group in groups.items() if not all(is_comparable(group, key) for key in OF_DECIDING)
-    ]  # fmt: skip
+        trace
+        for trace, group in groups.items()
+        if not all(is_comparable(group, key) for key in OF_DECIDING.intersection(told))
+    ]
     if unlike:
         yield (
             f"{_listed(unlike)} has central and distributed dispatchers. Their CPU time per decision is not "
@@ -247,29 +259,49 @@ def in_markdown(text: str) -> str:
 
 def latex(table: ComparisonTable) -> str:
     """Table as LaTeX tabular (booktabs, graphicx)."""
-    heads = ["trace", "dispatcher", "runs", *(_stacked_head(title, unit) for title, unit in table.columns)]
+    rows: list[tuple[str, list[str]]] = []
+    for trace, label, runs, cells in table.rows:
+        begins = not rows or trace != rows[-1][0]
+        rows.append(
+            (
+                trace,
+                [
+                    in_latex(trace) if begins else "",
+                    in_latex(label),
+                    in_latex(runs),
+                    *(latex_figure(cell.text, bold=cell.best) for cell in cells),
+                ],
+            )
+        )
+    sections = [[row for _, row in group] for _, group in groupby(rows, key=itemgetter(0))]
+    return tabular([("trace", ""), ("dispatcher", ""), ("runs", ""), *table.columns], sections, table.notes)
+
+
+def tabular(heads: Sequence[tuple[str, str]], sections: Iterable[Sequence[Sequence[str]]], notes: Iterable[str]) -> str:
+    """LaTeX tabular; two columns of names, escaped cells."""
+    names = [in_latex(title) for title, _ in heads[:2]]
     lines = [
         r"% Needs \usepackage{booktabs} and \usepackage{graphicx}.",
-        *(f"% {' '.join(note.split())}" for note in table.notes),
-        r"\resizebox{\textwidth}{!}{%",
+        *(f"% {' '.join(note.split())}" for note in notes),
+        r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%",
         rf"\begin{{tabular}}{{ll{'r' * (len(heads) - 2)}}}",
         r"\toprule",
-        " & ".join(heads) + r" \\",
+        " & ".join([*names, *(_stacked_head(title, unit) for title, unit in heads[2:])]) + r" \\",
     ]
-    before = None
-    for trace, label, runs, cells in table.rows:
-        if trace != before:
-            lines.append(r"\midrule")
-        told = [rf"\textbf{{{in_latex(cell.text)}}}" if cell.best else in_latex(cell.text) for cell in cells]
-        named = in_latex(trace) if trace != before else ""
-        lines.append(" & ".join([named, in_latex(label), in_latex(runs), *told]) + r" \\")
-        before = trace
+    for section in sections:
+        lines += [r"\midrule", *(" & ".join(row) + r" \\" for row in section)]
     return "\n".join([*lines, r"\bottomrule", r"\end{tabular}}", ""])
 
 
 def _stacked_head(title: str, unit: str) -> str:
     words = [*map(in_latex, title.split()), *([f"({in_latex(unit)})"] if unit else [])]
-    return r"\shortstack[r]{" + r"\\".join(words) + "}"
+    return r"\shortstack[r]{" + r"\\".join(words) + "}" if len(words) > 1 else words[0]
+
+
+def latex_figure(text: str, *, bold: bool) -> str:
+    """Escaped numbers."""
+    escaped = _MINUS.sub("$-$", in_latex(text))
+    return rf"\textbf{{{escaped}}}" if bold else escaped
 
 
 def in_latex(text: str) -> str:

@@ -72,7 +72,7 @@ def by_size(queues: Iterable[str]) -> list[str]:
 def dress_shares(axes: Axes, curves: Sequence[Floats]) -> None:
     """Start cumulative curves (log axis) where they differ, and label shares.
 
-    Shares start at the tenth below the least visible.
+    These start at the tenth below the least visible.
     """
     ordered = [np.sort(values) for values in curves if len(values) >= FEW] or [np.sort(values) for values in curves]
     at = np.unique(np.concatenate([values[:: max(len(values) // _POINTS, 1)] for values in ordered]))

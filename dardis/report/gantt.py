@@ -96,7 +96,7 @@ def _draw_use(axes: Axes, schedule: Schedule, platform: Platform, axis: TimeAxis
 def node_use(schedule: Schedule, platform: Platform, edges: Floats, rows: int, of_job: Ints, classes: int) -> Floats:
     """Mean share of cores in use, (classes, rows, steps).
 
-    Nodes are grouped into `rows`; `edges` bound equal steps; `of_job` (jobs,): class per job.
+    `rows` group nodes; `edges` bound equal steps; `of_job` (jobs,): class.
     """
     if schedule.parts is not None:
         of_job = np.repeat(of_job, np.diff(schedule.parts.offsets))
@@ -145,10 +145,7 @@ class Blocks:
 
 
 def blocks(schedule: Schedule, platform: Platform, start: int, end: int) -> Blocks:
-    """Rectangles of jobs run in `[start, end)`, on cores by `metrics.cores`.
-
-    Cores are assumed, not recorded. Jobs beyond capacity overlap.
-    """
+    """Rectangles of jobs run in `[start, end)`, on assumed cores (`metrics.cores`). Jobs beyond capacity overlap."""
     inside = schedule.ran & (schedule.start < end) & (schedule.finish > start)
     spans = core_spans(schedule, platform, overfull=True)
     found = [(job, low, high + 1) for job in np.flatnonzero(inside).tolist() for low, high in spans[job]]

@@ -21,10 +21,7 @@ _FARTHEST: Final = 1e3
 
 
 def ratios(lines: Sequence[ResultRow], title: str) -> Chart | None:
-    """Metrics relative to the first dispatcher.
-
-    None without other dispatchers, or with unequal rejections.
-    """
+    """Metrics relative to the first dispatcher; None without others, or with unequal rejections."""
     first = first_of(lines)
     if first is None:
         return None

@@ -24,7 +24,7 @@ from dardis.report.words import NOTHING, label_and_value, share
 class DaySide:
     """Run of the day: `cost` per segment, and per 1,000 core-hours (or None).
 
-    `waits` (s) of jobs submitted in the day that ran.
+    `waits` (s) of the day's jobs that ran.
     """
 
     name: str

@@ -48,12 +48,11 @@ class JobGroup:
 
 @dataclass(frozen=True)
 class RunFiles:
-    """Contents of a run's files.
+    """Contents of a run's files; None: no such file.
 
     - `profile`: step function per column.
-    - `decisions` (bins, 3): CPU time from, to (s), count; None if not measured.
-    - `power`: by column; None without power data.
-    - `downtime`: None without switching.
+    - `decisions` (bins, 3): CPU time from, to (s), count.
+    - `power`: by column.
     """
 
     schedule: Schedule

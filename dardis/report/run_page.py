@@ -22,9 +22,9 @@ _NEVER: Final = 1 << 60
 
 
 def draw_report(run_dir: Path, *, form: ChartFormat | None = None, span: Span | None = None) -> Path:
-    """Write a run's `report.html`. With `form`, also write charts.
+    """Write a run's `report.html`; with `form`, also charts. `span` adds a chart of single jobs.
 
-    `span` adds a chart of single jobs. Raises InputError for invalid files or an empty span, and OSError.
+    Raises InputError for invalid files or an empty span, and OSError.
     """
     files = read_run(run_dir)
     path = run_dir / "report.html"

@@ -88,9 +88,9 @@ def _predicted(scaling: Scaling, nodes: int, ranks: int, rows: Sequence[Experime
 
 
 def _cost(rows: Sequence[ExperimentRow], nodes: int, ranks: int, short_ns: float) -> JobCost:
-    """Round's costs. Flat answers have rows of each node; tree answers have constant size.
+    """Round's costs; flat answers have rows per node, tree answers constant size.
 
-    The cost of a short message is measured, not fitted.
+    Short messages' cost is measured, not fitted.
     """
     of_a_rank = [row.nodes / row.ranks for row in rows]
     work = [(row.node_ns or 0.0) * x for row, x in zip(rows, of_a_rank, strict=True)]

@@ -39,9 +39,9 @@ class _Pod(NamedTuple):
 
 
 def parse_pods(path: Path, text: str, *, strict: bool) -> Trace:
-    """Read a pod list. Pods that never ran are skipped.
+    """Read a pod list, without pods that never ran.
 
-    A pod without deletion time still runs, or waits if not scheduled.
+    Without deletion time, a pod still runs, or waits if not scheduled.
     """
     header, table = csv_table(path, text, COLUMNS)
     lines: list[int] = []

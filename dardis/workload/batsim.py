@@ -1,6 +1,6 @@
 """Reads and writes Batsim's workload JSON.
 
-Submit times are rounded down, runtimes and walltimes up. Jobs that use a network are skipped.
+Submit times are rounded down, runtimes and walltimes up. Network jobs are skipped.
 """
 
 from __future__ import annotations

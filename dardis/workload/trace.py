@@ -1,7 +1,6 @@
-"""Traces as arrays.
+"""Traces as arrays of equal length, in (submit, job number) order.
 
-Arrays have equal length, in (submit, job number) order, with values in range and unique job numbers. Times are not
-shifted.
+Values are in range, job numbers unique, times not shifted.
 """
 
 from __future__ import annotations

@@ -26,10 +26,7 @@ _QUOTED = re.compile(r"'.*'|\d+")
 
 
 def summarise(trace: Trace, platform: Platform | None) -> list[tuple[str, str]]:
-    """Jobs, times, sizes, names, skipped lines; with a platform, also load.
-
-    Jobs that have not ended are only counted.
-    """
+    """Jobs, times, sizes, names, skipped lines; with a platform, load. Unended jobs are only counted."""
     now = trace.take(~trace.has_ended)
     trace = trace.take(trace.has_ended)
     first, last = int(trace.submit.min()), int(trace.submit.max())

@@ -23,7 +23,7 @@ from dardis.config.node_list import read_node_list
 from dardis.config.node_states import read_node_states
 from dardis.config.platform_file import load_platform
 from dardis.config.platform_record import platform_from_dict
-from dardis.config.platform_text import platform_text
+from dardis.config.platform_text import platform_text, rename_files
 from dardis.config.power_edit import write_figures
 from dardis.config.power_samples import read_power_samples
 from dardis.config.prices import read_carbon, read_prices
@@ -51,6 +51,7 @@ from dardis.model.platform import Money, NodeGroup, Platform, platform_to_dict
 from dardis.model.queues import Queue
 from dardis.model.target import Split
 from dardis.report import scale_faults
+from dardis.report.citation import references
 from dardis.report.pictures import read_loop_picture
 from dardis.report.plan_page import read_plan_picture
 from dardis.report.run_files import read_run
@@ -218,6 +219,7 @@ def _read_trace(path: Path) -> Trace:
         assert not malformed, "strict, yet a malformed line was let pass"
         assert len(strict) == len(trace)
     assert len(np.unique(trace.number)) == len(trace)
+    references({"trace": path})
     if len(trace) > _MANY:
         return trace
     assert all(skip.reason.isprintable() and len(skip.reason) < 400 for skip in trace.skipped)
@@ -268,6 +270,7 @@ def _read_platform(path: Path) -> object:
     """What every command does with a platform, up to what its power costs."""
     platform = load_platform(path)
     assert platform_from_dict(json.loads(json.dumps(platform_to_dict(platform)))) == platform
+    rename_files(path, "copy-{}".format)
     platform.node_name(platform.node_count - 1)
     if platform.node_count > 10_000:
         return platform

@@ -15,6 +15,8 @@ SHARE = 1 / sum(reader.weight for reader in READERS)
 NO_READERS_OF_FILES = {
     ("dardis/kernels/jit.py", "_version"): "our own sources",
     ("dardis/comparison/comparison_folder.py", "_draw_trace"): "bytes are compared, whatever they say",
+    ("dardis/report/paper_folder.py", "_store"): "bytes are compared, whatever they say",
+    ("dardis/report/paper_folder.py", "_code_digest"): "our own sources",
     ("dardis/scale/tally.py", "resident_bytes"): "what the system says of the process",
     ("dardis/scale/scale_run.py", "process_age_s"): "what the system says of the process",
     ("dardis/model/files.py", "sha256_of"): "bytes of which nothing is understood",
