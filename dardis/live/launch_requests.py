@@ -74,7 +74,7 @@ def step_start_request(
     run: str, job: LiveJob, node: str, asked: StepCommand, machine: LiveMachine, folder: Path, now_ms: int,
     *, as_root: bool,
 ) -> dict[str, Any]:  # fmt: skip
-    """Start request for a job step on `node`, with the folder of its host.
+    """Start request for a job step on `node`, with its host's folder.
 
     Time limit and end: those of the job.
     """
@@ -105,7 +105,7 @@ def _limits(job: LiveJob, share: NodeShare, machine: LiveMachine, *, as_root: bo
 
 
 def _signal(job: LiveJob, now_ms: int | None) -> dict[str, Any] | None:
-    """Signal ahead of the walltime, to a job's script or (with `now_ms`) to a step."""
+    """Signal ahead of the walltime, to a job's script, or (with `now_ms`) to a step."""
     asked, warning = job.submission.request, job.submission.request.signal
     if warning is None or asked.walltime_s == UNLIMITED_S or warning.batch == (now_ms is not None):
         return None

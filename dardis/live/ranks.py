@@ -1,6 +1,6 @@
 """Service on MPI ranks: the first rank serves, others are agents.
 
-MPI exchanges addresses and is finalized before service, so a dead rank blocks no other; a launcher may end all.
+MPI is finalized before service, so a dead rank blocks no other; a launcher may end all.
 """
 
 from __future__ import annotations
@@ -57,9 +57,7 @@ if TYPE_CHECKING:
 TURN_S: Final = 5.0
 """Longest turn of a host, s."""
 LOCK_S: Final = 5.0
-"""Longest wait for killed ranks' lock, s."""
 LEAVE_S: Final = 5.0
-"""Longest wait for agents to exit, s."""
 AGENTS_LEFT: Final = 3
 """If the launcher must end agents."""
 LOOPBACK, ANYWHERE = "127.0.0.1", "0.0.0.0"  # noqa: S104 (access requires a key of this start)

@@ -98,7 +98,7 @@ def prepare_folder(folder: Path, *, users: bool) -> Path:
 def check_former_hosts(folder: Path, hosts: int) -> None:
     """Raise InputError if a former host of this machine has runs on shared processors.
 
-    `hosts`: hosts on this machine now.
+    `hosts`: present hosts.
     """
     for place in count(max(hosts, 1)):
         runs = folder / further_host_folder(place) / SUPERVISOR_FOLDER / "runs"

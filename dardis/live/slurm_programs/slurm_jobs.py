@@ -41,7 +41,6 @@ class JobName(NamedTuple):
     indices: str = ""
     """Indices in the array as stated; empty: all."""
     step: str = ""
-    """Step of `srun`, not kept; empty: the job."""
 
     def matches(self, job: Job) -> bool:
         """Whether it names a job, or its array."""
