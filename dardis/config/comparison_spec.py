@@ -178,7 +178,6 @@ class ComparisonRequest:
             self._check_resampling()
 
     def _check_resampling(self) -> None:
-        """Refuse inputs tied to jobs or times of the original trace. Raises InputError."""
         for one in self.workloads:
             if one.events is not None:
                 self._refuse_combination("replicates of a trace with events for its jobs")

@@ -122,7 +122,7 @@ class FileReader(Reader):
         super().__init__(read)
 
     def text_of(self, value: object) -> Any:  # noqa: ANN401 (`read` names the kind of a value that is no path)
-        """Unchanged value."""
+        """Unchanged."""
         return value
 
     def validated(self, value: object, folder: Path | None) -> object:

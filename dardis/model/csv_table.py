@@ -41,7 +41,7 @@ _FORMULA: Final = re.compile(r"'*[=+\-@\t\r]")
 
 
 def as_cell(text: str) -> str:
-    """Prefix an apostrophe to a text that a spreadsheet would execute, or that looks protected. Not for numbers."""
+    """Prefix an apostrophe to a text that is a spreadsheet formula, or looks protected. Not for numbers."""
     return f"'{text}" if _FORMULA.match(text) else text
 
 
@@ -204,8 +204,6 @@ class FilledTable:
 
 
 class _LineFeeds:
-    """File wrapper that changes CR LF into LF."""
-
     def __init__(self, file: TextIO) -> None:
         self._file = file
 

@@ -71,7 +71,6 @@ def _gather_ns(children: Sequence[float], down: _Hop, up: _Hop, work: float) -> 
 
 
 def _gather_equal_ns(children: int, child: float, down: _Hop, up: _Hop, work: float) -> float:
-    """`_gather_ns` for equal children."""
     begun = children * down.send + work
     first = down.flight + down.receive + child + up.flight
     last = (children - 1) * down.send + first
@@ -122,9 +121,9 @@ def _hop(network: LogGP, cost: JobCost, size: float) -> _Hop:
 
 
 def _on_cores(span_ns: float, busy_ns: float, ranks: int, cores: int | None) -> float:
-    """Time on `cores`, given `span_ns` with a core per rank and total CPU work `busy_ns`.
+    """Time on `cores`, from `span_ns` with a core per rank and total CPU work `busy_ns`.
 
-    Adds work in proportion to shared cores. Ignores polling and cold caches.
+    Ignores polling and cold caches.
     """
     cores = min(cores or ranks, ranks)
     return span_ns + (1 - cores / ranks) * busy_ns / cores
@@ -139,8 +138,8 @@ def sampled_round_ns(
 ) -> float:
     """Time of a round for `nodes` nodes on `asked` hosts besides the task manager's.
 
-    Hosts: ranks with equal shares of nodes. `chosen` hosts get separate confirmations (0: with the next query).
-    `cores`: shared by ranks; None: one each.
+    Ranks have equal shares of nodes. `chosen` hosts get separate confirmations (0: with the next query). `cores`:
+    shared by ranks; None: one each.
     """
     down, up = _hop(network, cost, cost.ask_bytes), _hop(network, cost, cost.answer_bytes)
     work = cost.work_ns(nodes / (asked + 1))
@@ -178,7 +177,7 @@ def wave_job_ns(
 ) -> float:
     """Time per job with many jobs in flight and `settled` jobs placed per wave.
 
-    Ranks with a task manager share `job_ns`, limited by `cores` (None: one per rank). Settled jobs share the exchanges.
+    Ranks with a task manager share `job_ns`, limited by `cores` (None: one per rank).
     """
     cores = cores or ranks
     overhead_ns = (network.send_overhead_ns + network.receive_overhead_ns) * max(1.0, ranks / cores)

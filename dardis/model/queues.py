@@ -87,7 +87,6 @@ class PermittedStarts:
     """Permitted starts: all times outside some spans `[start, end)`, on the trace's clock."""
 
     def __init__(self, closed: Iterable[tuple[int, int]]) -> None:
-        """Spans may touch and overlap."""
         self.edges = [edge for span in united(closed) for edge in span]
         """Alternating closings and openings, ascending."""
 

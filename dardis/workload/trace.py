@@ -1,7 +1,6 @@
 """Traces as arrays.
 
-Arrays have equal length, in (submit, job number) order, with values in range and unique job numbers. Times are not
-shifted.
+Equal lengths, in (submit, job number) order, values in range, unique job numbers. Times are not shifted.
 """
 
 from __future__ import annotations
@@ -169,8 +168,8 @@ def build_trace(
     """Check parsed rows; return jobs, sorted by (submit, job number).
 
     `columns`: arrays of Trace; `lines`: their lines; `problems`: unparsed lines. A row without runtime is a job that
-    runs or waits, unless `never_ran`, or its walltime ended a day before the last event without being `suspended`.
-    Such jobs are also in `skipped`. Raises InputError without valid jobs, and with `strict` for a malformed line.
+    runs or waits, unless `never_ran`, or its walltime ended a day before the last event without being `suspended`. Such
+    jobs are also in `skipped`. Raises InputError without valid jobs, and with `strict` for a malformed line.
     """
     line_of = np.asarray(lines, dtype=np.int64)
     trace = Trace(**_with_defaults(columns, len(line_of)), comments=comments)

@@ -44,8 +44,8 @@ def to_jobs(trace: Trace, platform: Platform, *, unit_cores: int | None = None, 
     """Make jobs of a trace for a platform.
 
     Processors become units by eligible nodes (see `in_units`), or of `unit_cores` cores. With `think_times`, jobs
-    follow preceding jobs in the trace. Raises InputError for a bad `unit_cores`, undeclared queues (if any is
-    declared), or no declared kinds.
+    follow preceding jobs. Raises InputError for a bad `unit_cores`, undeclared queues (if any is declared), or no
+    declared kinds.
     """
     notes: list[str] = []
     if unit_cores is not None and not trace.counts_processors:
@@ -101,7 +101,6 @@ def _check_queues(trace: Trace, platform: Platform) -> None:
 
 
 def _request(trace: Trace, platform: Platform, notes: list[str]) -> list[tuple[int, ...]]:
-    """Request per unit in the platform's order."""
     for kind, amounts in trace.request.items():
         if kind not in platform.kinds and amounts.any():
             count = np.count_nonzero(amounts)
@@ -158,7 +157,7 @@ def in_units(trace: Trace, platform: Platform | None, unit_cores: int | None = N
 def _node_cores(trace: Trace, platform: Platform) -> Ints:
     """Cores per node of the group that shapes each job's units.
 
-    Of eligible groups whose node holds a unit: fewest cores. If none, the largest, and the job fits nowhere.
+    Of eligible groups whose node holds a unit: fewest cores; if none, the largest.
     """
     kinds = [platform.kinds.index(kind) for kind in (CORES, MEMORY) if kind in platform.kinds]
     capacity = platform.group_capacity[:, kinds]

@@ -72,7 +72,6 @@ def _node(place: str, record: SlurmRecord) -> NodeRecord:
 
 
 def _add(words: KeyValues, word: str, *values: object) -> None:
-    """Add the first stated value."""
     for value in values:
         if isinstance(value, str):
             words.add(word, value)
@@ -104,7 +103,6 @@ def _partition(place: str, name: str, content: Mapping[str, Any], line: int) -> 
 
 
 def _sinfo_nodes(place: str, record: SlurmRecord) -> Iterator[NodeRecord]:
-    """Equal nodes of a line."""
     content, words = record.content, KeyValues(record.line)
     for word, key in _SINFO_WORDS.items():
         least, most = (number_of(inner(content, key, edge)) for edge in ("minimum", "maximum"))

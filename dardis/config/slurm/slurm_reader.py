@@ -127,7 +127,6 @@ class _ConfContent:
         self.unused |= {key: None for key, value in words if key.lower() not in used and is_meaningful(value)}
 
     def members(self, place: str, what: str, text: str) -> list[str]:
-        """Nodes of a host list with node sets or ALL. Raises InputError."""
         members: list[str] = []
         for name in _names(place, what, text) if text else ():
             if name.upper() == _ALL:
