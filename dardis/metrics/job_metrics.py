@@ -141,7 +141,7 @@ def _weighted(times: Ints, windows: Ints) -> float | None:
 def metrics_by(schedule: Schedule, platform: Platform, counted: Ints) -> Iterator[dict[str, str | Number]]:
     """Figures of each queue, then each user, by name.
 
-    `utilisation` uses the common makespan, so shares add up.
+    `utilisation` uses the common makespan.
     """
     span = makespan(schedule, counted)
     taken = footprints(schedule)
@@ -236,10 +236,7 @@ class Expectations(NamedTuple):
 
 
 def expectation_metrics(schedule: Schedule, expected: Ints, counted: Ints) -> dict[str, Number]:
-    """Mean absolute error (s), and shares of underestimates and overestimates.
-
-    Covers `counted` jobs that ran.
-    """
+    """Mean absolute error (s), and shares of underestimates and overestimates, over `counted` jobs that ran."""
     ran = counted[schedule.ran[counted]]
     error = (expected - (schedule.finish - schedule.start))[ran]
     some = len(error) > 0

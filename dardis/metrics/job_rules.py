@@ -296,7 +296,7 @@ _TOLERANCE: Final = 1e-5
 def contradictions(block: Block, first_core: Ints | None = None) -> Iterator[KeyedViolation]:
     """Inconsistent derived columns, by row of the block.
 
-    `first_core` (`metrics.cores.first_cores`) is given if resources are cores.
+    `first_core` (see `first_cores`): if resources are cores.
     """
     numbers = block.schedule.number
     right = derived(block.schedule, 0, len(numbers))
@@ -333,7 +333,6 @@ def _text(value: Value) -> str:
 
 
 def _agree(text: str, value: Value) -> bool:
-    """Whether a field equals a value in any notation."""
     if text == _text(value):
         return True
     try:

@@ -51,9 +51,9 @@ class Block(NamedTuple):
 
 
 def write_jobs(schedule: Schedule, path: Path, workload: str = "", allocated: Sequence[str] | None = None) -> None:
-    """Write a schedule.
+    """Write a schedule. Raises OSError.
 
-    `workload`: trace name; `allocated`: resources per job (default: nodes). Raises OSError.
+    `workload`: trace name; `allocated`: resources per job (default: nodes).
     """
     columns.jobs_table(schedule).write_blocks(path, _blocks(schedule, workload, allocated))
 
@@ -129,11 +129,11 @@ def _where(known: Bools, values: Ints | Floats) -> list[Value]:
 
 
 def read_jobs(path: Path) -> Schedule:
-    """Read `jobs.csv`: columns in any order, integers also as `12.0`.
+    """Read `jobs.csv`: columns in any order, integers also as `12.0`. Raises InputError.
 
     Required: job_id, submission_time, requested_time, starting_time, finish_time, units, units_by_node, req_cores,
-    status. Defaults: earliest_start is submission_time, no deadlines, attempts 1, no queue and user. Does not check
-    legality, see `audit`. Raises InputError.
+    status. Defaults: earliest_start is submission_time, no deadlines, attempts 1, no queue and user. Legality is not
+    checked, see `audit`.
     """
     return _joined([block.schedule for block in read_blocks(path)])
 
@@ -181,7 +181,6 @@ class _Column(NamedTuple):
     empty: Any = None
     needed: bool = True
     integer_range: tuple[int, int] | None = None
-    """Range of whole numbers."""
 
 
 def _whole(least: int, most: int, expected: str) -> _Column:

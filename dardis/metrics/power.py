@@ -85,7 +85,7 @@ def power_terms(
 ) -> PowerTerms | None:  # fmt: skip
     """Terms for a trace submitted from `first` to `last`; None without power data.
 
-    `offset`: Unix time minus trace time, if known. Raises InputError.
+    `offset`: Unix minus trace time, if known. Raises InputError.
     """
     if not platform.has_power_data:
         return None
@@ -195,7 +195,7 @@ def platform_cooling(
 
 
 def tariff_of(facility: Facility, offset: int | None) -> Tariff:
-    """Contract in trace time (Unix time − `offset`). Raises InputError without a calendar."""
+    """Contract in trace time. Raises InputError without a calendar."""
     if facility.limits and offset is None:
         raise missing_calendar("tariff.limits")
     return Tariff(

@@ -86,7 +86,6 @@ class PoolState(NodeProfiles):
         self._touched: list[Ints] = []
         """Changed nodes; many cost as much as one."""
         self._added = 0
-        """Most breakpoints added meanwhile."""
         self._longest_seen = 1
         """Limit of breakpoints; counting visits all nodes."""
         super().__init__(platform, first, last, desired)

@@ -138,8 +138,7 @@ class Account:
 def accounted_jobs(schedule: Schedule, platform: Platform) -> AccountedJobs:
     """Jobs that ran, including killed jobs.
 
-    Of stated watts (kind `power`), the share of idle power is subtracted. Other jobs add `core_w` per core, and device
-    power.
+    Of stated watts (kind `power`), idle power is subtracted. Other jobs add `core_w` per core, and device power.
     """
     schedule = schedule.by_part
     ran = schedule.ran

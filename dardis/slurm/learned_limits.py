@@ -35,7 +35,6 @@ class LearnedLimits:
     def __init__(self) -> None:
         self._limits: dict[str, _Limit] = {}
         self._limited: dict[str, str] = {}
-        """Limits of jobs that try."""
 
     def on_wait(self, label: str, one: SteeredJob) -> None:
         """Note the limit of a job's reason."""
@@ -85,5 +84,4 @@ class LearnedLimits:
 
 
 def _limits_of(one: SteeredJob) -> tuple[str, str]:
-    """Limits that count a job: of user, account and QOS; of licences."""
     return f"limits of {one.job.user}, {one.account}, {one.job.qos}", f"licences {one.licences}"

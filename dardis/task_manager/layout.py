@@ -34,7 +34,6 @@ class Layout:
     levels: Mapping[str, int] = field(default_factory=lambda: {"": 0})
     """Number of lower priorities, by queue."""
     _cuts: Ints = field(init=False, compare=False, repr=False)
-    """Bounds as an array: conversions are slow."""
     _group_ends: Ints = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:

@@ -44,7 +44,7 @@ class OfferQuery:
     held_only: bool
     """Query only reserved nodes."""
     as_if_up: bool = False
-    """Whether sleeping nodes answer as if up, to measure the cost of sleep."""
+    """Whether sleeping nodes answer as if up."""
     sample_offset: Ints = field(default_factory=lambda: _NONE)
     """Ask i is for `sample[sample_offset[i] : sample_offset[i + 1]]`; empty: all."""
     sample: Ints = field(default_factory=lambda: _NONE)

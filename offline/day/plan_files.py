@@ -40,7 +40,7 @@ def write_day(
     | None = None,
     report: bool = True,
 ) -> tuple[PlanFolder, Target]:  # fmt: skip
-    """Write all files to an existing folder and return the content. Raises OSError.
+    """Write all files to an existing folder; return the content. Raises OSError.
 
     `cap`: limit dispatchers to the target cores.
     """

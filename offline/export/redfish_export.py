@@ -33,8 +33,8 @@ _RULE = (
 def node_limits(platform: Platform, on: Bools, cap_w: float, need_w: Floats) -> Ints:
     """Power limits of nodes under the machine's cap, W, (nodes,).
 
-    `NO_LIMIT` without a cap (NaN). `need_w`: planned power above idle. A cap below total idle power gives idle power,
-    one below total need is shared by need.
+    `NO_LIMIT` without a cap (NaN). `need_w`: planned power above idle. A cap below total idle power gives idle power;
+    below total need, need is shared.
     """
     machine = MachinePower.of_platform(platform)
     if np.isnan(cap_w):
@@ -120,7 +120,7 @@ def export_redfish(plan: PlanFolder, names: list[str], *, limits_only: bool = Fa
 
 
 def _moments(plan: PlanFolder, *, all_on: bool) -> Iterator[tuple[int, list[tuple[int, str | int]], bool, bool]]:
-    """Yield time, ordered (node, reset type or limit), and whether the cap covers idle power, and needs."""
+    """Time, ordered (node, reset type or limit), and whether the cap covers idle power, and needs."""
     profile, platform = plan.profile, plan.platform
     machine = MachinePower.of_platform(platform)
     actions = {step.time: step for step in steps(plan.onoff)}

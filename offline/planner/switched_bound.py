@@ -44,7 +44,6 @@ def most_of_machine(problem: DayProblem) -> float:
     most_w = _most_watts(platform, float(core_w.max()))
 
     def facility_w(it_w: float) -> Floats:
-        """Within the plant's known range."""
         known = min(it_w, getattr(problem.cooling, "most_it_w", np.inf))
         return np.asarray(it_w + problem.cooling.watts(conditions.temp_c, np.full(len(price), known)))
 

@@ -127,7 +127,6 @@ def _idle_nodes(schedule: Schedule, platform: Platform, span: tuple[int, int]) -
 
 
 def _idle_times(schedule: Schedule, platform: Platform, span: tuple[int, int]) -> tuple[Ints, Ints, Ints]:
-    """Node, begin and end of idle times, within a day around the span."""
     low, high = span[0] - 86_400, span[1] + 86_400
     job = schedule.placed.job_of
     used = schedule.ran[job] & (schedule.finish[job] > low) & (schedule.start[job] < high)

@@ -47,7 +47,6 @@ class TimedLateManager:
         reach: Reach = EVERY_HOST,
         address: ManagerAddress = ONLY_MANAGER,
     ) -> None:
-        """`address`: for answers of a host tree, below 0."""
         self._claims = TwoPhaseClaims(pace, seed, self.retry, reach.levels(layout.hosts), reach.questions)
         self._negotiation = Negotiation(setup.search, layout, seed, reach, address, self._claims, self._conclude)
         self._rules = self._negotiation.rules
@@ -62,7 +61,6 @@ class TimedLateManager:
         self._mine: dict[JobId, int] = {}
         """Start of each head: a reservation as best job."""
         self._peeking: set[JobId] = set()
-        """Heads that ask for an earlier start."""
         self._others: dict[tuple[HostId, int], dict[JobId, Ints]] = {}
         """Published heads by host incarnation and job."""
         self._seen: dict[tuple[HostId, int], int] = {}

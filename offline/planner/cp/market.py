@@ -24,7 +24,6 @@ LEVELS = 8192
 """IT power levels; between two, the cheaper cooling applies."""
 
 _BLOCK = 2_000
-"""Jobs in a block, to bound memory."""
 
 
 @dataclass(frozen=True)
