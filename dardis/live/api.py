@@ -51,7 +51,6 @@ PIECE_CHARACTERS: Final = 1 << 16
 """Characters of a queue sent at once."""
 MOST_PIECES: Final = 1000
 CLIENT_CHECK_S: Final = 10.0
-"""For lost clients, s."""
 MOST_NUMBER: Final = (1 << 63) - 1
 
 Answer = Awaitable[web.StreamResponse]

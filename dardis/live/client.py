@@ -20,7 +20,6 @@ SOCKET: Final = "gateway.sock"
 MOST_SOCKET_BYTES: Final = 107
 """Bytes of a socket path, without terminator."""
 ANSWER_S: Final = 60.0
-"""Longest answer, s."""
 DELETE_S: Final = 5.0
 RETRY_S: Final = 30.0
 """Longest absence of a service, s."""

@@ -21,7 +21,6 @@ MOST_BYTES: Final = 64 << 20
 MOST_BODIES: Final = 4
 """Bodies read at a time per user."""
 BODY_S: Final = 60.0
-"""Longest reading of a body, s."""
 SESSION_USER: Final = "session user"
 
 

@@ -26,9 +26,7 @@ SUPERVISOR_FOLDER: Final = "keeper"
 PATIENCE_S: Final = 10.0
 """Longest start, s."""
 ANSWER_S: Final = 30.0
-"""Longest wait for an answer, s."""
 LONGEST_LINE: Final = 64 << 20
-"""Longest line of an answer, bytes."""
 OPEN_FILES: Final = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
 PAUSE_S: Final = (0.005, 0.25)
 

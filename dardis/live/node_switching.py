@@ -387,7 +387,6 @@ class NodeSwitching:
         return found
 
     def _least(self, group: int, now: int) -> tuple[int, int]:
-        """Least idle nodes, and nodes on, of a group."""
         if self._switching is None:
             return self.settings.spares, 0
         if group not in self._switching.spares and group not in self._switching.floors:

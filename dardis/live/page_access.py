@@ -13,7 +13,6 @@ from typing import Any, Final
 from dardis.live.socket_server import PeerUser
 
 LINK_S: Final = 300
-"""Link's lifetime, s."""
 SESSION_S: Final = 7 * 86_400
 """Cookie's lifetime, s."""
 MOST_LINKS: Final = 20

@@ -55,7 +55,6 @@ if TYPE_CHECKING:
     from dardis.transport.mpi_transport import Communicator
 
 TURN_S: Final = 5.0
-"""Longest turn of a host, s."""
 LOCK_S: Final = 5.0
 LEAVE_S: Final = 5.0
 AGENTS_LEFT: Final = 3

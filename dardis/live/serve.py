@@ -57,7 +57,6 @@ class ServiceSettings:
     epoch: int
     has_external_supervisors: bool
     metrics_port: int | None
-    """Loopback port for metrics; None: none."""
     has_page: bool
     page_port: int | None
     """None: an earlier page's, or free."""

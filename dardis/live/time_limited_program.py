@@ -13,7 +13,6 @@ from typing import Final
 from dardis.model.errors import InputError
 
 MOST_OUTPUT: Final = 4 << 20
-"""Bytes."""
 _PIECE: Final = 1 << 16
 _LAST: Final = 200
 

@@ -22,7 +22,6 @@ LONGEST_GAP_S: Final = 3 * REPEAT_S
 """Longest time of a sample, s."""
 _HOUR_S: Final = 3600
 _LINES: Final = 50_000
-"""Most lines of the file."""
 
 
 class UseSample(NamedTuple):

@@ -10,7 +10,6 @@ from dardis.live.live_jobs import LiveJob, Submission
 from dardis.model.errors import InputError
 
 DEFAULT_JOBS: Final = 10_000
-"""Default number of unfinished jobs."""
 MOST_BYTES: Final = 64 << 20
 """Bytes of texts of unfinished jobs."""
 _BYTES_EACH: Final = 100

@@ -11,7 +11,6 @@ COLUMNS: Final = (
 )  # fmt: skip
 """Row's values: `nodes` and `cores` are numbers, `watts` is what the job adds, and `on` has its first nodes."""
 MOST_NODES_OF_ROW: Final = 4
-"""Most nodes in `on`."""
 HOUR_S: Final = 3600
 JOULES_PER_KWH: Final = 3.6e6
 

@@ -14,7 +14,6 @@ import numpy as np
 from dardis.model.arrays import Ints
 
 JobId = NewType("JobId", int)
-"""Number of a job in its trace."""
 HostId = NewType("HostId", int)
 ManagerAddress = NewType("ManagerAddress", int)
 """Negative, unlike hosts."""

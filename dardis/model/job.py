@@ -11,7 +11,6 @@ from dardis.model.addresses import JobId
 NO_TIME = -(1 << 62)
 """Unknown time."""
 SHORTEST_WINDOW_S = 3600
-"""Least start window in s."""
 FOREVER = 1 << 62
 """Later than every time in use."""
 

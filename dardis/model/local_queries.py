@@ -108,7 +108,6 @@ class BindResponse:
     blocked: int
     """Index of the blocked job if the task manager must reserve, or negative."""
     notices: int
-    """Number of replaced notices."""
     next_change: int
 
 

@@ -133,7 +133,6 @@ class Queue:
     max_units: Limit | None = None
     max_walltime_s: Limit | None = None
     max_job: dict[str, Count] = field(default_factory=dict)
-    """Maximum per job."""
     hours: Hours = Hours.ANY
     stopped: tuple[tuple[Edge, Edge], ...] = ()
     """Spans without job starts."""

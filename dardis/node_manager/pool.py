@@ -73,7 +73,6 @@ class NodePool:
         self._finished: dict[JobId, int] = {}
         self._heads: dict[JobId, Ints] = {}
         self._backlogs: dict[ManagerAddress, say.BacklogReport] = {}
-        """Latest backlog by task manager."""
         self._refusers: dict[JobId, int] = {}
         """Place of the job's node that last refused an earlier start; -1: unknown."""
         self._publishes = False

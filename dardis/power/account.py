@@ -26,7 +26,6 @@ class AccountedJobs:
     finish: Ints
     cores: Ints
     added_w: Floats
-    """Power added to nodes by the job, W."""
     income: Floats
     """Income per core-hour."""
 

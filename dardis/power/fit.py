@@ -13,7 +13,6 @@ import numpy as np
 from dardis.model.arrays import Bools, Floats, Ints
 
 LEAST_INDEPENDENT_SHARE = 0.02
-"""Least share of a column independent of the others."""
 MOST_SPREAD = 0.5
 """Largest relative standard error accepted …"""
 LEAST_MATTERS = 0.01
@@ -70,9 +69,7 @@ class Fit:
     unfitted: dict[int, str]
     """Unchanged figures and reasons."""
     held_out_errors: FitErrors | None
-    """Errors on left-out days, or None."""
     original_errors: FitErrors
-    """Errors of the original figures."""
 
 
 def fit_figures(samples: Samples, before: Floats, least: Floats) -> Fit:

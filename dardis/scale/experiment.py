@@ -116,7 +116,6 @@ SHORTEST_S, LONGEST_S = 600, 7200
 LEAST_SPAN_S = 2
 """Least window per reservation: reserved and free second."""
 BACKGROUND = 1 << 40
-"""First number of background jobs."""
 _BLOCK = 64
 _CHUNK = 1 << 16
 

@@ -90,7 +90,6 @@ def _is_another_run(was: SlurmJob, job: SlurmJob) -> bool:
 
 
 def _end_of(job: SlurmJob, now: int) -> int:
-    """End of a job: as stated, or `now`, at most its time limit."""
     assert job.start is not None
     if job.phase is JobPhase.ENDED:
         return max(job.end or now, job.start)

@@ -58,7 +58,6 @@ class SteeredNodes:
     threads: int = 1
     """CPUs that Slurm gives out together."""
     always_whole: bool = False
-    """Whether each job gets whole nodes."""
 
     @classmethod
     def of(

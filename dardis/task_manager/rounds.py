@@ -57,7 +57,6 @@ class JobState:
     nodes: Ints | None = None
     units: Ints | None = None
     hosts: tuple[HostId, ...] = ()
-    """Reservation's hosts."""
     claim: int = 0
     fills_nodes: bool | None = None
     """The job's units fill the reserved nodes; None: unknown."""

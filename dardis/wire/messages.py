@@ -42,7 +42,6 @@ class OfferQuery:
     """Step of starts, in s."""
     desired_binds: bool
     held_only: bool
-    """Query only reserved nodes."""
     as_if_up: bool = False
     """Whether sleeping nodes answer as if up."""
     sample_offset: Ints = field(default_factory=lambda: _NONE)
@@ -115,7 +114,6 @@ class Sums:
 
     round: int
     hosts: int
-    """Hosts included."""
     horizon: int
     last_end: int
     down_until: int
@@ -135,7 +133,6 @@ class Candidates:
     offset: Ints
     rows: Ints
     hosts: int = 1
-    """Hosts included."""
 
 
 @value(frozen=True, slots=True)
@@ -287,7 +284,6 @@ class CapacityFreed:
 
 
 HEAD_COLUMNS, BACKLOG_COLUMNS = 6, 12
-"""Columns of heads and backlogs."""
 
 
 @value(frozen=True, slots=True)

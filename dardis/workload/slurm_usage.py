@@ -64,7 +64,6 @@ class UsedSpan:
     joules: float | None
     """Measured energy; None if none was measured."""
     cpu_s: float | None
-    """CPU time; None if unknown."""
     is_running: bool
 
     @property

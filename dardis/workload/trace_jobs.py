@@ -25,7 +25,6 @@ class RoundingExcess(NamedTuple):
 
     cores: int = 0
     jobs: int = 0
-    """Jobs with an excess."""
 
 
 NO_ROUNDING: Final = RoundingExcess()

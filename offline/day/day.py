@@ -41,7 +41,6 @@ from offline.planner.switched_bound import bound_with_switching, most_of_machine
 from offline.site.calendar import DAY_S
 
 SEARCH_SHARE = 0.6
-"""Share of the time limit for searches."""
 
 
 @dataclass(frozen=True)

@@ -31,7 +31,6 @@ class SpanFigures:
     max_wait_s: float | None
     mean_bounded_slowdown: float | None
     core_h: float
-    """Core-hours in the span."""
     idle_nodes: float
     """Mean number of nodes that could have been off."""
     energy_kwh: float | None

@@ -227,7 +227,6 @@ _UNSUPPORTED_KEYS = (
     "Owner",
     "MCS_label",
 )
-"""Unsupported keys of permanent properties."""
 _DEFAULT_VALUES = {"Weight": "1", "TmpDisk": "0"}
 
 

@@ -97,7 +97,6 @@ class TwoPhaseClaims:
         self._seed = seed
         self._open: dict[JobId, Proposal] = {}
         self._dead: dict[HostId, int] = {}
-        """Last dead incarnation of each host."""
         self._alive: dict[HostId, int] = {}
         self.dead_hosts: set[HostId] = set()
         self._failures: dict[JobId, int] = {}

@@ -159,7 +159,6 @@ def _power_reach(problem: DayProblem, base_w: Floats, count: int) -> Floats:
 POWER_CLASSES = 8
 """Core power steps to classify jobs."""
 HULL_POINTS = 129
-"""Points of the cost curve for its hull."""
 
 
 def fluid_prices(market: Market, budget: Budget) -> Prices | None:
