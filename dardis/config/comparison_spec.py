@@ -91,7 +91,7 @@ class DispatcherSpec(Table):
     def contenders(self, place: str) -> Iterator[Contender]:
         """Yield contenders of the grid."""
         one = Contender(self.label or self.name, self.name, self.settings, self.arity, self.sample)
-        yield from expand_grid(place, one, self.grid)
+        yield from _expand_grid(place, one, self.grid)
 
 
 def _seeds(place: str, text: str) -> tuple[int, ...]:
@@ -222,11 +222,10 @@ def with_grids(contenders: Sequence[Contender], texts: Sequence[str]) -> tuple[C
         if all(label != one.label for one in contenders):
             known = " | ".join(one.label for one in contenders)
             raise InputError("--grid", f"unknown dispatcher {label!r}", f"one of {known}")
-    return tuple(each for one in contenders for each in expand_grid("--grid", one, grids.get(one.label, {})))
+    return tuple(each for one in contenders for each in _expand_grid("--grid", one, grids.get(one.label, {})))
 
 
-def expand_grid(place: str, one: Contender, grid: Mapping[str, Sequence[str]]) -> Iterator[Contender]:
-    """Yield combinations of grid values."""
+def _expand_grid(place: str, one: Contender, grid: Mapping[str, Sequence[str]]) -> Iterator[Contender]:
     if not grid:
         yield one
         return

@@ -132,8 +132,7 @@ def table_of(
     return SeriesTable(path, form, rows, number, names[columns["value"]], places)
 
 
-def clock_of(path: Path, form: SeriesFormat, column: str) -> Clock:
-    """Clock of a time column. Raises InputError."""
+def _clock_of(path: Path, form: SeriesFormat, column: str) -> Clock:
     try:
         return form.clock(column.lower())
     except ValueError as error:
@@ -181,8 +180,8 @@ def _rows(
     lines: Iterable[tuple[int, list[str]]],
     places: str,
 ) -> Iterator[SeriesRow]:
-    clock = clock_of(path, form, header[columns["time"]])
-    end_clock = clock_of(path, form, header[columns["end"]]) if "end" in columns else clock
+    clock = _clock_of(path, form, header[columns["time"]])
+    end_clock = _clock_of(path, form, header[columns["end"]]) if "end" in columns else clock
     names = [name.lower() for name in header]
     alike: dict[str, str] = {}
     for line, fields in lines:

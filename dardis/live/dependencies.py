@@ -181,7 +181,7 @@ class Dependencies:
         unfinished = (
             one.unfinished_count > 0 if whole and one is not None else not all(job.state.is_over for job in jobs)
         )
-        return None if unfinished else is_satisfied(after.kind, [job.state for job in jobs])
+        return None if unfinished else _is_satisfied(after.kind, [job.state for job in jobs])
 
     def _jobs_of(self, number: int) -> Sequence[LiveJob]:
         job = self._jobs.get(JobId(number))
@@ -265,8 +265,7 @@ def _name_key(submission: Submission) -> _NameKey:
     return submission.user.uid, submission.request.name
 
 
-def is_satisfied(kind: str, states: Iterable[LiveJobState]) -> bool:
-    """Whether end states meet a dependency."""
+def _is_satisfied(kind: str, states: Iterable[LiveJobState]) -> bool:
     match kind:
         case "ok":
             return all(state is LiveJobState.COMPLETED for state in states)

@@ -56,7 +56,7 @@ def start_request(job: LiveJob, machine: LiveMachine, folder: Path, now_ms: int,
         functions = {f"BASH_FUNC_{name}%%": f'() {{ {quote(str(folder / PROGRAMS / name))} "$@"\n}}' for name in NAMES}
         environment |= functions
     return {
-        "run": job.run, "files": [file.path for file in files_of(job)], "argv": [*script, *job_words(job)],
+        "run": job.run, "files": [file.path for file in files_of(job)], "argv": [*script, *_job_words(job)],
         "env": environment | _job_environment(job, job.shares[0], folder, now_ms), "chdir": chdir,
         "input": None if asked.stdin is None else str(Path(chdir, asked.stdin)), "output": output, "error": error,
         "append": asked.append or job.attempt > 1, "lease": job.leased, "tmp": True,
@@ -64,8 +64,7 @@ def start_request(job: LiveJob, machine: LiveMachine, folder: Path, now_ms: int,
     }  # fmt: skip
 
 
-def job_words(job: LiveJob) -> Sequence[str]:
-    """Words of a job's command, with its item."""
+def _job_words(job: LiveJob) -> Sequence[str]:
     argv, item = job.submission.request.argv, job.submission.item(job.number)
     return argv if item is None else filled_words(argv, item, is_json=job.submission.has_json_items)
 

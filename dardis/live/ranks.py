@@ -118,7 +118,7 @@ def _service(
 
     async def serve() -> int:
         talks.listen()
-        reach = host_connector(machine, switchboard)
+        reach = _host_connector(machine, switchboard)
         service = Service(
             folder, machine, homes, journal, reach, users=asked.users, max_time_s=asked.max_time_s,
             power_program=asked.power_program, switching=asked.switching,
@@ -154,8 +154,7 @@ def _agent(stack: ExitStack, asked: ServiceSettings, folder: Path, keys: Keys) -
     return work, None
 
 
-def host_connector(machine: LiveMachine, switchboard: Switchboard) -> HostConnector:
-    """Function that connects to node managers."""
+def _host_connector(machine: LiveMachine, switchboard: Switchboard) -> HostConnector:
     plan = plan_of_hosts(machine.platform, machine.bounds)
     sessions = count(1)
 

@@ -166,11 +166,10 @@ def write_metrics_by(path: Path, schedule: Schedule, platform: Platform, counted
     nobody = np.empty(0, dtype=np.int64)
     figures = group_metrics(schedule, platform, Footprints(nobody, nobody, np.empty(0)), nobody)
     rows = ([*row.values()] for row in metrics_by(schedule, platform, counted))
-    metrics_by_table([*figures, "utilisation"]).write(path, rows)
+    _metrics_by_table([*figures, "utilisation"]).write(path, rows)
 
 
-def metrics_by_table(keys: Iterable[str]) -> CsvTable:
-    """Columns of `metrics_by.csv`."""
+def _metrics_by_table(keys: Iterable[str]) -> CsvTable:
     by = Column("by", WORD, "`queue` or `user`")
     return CsvTable("metrics_by.csv", by, Column("name", TEXT, "name of the queue or user"), *columns_of(keys))
 

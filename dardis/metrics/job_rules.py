@@ -44,7 +44,7 @@ class JobRules:
             *self._placements(s, job),
             *self._maintenance(s, job),
             self._on_nodes_down(s, job),
-            inconsistent_parts(s),
+            _inconsistent_parts(s),
         ]
 
     def _kinds(self, s: Schedule) -> Iterator[Iterator[KeyedViolation]]:
@@ -204,8 +204,7 @@ def merge_violations(rules: Iterable[Iterable[KeyedViolation]]) -> Iterator[Viol
     return (violation for _, violation in heapq.merge(*rules, key=itemgetter(0)))
 
 
-def inconsistent_parts(s: Schedule) -> Iterator[KeyedViolation]:
-    """Jobs inconsistent with their parts."""
+def _inconsistent_parts(s: Schedule) -> Iterator[KeyedViolation]:
     parts = s.parts
     if parts is None:
         return

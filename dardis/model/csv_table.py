@@ -50,8 +50,7 @@ def from_cell(cell: str) -> str:
     return cell[1:] if cell.startswith("'") and _FORMULA.match(cell) else cell
 
 
-def unit_of(name: str) -> str:
-    """Unit in a name suffix, or ""."""
+def _unit_of(name: str) -> str:
     return next((unit for end, unit in _UNITS.items() if name.endswith(f"_{end}") and "_per_" not in name), "")
 
 
@@ -85,7 +84,7 @@ class Column:
     @property
     def unit_text(self) -> str:
         """Unit, or ""."""
-        return unit_of(self.name) if self.unit is None else self.unit
+        return _unit_of(self.name) if self.unit is None else self.unit
 
     def renamed(self, name: str, **more: Any) -> Column:  # noqa: ANN401 (any field)
         """Rename the column, keeping the unit."""

@@ -86,7 +86,7 @@ def _with_requests(job: ActualJob, stated: Sequence[StatedRequest], platform: Pl
             if not any(amounts):
                 found = "has a part that requests no resource of the platform"
                 raise InputError(f"job {job.number}", found, ", ".join(platform.kinds))
-            groups = groups_of_one(part.partition, job.queue, platform)
+            groups = _groups_of_one(part.partition, job.queue, platform)
             parts.append(Part(part.units, amounts, groups, part.nodes))
         requests.append(Request(tuple(parts), request.walltime, request.contiguous))
     asked = replace(job.job, requests=tuple(requests))
@@ -191,8 +191,7 @@ def groups_of(trace: Trace, platform: Platform) -> Sets:
     return bits
 
 
-def groups_of_one(partition: str, queue: str, platform: Platform) -> int:
-    """Like `groups_of`, for one job or part."""
+def _groups_of_one(partition: str, queue: str, platform: Platform) -> int:
     bits = _of_partition(partition, platform)
     return _within(bits, platform.queue_of[queue], platform) if queue in platform.queue_of else bits
 

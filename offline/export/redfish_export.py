@@ -43,7 +43,7 @@ def node_limits(platform: Platform, on: Bools, cap_w: float, need_w: Floats) -> 
     needed_w = np.where(on, np.minimum(need_w, most_w), 0.0)
     # Tolerance of 0.001 W: the cap of a full machine limits no node.
     whole_w = np.where(on, np.ceil(machine.idle_w + needed_w - 1e-3) - machine.idle_w, 0.0)
-    left_w = max(cap_w - least_watts(machine, on), 0.0)
+    left_w = max(cap_w - _least_watts(machine, on), 0.0)
     if left_w < whole_w.sum():
         added_w = left_w * needed_w / max(float(needed_w.sum()), 1e-9)
     else:
@@ -52,7 +52,7 @@ def node_limits(platform: Platform, on: Bools, cap_w: float, need_w: Floats) -> 
     return np.floor(machine.idle_w + added_w + 1e-3).astype(np.int64)
 
 
-def planned_watts(plan: PlanFolder) -> Floats:
+def _planned_watts(plan: PlanFolder) -> Floats:
     """Highest planned power above idle, W, (segments, nodes).
 
     Devices count as busy on nodes with jobs.
@@ -72,8 +72,7 @@ def planned_watts(plan: PlanFolder) -> Floats:
     return found
 
 
-def least_watts(machine: MachinePower, on: Bools) -> float:
-    """Power of the machine without jobs."""
+def _least_watts(machine: MachinePower, on: Bools) -> float:
     return float(np.where(on, machine.idle_w, machine.off_w).sum())
 
 
@@ -124,7 +123,7 @@ def _moments(plan: PlanFolder, *, all_on: bool) -> Iterator[tuple[int, list[tupl
     profile, platform = plan.profile, plan.platform
     machine = MachinePower.of_platform(platform)
     actions = {step.time: step for step in steps(plan.onoff)}
-    used, needed = _used(plan, actions), planned_watts(plan)
+    used, needed = _used(plan, actions), _planned_watts(plan)
     on = initially_on(plan.onoff, platform.node_count)
     every = np.ones(platform.node_count, dtype=np.bool_)
     last = np.full(platform.node_count, NO_LIMIT, dtype=np.int64)
@@ -147,7 +146,7 @@ def _moments(plan: PlanFolder, *, all_on: bool) -> Iterator[tuple[int, list[tupl
         last = limits
         if time < profile.edges[0]:  # initial state, no requests
             continue
-        least_w = least_watts(machine, busy)
+        least_w = _least_watts(machine, busy)
         yield time, found, not cap_w < least_w, not cap_w < least_w + need_w[busy].sum()
 
 

@@ -35,9 +35,9 @@ def parse_slurm(path: Path, text: str) -> SlurmSite:
     if is_json(text):
         site = parse_site_json(path, text)
     elif SHOWN.search(text):
-        site = parse_show(path, text)
+        site = _parse_show(path, text)
     elif CONFIGURES.search(text):
-        site = parse_conf(path, text)
+        site = _parse_conf(path, text)
     else:
         raise InputError(path, "not a known Slurm format" if text.strip() else "is empty", _EXPECTED)
     if not site.nodes:
@@ -150,8 +150,7 @@ class _ConfContent:
         return told + [one for feature in features for one in self.features.get(feature, ())]
 
 
-def parse_conf(path: Path, text: str) -> SlurmSite:
-    """Parse slurm.conf; `path`: for messages. Raises InputError."""
+def _parse_conf(path: Path, text: str) -> SlurmSite:
     found = _ConfContent(path)
     for line, told in _lines(text):
         key = _KEY.match(told)
@@ -230,8 +229,7 @@ _UNSUPPORTED_KEYS = (
 _DEFAULT_VALUES = {"Weight": "1", "TmpDisk": "0"}
 
 
-def parse_show(path: Path, text: str) -> SlurmSite:
-    """Parse `scontrol show`; `path`: for messages. Raises InputError."""
+def _parse_show(path: Path, text: str) -> SlurmSite:
     nodes: list[NodeRecord] = []
     told: dict[str, SlurmPartition] = {}
     unused: dict[str, None] = {}
