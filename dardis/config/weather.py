@@ -105,7 +105,6 @@ def _open_meteo_csv(path: Path, lines: list[tuple[int, list[str]]], column: int)
 
 
 def _meteostat_lines(lines: list[tuple[int, list[str]]]) -> list[tuple[int, list[str]]]:
-    """Join Meteostat's columns of dates and hours; add a missing header."""
     names = [name.lower() for name in lines[0][1]] if lines else []
     if names[:4] == ["year", "month", "day", "hour"]:
         dates, rows, values = 3, lines[1:], names[4:]

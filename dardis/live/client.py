@@ -77,7 +77,6 @@ class Client:
     """Service's client."""
 
     def __init__(self, folder: Path) -> None:
-        """Raises InputError for a long path."""
         self.folder = folder
         self._path = str(socket_path(folder))
         self._was_there = False

@@ -66,7 +66,6 @@ class Dependencies:
     """Dependencies between open submissions."""
 
     def __init__(self, submissions: Mapping[int, OpenSubmission], jobs: Mapping[JobId, LiveJob]) -> None:
-        """Caller updates both mappings."""
         self._submissions, self._jobs = submissions, jobs
         self._dependents: dict[int, list[OpenSubmission]] = {}
         self._job_dependents: dict[JobId, list[LiveJob]] = {}
@@ -214,7 +213,6 @@ class Dependencies:
         return list({dependent.number: dependent for dependent in in_vain}.values()), waiting
 
     def _on_job_end(self, job: LiveJob, free: list[LiveJob]) -> list[LiveJob]:
-        """Add freed jobs to `free`; return jobs that can never start."""
         in_vain: list[LiveJob] = []
         for dependent in self._job_dependents.pop(job.number, ()):
             if dependent.state.is_over:

@@ -21,7 +21,6 @@ class EnergyPrices:
         self._stamp: tuple[int, int] | None = None
         self._table: PriceTable | None = None
         self._known: dict[int, float | None] = {}
-        """File's prices, by hour."""
 
     @property
     def are_stated(self) -> bool:

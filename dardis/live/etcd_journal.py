@@ -308,7 +308,6 @@ class EtcdJournal(Journal):
             self._cutting = self._cutter.submit(self._cut, self._size)
 
     def _cut(self, size: int) -> tuple[int, int]:
-        """Replace the log by rows, beside writes. Return removed bytes, and bytes of rows."""
         etcd, key, rows, at = Etcd(self._place), self._key("base"), 0, 0
         with (
             suppress(JournalError, SupersededError, sqlite3.Error),

@@ -655,7 +655,6 @@ class Gateway:
         return self._closed_nodes(), others
 
     def _find(self, number: JobId) -> LiveJob | None:
-        """Job of an orphaned run, from the journal if ended."""
         if (job := self._jobs.get(number)) is None:
             if number not in self._ended_jobs:
                 self._ended_jobs[number] = next((one for one in self._how(number) if one.number == number), None)

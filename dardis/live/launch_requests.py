@@ -104,7 +104,6 @@ def _limits(job: LiveJob, share: NodeShare, machine: LiveMachine, *, as_root: bo
 
 
 def _signal(job: LiveJob, now_ms: int | None) -> dict[str, Any] | None:
-    """Signal ahead of the walltime, to a job's script, or (with `now_ms`) to a step."""
     asked, warning = job.submission.request, job.submission.request.signal
     if warning is None or asked.walltime_s == UNLIMITED_S or warning.batch == (now_ms is not None):
         return None

@@ -319,7 +319,6 @@ class PageFeed:
         return taken
 
     def _node_states(self) -> list[list[Any]]:
-        """State, used cores, number of jobs and reason by node."""
         return [
             ["unreachable" if node["silent"] else node["state"], node["used_cores"], len(node["jobs"]), node["why"]]
             for node in self._service.gateway.nodes()

@@ -169,7 +169,6 @@ class PageServer:
 
     @web.middleware
     async def _guard(self, request: web.Request, handler: _Handler) -> web.StreamResponse:
-        """Admit requests of the page itself, and of users with a session."""
         try:
             answer = await self._checked(request, handler)
         except web.HTTPException as error:

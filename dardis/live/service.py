@@ -109,7 +109,6 @@ class Service:
         return gateway
 
     def _restored_rules(self) -> tuple[Cap | None, NodeSwitching]:
-        """Cap and switching of the journal; unfitting values are printed and ignored."""
         settings, cap, rule = self._switching.settings, None, None
         states = json.loads(self.journal.setting(STATES) or "{}")
         if states and not settings.has_programs:

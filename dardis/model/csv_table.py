@@ -37,7 +37,6 @@ _UNITS: Final = {
 }  # fmt: skip
 """Longer suffixes first."""
 _FORMULA: Final = re.compile(r"'*[=+\-@\t\r]")
-"""Formula, or protected text."""
 
 
 def as_cell(text: str) -> str:
@@ -214,7 +213,6 @@ class CsvCells:
     """Text cells by column. Errors name file and row."""
 
     def __init__(self, place: str, header: list[str], rows: Iterable[tuple[int, list[str]]]) -> None:
-        """Take numbered rows; errors use `place:number`. Raises InputError."""
         self.place, self.header = place, header
         body = list(rows)
         self.lines = [line for line, _ in body]

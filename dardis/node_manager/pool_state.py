@@ -78,7 +78,6 @@ class PoolState(NodeProfiles):
         virtual_hosts: VirtualHosts | None = None,
     ) -> None:  # fmt: skip
         self._changed = np.ones(last - first, dtype=np.bool_)
-        """Nodes changed since the last publication."""
         self._ready = self._boot = _ALL_UP
         """Earliest time each node is up, and boot time from now on (0: not off); empty before the first switch."""
         self._boot_s = boot_and_shutdown(platform)[0][first:last].copy()

@@ -72,7 +72,6 @@ class Switcher:
         self._off = np.zeros(count, dtype=np.bool_)
         self._ready: Ints = np.full(count, NO_TIME)
         self._since: Ints = np.full(count, start)
-        """End of the last job of idle nodes."""
         self._next: Ints = np.full(count, FOREVER)
         """First start on the node; past if busy."""
         self._allowed: Ints = np.full(count, NO_TIME if self._most else FOREVER)

@@ -110,7 +110,6 @@ def _at(x: float, line: tuple[float, float]) -> float:
 
 
 def _line(x: Sequence[float], y: Sequence[float]) -> tuple[float, float]:
-    """Intercept and slope of a line, both at least 0; weights are inverse values."""
     if len(set(x)) > 1:
         slope, begin = np.polyfit(x, y, 1, w=1 / np.maximum(y, 1e-9)).tolist()
         if slope >= 0 and begin >= 0:

@@ -13,9 +13,7 @@ RETRY_S: Final = 60
 """Pause after a failed attempt; it doubles each time."""
 LONGEST_RETRY_S: Final = 960
 _LIMITS: Final = ("QOS", "Assoc", "Licenses", "Max")
-"""Beginnings of reasons that are limits."""
 _OF_JOB: Final = ("PerJob", "WallDuration")
-"""Parts of limits of one job."""
 _MOST_TRIES: Final = 64
 """More starts at once: the limit is forgotten."""
 

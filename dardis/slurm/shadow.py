@@ -28,7 +28,6 @@ NODES_S: Final = 600
 LOG_S: Final = 3600
 """Time between logged expectations of a job."""
 _MOST_AHEAD_S: Final = 60
-"""Largest permitted difference of the clocks."""
 
 
 @dataclass(frozen=True)

@@ -216,7 +216,6 @@ def _by_kind(text: object) -> dict[str, int]:
 
 
 def _held(record: Mapping[str, Any], job: SlurmJob) -> dict[str, dict[str, int]]:
-    """Holdings of a started job; unstated shares are equal."""
     names = names_of(text) if (text := str(record.get("nodes") or "")) else []
     cores = {str(one.get("nodename", one.get("name"))): _allocated_cores(one) for one in _allocations(record)}
     devices = _texts(record.get("gres_detail"))

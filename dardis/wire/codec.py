@@ -218,7 +218,6 @@ def _put(message: Message | EncodedMessage, pieces: list[Piece]) -> int:
 
 
 def _message(ints: memoryview, values: Ints, at: int, levels: int) -> tuple[Message, int]:
-    """Decode a message; return its end, too. Raises IndexError beyond the payload."""
     tag, end = ints[at], at + ints[at + LENGTH]
     if not 0 <= tag < len(_FORMS):
         raise ProtocolError("a message of an unknown kind")

@@ -177,7 +177,6 @@ _ALL_HOSTS: Final = frozenset({"parallel_homogeneous_total", "msg_par_hg_tot"})
 _SPREAD: Final = frozenset({"defined_amount_spread_uniformly", "DefinedAmountsSpreadUniformly"})
 _SEQUENCES: Final = frozenset({"composed", "sequential_composition", "SequentialCompositionProfile"})
 _DEEPEST: Final = 100
-"""Depth limit of nested sequences."""
 _LONGEST_TYPE: Final = 60
 
 

@@ -99,7 +99,6 @@ def write_loop(out: Path, loop: Loop, settings: dict[str, Any], *, report: bool 
 
 
 def _beside_rows(loop: Loop) -> list[dict[str, Figure]]:
-    """Rows of beside.csv: all nodes on, reactive rules, ours, clairvoyant."""
     ours = {} if loop.options.reactive in loop.reactive_runs else {loop.options.switching: loop.switched}
     rivals = {str(rule): lived for rule, lived in loop.reactive_runs.items()}
     some = {ALL_ON: loop.always_on} | rivals | (ours if loop.target.switching is not None else {})
@@ -237,7 +236,6 @@ def longest_wait(lived: SimulatedDays, counted: np.ndarray) -> int | None:
 
 
 def _excess_over_cap(loop: Loop) -> int | None:
-    """Core-seconds above the target cores; None without a cap."""
     desired = loop.target.desired
     if desired is None:
         return None

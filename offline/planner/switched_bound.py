@@ -16,7 +16,6 @@ from offline.planner.day_problem import DayProblem
 from offline.planner.money import account_of_running, most_added_w, price_per_j
 
 _GRAIN = 2000
-"""Most numbers of busy cores to evaluate."""
 
 
 def bound_with_switching(problem: DayProblem, *, guard_s: float = 60.0) -> float:

@@ -75,8 +75,6 @@ class ShadowDay:
 
 @dataclass(frozen=True)
 class _ComparedDay:
-    """What all schedules of a day have in common."""
-
     path: Path
     trace: Trace
     platform: Platform

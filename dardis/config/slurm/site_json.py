@@ -23,7 +23,6 @@ _PARTITION_WORDS = {
     "MaxTime": (("maximums", "time"), ("max_time_limit",)),
     "MaxNodes": (("maximums", "nodes"), ("maximum_nodes_per_job",)),
 }
-"""Paths of keys from 0.0.39, and before."""
 _SINFO_WORDS = {"CPUTot": "cpus", "ThreadsPerCore": "threads", "RealMemory": "memory"}
 _UNSUPPORTED = {"features": "AvailableFeatures", "weight": "Weight", "temporary_disk": "TmpDisk", "owner": "Owner"}
 _USUAL = {"weight": 1, "temporary_disk": 0}

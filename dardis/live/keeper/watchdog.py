@@ -35,7 +35,6 @@ class Watchdog:
     """At most one watchdog process of a supervisor."""
 
     def __init__(self, folder: str, keeper: str, boot: str, watch: Callable[[int], None]) -> None:
-        """Open the lease. Raises OSError."""
         self._folder, self._keeper, self._boot, self._watch = folder, keeper, boot, watch
         self.lease = Lease(f"{folder}/lease", boot)
         self.pid: int | None = None

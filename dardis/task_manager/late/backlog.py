@@ -19,7 +19,6 @@ from dardis.wire import messages as say
 from dardis.wire.effects import SendAll
 
 _DIGIT = 1 << 62
-"""Base of the two digits of a total."""
 
 
 class Totals(NamedTuple):

@@ -37,7 +37,6 @@ from dardis.wire.effects import Effect, Placed, Rejected, SendAll, ToHosts
 
 _NO_LIMIT = make_rows(0, 1, 0, np.int64)
 _FEW = 64
-"""Fewest stale entries worth a cleanup."""
 Old = tuple[int, int, JobId]
 """(time of aging, submission, number): the least goes first."""
 

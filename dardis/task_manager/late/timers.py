@@ -57,7 +57,6 @@ class TimedLateManager:
         self._hosts = all_hosts(layout.hosts)
         self._pace = pace
         self._idle: set[JobId] = set()
-        """Waiting jobs with no activity but timers."""
         self._mine: dict[JobId, int] = {}
         """Start of each head: a reservation as best job."""
         self._peeking: set[JobId] = set()
