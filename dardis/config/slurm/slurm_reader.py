@@ -19,15 +19,10 @@ from dardis.config.slurm.slurm_fields import (
     partition_of,
 )
 from dardis.model.errors import InputError
-from dardis.model.files import is_json, read_text
+from dardis.model.files import is_json
 from dardis.model.hostlist import names_of
 
 _EXPECTED = "the output of scontrol show node -o, or a slurm.conf with nodes"
-
-
-def read_slurm(path: Path) -> SlurmSite:
-    """Read any of these formats. Raises InputError."""
-    return parse_slurm(path, read_text(path))
 
 
 def parse_slurm(path: Path, text: str) -> SlurmSite:

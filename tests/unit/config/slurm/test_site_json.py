@@ -12,7 +12,7 @@ from kit.slurm_json import INFINITE, VERSIONS, document, node, partition, sinfo_
 from dardis.config.node_states import read_node_states
 from dardis.config.slurm.slurm_fields import Gres, SlurmPartition, SlurmSite
 from dardis.config.slurm.slurm_platform import platform_of
-from dardis.config.slurm.slurm_reader import read_slurm
+from dardis.config.slurm.slurm_reader import parse_slurm
 from dardis.model.platform import NodeGroup, Platform
 
 Read = Callable[[str], SlurmSite]
@@ -21,8 +21,7 @@ Read = Callable[[str], SlurmSite]
 @pytest.fixture
 def read(tmp_path: Path) -> Read:
     def of(text: str) -> SlurmSite:
-        (tmp_path / "site").write_text(text)
-        return read_slurm(tmp_path / "site")
+        return parse_slurm(tmp_path / "site", text)
 
     return of
 

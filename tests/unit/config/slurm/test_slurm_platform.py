@@ -11,7 +11,7 @@ from kit.error_lines import line_of
 
 from dardis.config.platform_file import load_platform
 from dardis.config.slurm.slurm_platform import platform_of
-from dardis.config.slurm.slurm_reader import read_slurm
+from dardis.config.slurm.slurm_reader import parse_slurm
 from dardis.model.hostlist import names_of
 
 
@@ -19,8 +19,8 @@ def imported(folder, text, name="site.txt"):
     """The site of a text; what is written loads as the same, and does so each time."""
     path = folder / name
     path.write_text(text)
-    made = platform_of(path, read_slurm(path))
-    assert platform_of(path, read_slurm(path)).text == made.text
+    made = platform_of(path, parse_slurm(path, text))
+    assert platform_of(path, parse_slurm(path, text)).text == made.text
     (folder / "p.toml").write_text(made.text)
     assert load_platform(folder / "p.toml") == made.platform
     return made

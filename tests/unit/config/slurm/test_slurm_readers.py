@@ -7,7 +7,7 @@ from fuzz.sample_files import SLURM_CONF
 from kit.error_lines import line_of
 
 from dardis.config.slurm.slurm_fields import Gres, SlurmPartition
-from dardis.config.slurm.slurm_reader import read_slurm
+from dardis.config.slurm.slurm_reader import parse_slurm
 
 NODE = "NodeName={name} CPUTot=4 RealMemory=100 Sockets=1 CoresPerSocket=4 State=IDLE Partitions=batch\n"
 
@@ -17,8 +17,7 @@ def read(tmp_path):
     """The site of a text."""
 
     def of(text):
-        (tmp_path / "site").write_text(text)
-        return read_slurm(tmp_path / "site")
+        return parse_slurm(tmp_path / "site", text)
 
     return of
 
