@@ -141,11 +141,7 @@ def next_allocation_restores_jobs(live):
         if host == HOSTS[0]:  # its disk is here
             assert (job["state"], "was stopped" in job["why"]) == ("unknown", True), job
         else:
-            assert (job["state"], job["lost"], job["why"]) == (
-                "running",
-                True,
-                f"its host {host} was removed",
-            )
+            assert (job["state"], job["lost"], job["why"]) == ("running", True, f"its host {host} was removed")
     for host in HOSTS[1:]:
         live.client.post(f"/nodes/{host}/lost", {})
     assert states(live, numbers) == ["unknown"] * 6

@@ -386,10 +386,7 @@ def test_drain_and_undo(fake, capsys):
 
 @pytest.mark.parametrize(
     ("more", "kill", "said"),
-    [
-        ([], False, "1 job still running; the next dardis serve finds them again\n"),
-        (["--kill"], True, "1 job ended\n"),
-    ],
+    [([], False, "1 job still running; the next dardis serve finds them again\n"), (["--kill"], True, "1 job ended\n")],
 )
 def test_stop(fake, capsys, more, kill, said):
     assert run(["stop", *more, "--json"]) == 0

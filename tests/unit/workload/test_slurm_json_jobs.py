@@ -114,10 +114,7 @@ BROKEN = accounting_job(JOB, 43)
     ("text", "told"),
     [
         (document("jobs", [BROKEN, BROKEN], 43)[:900], "is not JSON ("),
-        (
-            document("jobs", [BROKEN], 43)[:-3],
-            "is not JSON (Expecting value); expected the complete output of a Slurm",
-        ),
+        (document("jobs", [BROKEN], 43)[:-3], "is not JSON (Expecting value); expected the complete output of a Slurm"),
         ('{"meta": {}, "jobs": [5]}', ":1: jobs with 5; expected objects"),
         ('{"meta": {}, "jobs": []}', "no valid job"),
         ('{"meta": {}, "jobs": [], "errors": [{"description": "no", "error": "down"}]}', "Slurm's error: no, down"),
