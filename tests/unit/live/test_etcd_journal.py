@@ -347,22 +347,19 @@ def test_certificates_on_both_sides(tmp_path, monkeypatch, opened):
         cluster.end()
 
 
-@pytest.mark.parametrize(
-    ("text", "options", "said"),
-    [
-        ("http://a", 0, "--journal: is invalid (http://a); expected etcd://"),
-        ("etcd://", 0, "--journal: is invalid (etcd://)"),
-        ("etcd://localhost/a/b", 0, "--journal: is invalid"),
-        ("etcd://localhost:x", 0, "--journal: has an invalid endpoint (localhost:x)"),
-        ("etcd://localhost,", 0, "--journal: has an invalid endpoint ()"),
-        ("etcd://me@localhost", 0, "--journal: has an invalid endpoint (me@localhost)"),
-        ("etcd://localhost,head2", 0, "expected --journal-ca and --journal-cert and --journal-key"),
-        ("etcd://10.0.0.1", 0, "requires certificates"),
-        ("etcd://localhost", 1, "expected --journal-cert and --journal-key"),
-        (None, 1, "--journal: is missing"),
-        ("etcd://localhost", 3, "--journal-ca: "),
-    ],
-)
+@pytest.mark.parametrize(("text", "options", "said"), [
+    ("http://a", 0, "--journal: is invalid (http://a); expected etcd://"),
+    ("etcd://", 0, "--journal: is invalid (etcd://)"),
+    ("etcd://localhost/a/b", 0, "--journal: is invalid"),
+    ("etcd://localhost:x", 0, "--journal: has an invalid endpoint (localhost:x)"),
+    ("etcd://localhost,", 0, "--journal: has an invalid endpoint ()"),
+    ("etcd://me@localhost", 0, "--journal: has an invalid endpoint (me@localhost)"),
+    ("etcd://localhost,head2", 0, "expected --journal-ca and --journal-cert and --journal-key"),
+    ("etcd://10.0.0.1", 0, "requires certificates"),
+    ("etcd://localhost", 1, "expected --journal-cert and --journal-key"),
+    (None, 1, "--journal: is missing"),
+    ("etcd://localhost", 3, "--journal-ca: "),
+])  # fmt: skip
 def test_invalid_journal_options_are_refused(tmp_path, text, options, said):
     files = [*[tmp_path / "none.pem"] * options, None, None, None][:3]
     with pytest.raises(InputError) as told:

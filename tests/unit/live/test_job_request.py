@@ -61,24 +61,18 @@ def test_invalid_time_is_reported_with_its_option(text):
         read_time(text, "--time")
 
 
-@pytest.mark.parametrize(
-    ("text", "mib"),
-    [
-        ("500", 500), ("500M", 500), ("4G", 4096), ("4g", 4096), ("4GiB", 4096), ("4GB", 4096), ("1T", 1 << 20),
-        ("1K", 1), ("1024K", 1), ("1025K", 2),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("text", "mib"), [
+    ("500", 500), ("500M", 500), ("4G", 4096), ("4g", 4096), ("4GiB", 4096), ("4GB", 4096), ("1T", 1 << 20),
+    ("1K", 1), ("1024K", 1), ("1025K", 2),
+])  # fmt: skip
 def test_memory_sizes_are_read(text, mib):
     assert read_memory(text, "--mem") == mib
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "", "a", "5-1", "1-9:0", "0-9%0", "1,", ",1", "1,,2", "1,1", "0-4,3", "1%2,3", "-3", "0-9%", "0-9:", "1-2-3",
-        "0-9999999999",
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("text", [
+    "", "a", "5-1", "1-9:0", "0-9%0", "1,", ",1", "1,,2", "1,1", "0-4,3", "1%2,3", "-3", "0-9%", "0-9:", "1-2-3",
+    "0-9999999999",
+])  # fmt: skip
 def test_invalid_array_is_refused(text):
     with pytest.raises(InputError, match=r"^--array: "):
         read_array(text, "--array")
@@ -105,13 +99,10 @@ def test_invalid_dependency_is_refused(text):
         read_after(text, "--after")
 
 
-@pytest.mark.parametrize(
-    ("text", "names", "values"),
-    [
-        ("all", "all", {}), ("NONE", "none", {}), ("A,B", ("A", "B"), {}), ("A=1,B", ("A", "B"), {"A": "1"}),
-        ("ALL,A=x=y", "all", {"A": "x=y"}), ("A=", ("A",), {"A": ""}),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("text", "names", "values"), [
+    ("all", "all", {}), ("NONE", "none", {}), ("A,B", ("A", "B"), {}), ("A=1,B", ("A", "B"), {"A": "1"}),
+    ("ALL,A=x=y", "all", {"A": "x=y"}), ("A=", ("A",), {"A": ""}),
+])  # fmt: skip
 def test_export_lists_are_read(text, names, values):
     assert read_export(text, "--export") == (names, values)
 
@@ -122,13 +113,10 @@ def test_invalid_export_is_refused(text):
         read_export(text, "--export")
 
 
-@pytest.mark.parametrize(
-    ("pattern", "path"),
-    [
-        ("%j", "17"), ("%A_%a.out", "12_5.out"), ("%4a-%x-%u", "0005-n-me"), ("100%%", "100%"), ("%%j", "%j"),
-        ("plain", "plain"), ("%%%j%%", "%17%"), ("%N-%2n-%s-%b", "c2-00-batch-5"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("pattern", "path"), [
+    ("%j", "17"), ("%A_%a.out", "12_5.out"), ("%4a-%x-%u", "0005-n-me"), ("100%%", "100%"), ("%%j", "%j"),
+    ("plain", "plain"), ("%%%j%%", "%17%"), ("%N-%2n-%s-%b", "c2-00-batch-5"),
+])  # fmt: skip
 def test_output_patterns_are_expanded(pattern, path):
     assert fill_pattern(pattern, 17, 12, 5, "n", "me", "c2") == path
 
@@ -141,51 +129,42 @@ def test_invalid_output_pattern_is_refused(pattern):
         JobRequest(argv=("x",), error=pattern)
 
 
-@pytest.mark.parametrize(
-    ("more", "expected"),
-    [
-        ({}, ("/w", "/w/dardis-3.out", "/w/dardis-3.out")),
-        ({"chdir": "sub"}, ("/w/sub", "/w/sub/dardis-3.out", "/w/sub/dardis-3.out")),
-        ({"chdir": "/x", "output": "o%j", "error": "/e/%x"}, ("/x", "/x/o3", "/e/true")),
-        ({"output": "/abs"}, ("/w", "/abs", "/abs")),
-    ],
-)
+@pytest.mark.parametrize(("more", "expected"), [
+    ({}, ("/w", "/w/dardis-3.out", "/w/dardis-3.out")),
+    ({"chdir": "sub"}, ("/w/sub", "/w/sub/dardis-3.out", "/w/sub/dardis-3.out")),
+    ({"chdir": "/x", "output": "o%j", "error": "/e/%x"}, ("/x", "/x/o3", "/e/true")),
+    ({"output": "/abs"}, ("/w", "/abs", "/abs")),
+])  # fmt: skip
 def test_output_paths_are_resolved(more, expected):
     assert job_paths(JobRequest(argv=("/bin/true",), **more), 3, None, None, "me", "/w", "c2") == expected
 
 
-@pytest.mark.parametrize(
-    ("more", "said"),
-    [
-        ({"name": "a/b"}, "--name: 'a/b'"), ({"name": "a\nb"}, "--name: "), ({"name": "x" * 201}, "--name: "),
-        ({"walltime_s": 0}, "--time: 0; expected from 1 to"), ({"nodes": 0}, "--nodes: 0"), ({"cpus": 0}, "--cpus: 0"),
-        ({"gpus": -1}, "--gpus: -1; expected from 0"), ({"memory_mib": -1}, "--mem: -1"),
-        ({"grace_s": -1}, "--grace: -1"),
-        ({"argv": ("a", "b\0")}, "COMMAND: 'b\\x00'; expected a text without "), ({"argv": ("\udc80",)}, "COMMAND: "),
-        ({"chdir": "\0"}, "--chdir: "), ({"export": ("A=B",)}, "--export: "), ({"export": "some"}, "--export: 'some'"),
-        ({"array": Array((range(3, 3),))}, "--array: '3-2'"), ({"array": Array(())}, "--array: ''"),
-        ({"array": Array((range(4), range(3, 5)))}, "--array: index 3 2 times; expected each index once"),
-        ({"after": (Dependency("ok", 0),)}, "--after: 'ok:0'"),
-        ({"after": (Dependency("ok", 1),) * 1001}, "--after: 1001 jobs"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("more", "said"), [
+    ({"name": "a/b"}, "--name: 'a/b'"), ({"name": "a\nb"}, "--name: "), ({"name": "x" * 201}, "--name: "),
+    ({"walltime_s": 0}, "--time: 0; expected from 1 to"), ({"nodes": 0}, "--nodes: 0"), ({"cpus": 0}, "--cpus: 0"),
+    ({"gpus": -1}, "--gpus: -1; expected from 0"), ({"memory_mib": -1}, "--mem: -1"),
+    ({"grace_s": -1}, "--grace: -1"),
+    ({"argv": ("a", "b\0")}, "COMMAND: 'b\\x00'; expected a text without "), ({"argv": ("\udc80",)}, "COMMAND: "),
+    ({"chdir": "\0"}, "--chdir: "), ({"export": ("A=B",)}, "--export: "), ({"export": "some"}, "--export: 'some'"),
+    ({"array": Array((range(3, 3),))}, "--array: '3-2'"), ({"array": Array(())}, "--array: ''"),
+    ({"array": Array((range(4), range(3, 5)))}, "--array: index 3 2 times; expected each index once"),
+    ({"after": (Dependency("ok", 0),)}, "--after: 'ok:0'"),
+    ({"after": (Dependency("ok", 1),) * 1001}, "--after: 1001 jobs"),
+])  # fmt: skip
 def test_invalid_job_request_is_one_line(more, said):
     assert line_of(JobRequest, **{"argv": ("x",), **more}).startswith(said)
 
 
-@pytest.mark.parametrize(
-    ("value", "said"),
-    [
-        (None, "jobs: None; expected an object"), ([], "jobs: []"),
-        ({"argv": ["x"], "cpu": 1}, "jobs: unknown key 'cpu'"),
-        ({"argv": "x"}, "jobs.argv: 'x'; expected a list"), ({"argv": [1]}, "jobs.argv: 1; expected texts"),
-        ({"cpus": True}, "jobs.cpus: True; expected a whole number"), ({"cpus": 1.0}, "jobs.cpus: 1.0"),
-        ({"cpus": None}, "jobs.cpus: None"), ({"hold": 1}, "jobs.hold: 1; expected true or false"),
-        ({"array": "1-"}, "jobs.array: '1-'"), ({"array": 5}, "jobs.array: 5; expected a text or null"),
-        ({"after": [5]}, "jobs.after: 5"), ({"after": [{"kind": "ok"}]}, "jobs.after: "),
-        ({"after": [{"kind": "ok", "id": True}]}, "jobs.after: "), ({"after": [{"kind": "no", "id": 1}]}, "--after: "),
-        ({"export": [1]}, "jobs.export: 1"), ({"walltime_s": 0}, "--time: 0"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("value", "said"), [
+    (None, "jobs: None; expected an object"), ([], "jobs: []"),
+    ({"argv": ["x"], "cpu": 1}, "jobs: unknown key 'cpu'"),
+    ({"argv": "x"}, "jobs.argv: 'x'; expected a list"), ({"argv": [1]}, "jobs.argv: 1; expected texts"),
+    ({"cpus": True}, "jobs.cpus: True; expected a whole number"), ({"cpus": 1.0}, "jobs.cpus: 1.0"),
+    ({"cpus": None}, "jobs.cpus: None"), ({"hold": 1}, "jobs.hold: 1; expected true or false"),
+    ({"array": "1-"}, "jobs.array: '1-'"), ({"array": 5}, "jobs.array: 5; expected a text or null"),
+    ({"after": [5]}, "jobs.after: 5"), ({"after": [{"kind": "ok"}]}, "jobs.after: "),
+    ({"after": [{"kind": "ok", "id": True}]}, "jobs.after: "), ({"after": [{"kind": "no", "id": 1}]}, "--after: "),
+    ({"export": [1]}, "jobs.export: 1"), ({"walltime_s": 0}, "--time: 0"),
+])  # fmt: skip
 def test_json_of_a_job_request_is_checked(value, said):
     assert line_of(JobRequest.from_dict, value).startswith(said)

@@ -199,18 +199,15 @@ def test_instant_is_read_back():
         assert (read.events, read.starts, read.bounds, read.cap) == (events, instant.starts, BOUNDS, cap)
 
 
-@pytest.mark.parametrize(
-    ("change", "found"),
-    [
-        ({"kind": "gpu"}, "cap.kind: 'gpu'; expected power or cores"),
-        ({"hard": 1}, "cap.hard: 1; expected true or false"),
-        ({"source": 5}, "cap.source: is no short text"),
-        ({"steps": []}, "cap.steps: no list; expected 1 to"),
-        ({"steps": [[0, 1.5]]}, "cap.steps: [0, 1.5]; expected [Unix seconds, value]"),
-        ({"steps": [[-1, 5]]}, "cap.steps: [-1, 5]; expected Unix seconds, and a value from 0"),
-        ({"steps": [[5, 1], [5, 2]]}, "cap.steps: 5 s after 5 s; expected steps in order of time"),
-    ],
-)
+@pytest.mark.parametrize(("change", "found"), [
+    ({"kind": "gpu"}, "cap.kind: 'gpu'; expected power or cores"),
+    ({"hard": 1}, "cap.hard: 1; expected true or false"),
+    ({"source": 5}, "cap.source: is no short text"),
+    ({"steps": []}, "cap.steps: no list; expected 1 to"),
+    ({"steps": [[0, 1.5]]}, "cap.steps: [0, 1.5]; expected [Unix seconds, value]"),
+    ({"steps": [[-1, 5]]}, "cap.steps: [-1, 5]; expected Unix seconds, and a value from 0"),
+    ({"steps": [[5, 1], [5, 2]]}, "cap.steps: 5 s after 5 s; expected steps in order of time"),
+])  # fmt: skip
 def test_malformed_cap_is_rejected(change, found):
     with pytest.raises(InputError) as error:
         Cap.from_dict({"kind": "power", "hard": True, "steps": [[0, 5]]} | change)

@@ -101,14 +101,11 @@ def test_call_outside_of_a_job_is_an_error(monkeypatch, capsys):
     assert "exec: no command" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(
-    ("words", "node", "command"),
-    [
-        (["n1", "ls", "-l"], "n1", "ls -l"),
-        (["-x", "-n", "-q", "n1", '"/usr/bin/proxy"', "--x", "1"], "n1", '"/usr/bin/proxy" --x 1'),
-        (["-oBatchMode=yes", "-o", "X=y", "-l", "me", "-T", "you@n1", "A=b;export A; x"], "n1", "A=b;export A; x"),
-    ],
-)
+@pytest.mark.parametrize(("words", "node", "command"), [
+    (["n1", "ls", "-l"], "n1", "ls -l"),
+    (["-x", "-n", "-q", "n1", '"/usr/bin/proxy"', "--x", "1"], "n1", '"/usr/bin/proxy" --x 1'),
+    (["-oBatchMode=yes", "-o", "X=y", "-l", "me", "-T", "you@n1", "A=b;export A; x"], "n1", "A=b;export A; x"),
+])  # fmt: skip
 def test_shell_accepts_ssh_arguments(words, node, command):
     assert node_and_command(words) == (node, command)
 

@@ -111,30 +111,24 @@ def test_auction_workloads_are_simulated_and_audited(workload, contiguous, machi
     assert "rejected" not in (out / "jobs.csv").read_text()
 
 
-@pytest.mark.parametrize(
-    ("wanted", "message"),
-    [
-        ({"workload": "VI"}, "--workload: 'VI'; expected one of I, II, III, IV, V"),
-        ({"machine": "XL"}, "--machine: 'XL'; expected one of S, M, L"),
-        ({"contiguous": 101}, "--contiguous: 101; expected 0 to 100"),
-        ({"hours": 101.0}, "--hours: 101.0; expected above 0, at most 100"),
-        ({"max_share": 0.001}, r"--max-share: 0.001; expected from 0.0078125 \(a node of machine S\) to 1"),
-    ],
-)
+@pytest.mark.parametrize(("wanted", "message"), [
+    ({"workload": "VI"}, "--workload: 'VI'; expected one of I, II, III, IV, V"),
+    ({"machine": "XL"}, "--machine: 'XL'; expected one of S, M, L"),
+    ({"contiguous": 101}, "--contiguous: 101; expected 0 to 100"),
+    ({"hours": 101.0}, "--hours: 101.0; expected above 0, at most 100"),
+    ({"max_share": 0.001}, r"--max-share: 0.001; expected from 0.0078125 \(a node of machine S\) to 1"),
+])  # fmt: skip
 def test_invalid_arguments_are_errors(wanted, message):
     with pytest.raises(InputError, match=message):
         generate_auction(AuctionParameters(**wanted), 1)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (("auction", "t.swf"), "t.swf: SWF cannot state the types of these jobs; expected a job table"),
-        (("auction", "t.csv", "--jobs", "5"), "--jobs: is no option of auction"),
-        (("eurora", "t.csv", "--max-share", "0.5"), "--max-share: is no option of eurora"),
-        (("auctions", "t.csv"), "generator: 'auctions'; expected one of eurora, lublin, rivals, auction"),
-    ],
-)
+@pytest.mark.parametrize(("arguments", "message"), [
+    (("auction", "t.swf"), "t.swf: SWF cannot state the types of these jobs; expected a job table"),
+    (("auction", "t.csv", "--jobs", "5"), "--jobs: is no option of auction"),
+    (("eurora", "t.csv", "--max-share", "0.5"), "--max-share: is no option of eurora"),
+    (("auctions", "t.csv"), "generator: 'auctions'; expected one of eurora, lublin, rivals, auction"),
+])  # fmt: skip
 def test_auction_command_errors_are_one_line(arguments, message, tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert command(["trace", "generate", *arguments]) == 2

@@ -93,23 +93,20 @@ def test_unlimited_partition_has_no_limit(read: Read) -> None:
     assert partition("batch", 43)["maximums"]["time"]["infinite"] is (INFINITE == -1)
 
 
-@pytest.mark.parametrize(
-    ("text", "told"),
-    [
-        (document("nodes", [node("n1", ["IDLE"], 43)] * 2, 43), "node n1 again, after line "),
-        (document("nodes", [], 43), "no nodes"),
-        (document("nodes", [node("n1", [], 43)], 43), "a node's record without state; expected complete records"),
-        (document("nodes", [node("", ["IDLE"], 43)], 43), "'' is not the name of a node"),
-        (document("nodes", [node("n1", ["IDLE"], 43, effective_cpus="many", cpus=4)], 43), "CPUEfctv 'many'"),
-        (document("nodes", [node("n1", ["IDLE"], 43, real_memory=[4])], 43), "[4] is not a number"),
-        (document("nodes", [node("n1", ["IDLE"], 43)], 43)[:-4], "is not JSON ("),
-        (
-            document("sinfo", [sinfo_line(["n1"], ["IDLE"], "a", cpus=(4, 8))], 43),
-            "nodes with cpus from 4 to 8; expected equal",
-        ),
-        (document("sinfo", [sinfo_line(["n1"], [], "a")], 43), "nodes without state"),
-        (document("partitions", [partition("a", 43)] * 2, 43), "partition a again"),
-    ],
-)
+@pytest.mark.parametrize(("text", "told"), [
+    (document("nodes", [node("n1", ["IDLE"], 43)] * 2, 43), "node n1 again, after line "),
+    (document("nodes", [], 43), "no nodes"),
+    (document("nodes", [node("n1", [], 43)], 43), "a node's record without state; expected complete records"),
+    (document("nodes", [node("", ["IDLE"], 43)], 43), "'' is not the name of a node"),
+    (document("nodes", [node("n1", ["IDLE"], 43, effective_cpus="many", cpus=4)], 43), "CPUEfctv 'many'"),
+    (document("nodes", [node("n1", ["IDLE"], 43, real_memory=[4])], 43), "[4] is not a number"),
+    (document("nodes", [node("n1", ["IDLE"], 43)], 43)[:-4], "is not JSON ("),
+    (
+        document("sinfo", [sinfo_line(["n1"], ["IDLE"], "a", cpus=(4, 8))], 43),
+        "nodes with cpus from 4 to 8; expected equal",
+    ),
+    (document("sinfo", [sinfo_line(["n1"], [], "a")], 43), "nodes without state"),
+    (document("partitions", [partition("a", 43)] * 2, 43), "partition a again"),
+])  # fmt: skip
 def test_odd_json_is_one_line(read: Read, text: str, told: str) -> None:
     assert told in line_of(read, text)

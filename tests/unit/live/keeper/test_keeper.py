@@ -59,18 +59,16 @@ def test_run_receives_input_environment_folder_and_output_files(keeper, tmp_path
 def test_exit_codes_signals_and_start_failures_are_recorded(keeper, tmp_path):
     asker = keeper.connect()
     asker.hello()
-    asker.start(
-        [
-            start("1.1", tmp_path, "true"),
-            start("1.2", tmp_path, "sh", "-c", "kill -SEGV $$"),
-            start("1.3", tmp_path, "sh", "-c", "exit 127"),
-            start("1.4", tmp_path, "/no/such"),
-            start("1.5", tmp_path, "nosuch"),
-            start("1.6", tmp_path, "true", chdir="/no/folder"),
-            start("1.7", tmp_path, "true", output="/no/folder/out"),
-            start("1.8", tmp_path, "true", cores=[100_000]),
-        ],
-    )
+    asker.start([
+        start("1.1", tmp_path, "true"),
+        start("1.2", tmp_path, "sh", "-c", "kill -SEGV $$"),
+        start("1.3", tmp_path, "sh", "-c", "exit 127"),
+        start("1.4", tmp_path, "/no/such"),
+        start("1.5", tmp_path, "nosuch"),
+        start("1.6", tmp_path, "true", chdir="/no/folder"),
+        start("1.7", tmp_path, "true", output="/no/folder/out"),
+        start("1.8", tmp_path, "true", cores=[100_000]),
+    ])  # fmt: skip
     told = {run: asker.over(run) for run in (f"1.{number}" for number in range(1, 9))}
     assert [told[run]["code"] for run in ("1.1", "1.3")] == [0, 127]
     assert (told["1.2"]["code"], told["1.2"]["signal"], told["1.2"]["why"]) == (None, signal.SIGSEGV, "exit")
@@ -140,13 +138,11 @@ def test_the_walltime_is_followed_by_sigterm_and_the_grace_by_sigkill(keeper, tm
     asker = keeper.connect()
     asker.hello()
     stubborn = "trap 'echo term' TERM; echo ready; while :; do sleep 0.05; done"
-    asker.start(
-        [
-            start("1.1", tmp_path, "sleep", "100", walltime_ms=300),
-            start("1.2", tmp_path, "sh", "-c", stubborn, walltime_ms=700, grace_ms=300),
-            start("1.3", tmp_path, "sh", "-c", "kill -STOP $$", walltime_ms=300, grace_ms=200),
-        ],
-    )
+    asker.start([
+        start("1.1", tmp_path, "sleep", "100", walltime_ms=300),
+        start("1.2", tmp_path, "sh", "-c", stubborn, walltime_ms=700, grace_ms=300),
+        start("1.3", tmp_path, "sh", "-c", "kill -STOP $$", walltime_ms=300, grace_ms=200),
+    ])  # fmt: skip
     gentle, hard, stopped = (asker.over(run) for run in ("1.1", "1.2", "1.3"))
     assert {record["why"] for record in (gentle, hard, stopped)} == {"walltime"}
     assert gentle["signal"] == signal.SIGTERM
@@ -201,15 +197,13 @@ def test_runs_are_adopted_and_their_walltime_holds(keeper, tmp_path):
     asker = keeper.connect()
     asker.hello()
     waits = "while ! [ -e go ]; do sleep 0.02; done; exit 4"
-    asker.start(
-        [
-            start("1.1", tmp_path, "sh", "-c", waits),
-            start("1.2", tmp_path, "sleep", "100", walltime_ms=1500),
-            start("1.3", tmp_path, "sleep", "100"),
-            start("1.4", tmp_path, "sh", "-c", "setsid sleep 100 & exit 0"),
-            start("1.5", tmp_path, "sh", "-c", "trap '' TERM; touch deaf; while :; do sleep 0.05; done", grace_ms=500),
-        ],
-    )
+    asker.start([
+        start("1.1", tmp_path, "sh", "-c", waits),
+        start("1.2", tmp_path, "sleep", "100", walltime_ms=1500),
+        start("1.3", tmp_path, "sleep", "100"),
+        start("1.4", tmp_path, "sh", "-c", "setsid sleep 100 & exit 0"),
+        start("1.5", tmp_path, "sh", "-c", "trap '' TERM; touch deaf; while :; do sleep 0.05; done", grace_ms=500),
+    ])  # fmt: skip
     asker.over("1.4")
     until((tmp_path / "deaf").exists)
     asker.ask("end", runs=["1.5"])
@@ -433,14 +427,12 @@ def test_files_of_a_run_belong_to_its_user_only(keeper, tmp_path):
     (tmp_path / "secret").chmod(0o600)
     (folder / "link").symlink_to(tmp_path / "secret")
     script = "id -u; id -G; env | grep -c HOME; grep -E '^(Uid|Gid|Cap(Eff|Prm)):' /proc/self/status"
-    asker.start(
-        [
-            start("1.1", folder, "sh", "-c", script, user=user),
-            start("1.2", folder, "true", user=user, output=str(folder / "link")),
-            start("1.3", folder, "true", user=user, chdir="/root"),
-            start("1.4", folder, "sleep", "100", user=user),
-        ],
-    )
+    asker.start([
+        start("1.1", folder, "sh", "-c", script, user=user),
+        start("1.2", folder, "true", user=user, output=str(folder / "link")),
+        start("1.3", folder, "true", user=user, chdir="/root"),
+        start("1.4", folder, "sleep", "100", user=user),
+    ])  # fmt: skip
     asker.over("1.1")
     uid, gids, home, *status = lines(folder / "1.1.out")
     assert (uid, sorted(gids.split()), home) == (str(NOBODY), ["65534", "7"], "0")
@@ -474,12 +466,10 @@ def test_memory_is_limited(keeper, tmp_path):
     held = asker.ask("hello", epoch=1)["memory"]
     code = "held = bytearray(200 << 20); print('held', flush=True)"
     size = 100 << 20
-    asker.start(
-        [
-            start("1.1", tmp_path, sys.executable, "-S", "-c", code, memory_bytes=size),
-            start("1.2", tmp_path, sys.executable, "-S", "-c", code),
-        ],
-    )
+    asker.start([
+        start("1.1", tmp_path, sys.executable, "-S", "-c", code, memory_bytes=size),
+        start("1.2", tmp_path, sys.executable, "-S", "-c", code),
+    ])  # fmt: skip
     record = asker.over("1.1")
     assert asker.over("1.2")["code"] == 0
     assert "held" not in lines(tmp_path / "1.1.out")
