@@ -66,11 +66,8 @@ def shifted(folder):
 
 @pytest.fixture
 def live(tmp_path):
-    live = Live(tmp_path, PLATFORM.replace("count = 4", "count = 1"))
-    try:
+    with Live(tmp_path, PLATFORM.replace("count = 4", "count = 1")) as live:
         yield live
-    finally:
-        live.end()
 
 
 JUMPS = [(-HOUR, True), (HOUR, False), (-HOUR, False)]

@@ -28,11 +28,8 @@ def network():
 
 @pytest.fixture
 def live(tmp_path, network):
-    live = Partitioned(tmp_path, network)
-    try:
+    with Partitioned(tmp_path, network) as live:
         yield live.start()
-    finally:
-        live.end()
 
 
 def watch(live, away, seconds):

@@ -34,12 +34,8 @@ def live(request):
         worlds = Worlds(Path(folder), dict.fromkeys([*HOSTS, *OTHERS], "127.0.0.1"), {OTHERS[0]: HOSTS[0]})
         if why := worlds.hindrance(HOSTS[0]):
             pytest.skip(why)
-        with Hosts(worlds, [*HOSTS, *OTHERS], request.param) as cluster:
-            live = InSlurm(cluster)
-            try:
-                yield live.start(*HOSTS)
-            finally:
-                live.end()
+        with Hosts(worlds, [*HOSTS, *OTHERS], request.param) as cluster, InSlurm(cluster) as live:
+            yield live.start(*HOSTS)
 
 
 def running(live, command, **more):

@@ -21,11 +21,8 @@ from dardis.model.errors import InputError
 
 @pytest.fixture(scope="module")
 def live(tmp_path_factory):
-    live = Live(tmp_path_factory.mktemp("executor"))
-    try:
+    with Live(tmp_path_factory.mktemp("executor")) as live:
         yield live.start()
-    finally:
-        live.end()
 
 
 def test_functions_run_in_jobs_and_return_values(live):

@@ -32,21 +32,15 @@ CHANGES = ("/api/jobs/1/cancel", "/api/jobs/1/hold", "/api/nodes/n0/drain", "/ap
 
 @pytest.fixture(scope="module")
 def live(tmp_path_factory):
-    live = Live(tmp_path_factory.mktemp("page"), PLATFORM)
-    try:
+    with Live(tmp_path_factory.mktemp("page"), PLATFORM) as live:
         yield live.start("--page")
-    finally:
-        live.end()
 
 
 @pytest.fixture
 def own(tmp_path):
     """A service that the test starts, and that no other test sees."""
-    live = Live(tmp_path, PLATFORM)
-    try:
+    with Live(tmp_path, PLATFORM) as live:
         yield live
-    finally:
-        live.end()
 
 
 def new_page(live):

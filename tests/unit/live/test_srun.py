@@ -18,11 +18,8 @@ from dardis.live.task_request import TaskRequest
 
 @pytest.fixture(scope="module")
 def live(tmp_path_factory):
-    live = Live(tmp_path_factory.mktemp("srun"))
-    try:
+    with Live(tmp_path_factory.mktemp("srun")) as live:
         yield live.start()
-    finally:
-        live.end()
 
 
 def begun(live, command, **more):

@@ -13,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from kit.keeper import Asker, Keeper, finish, lives, start
+from kit.keeper import Asker, Keeper, lives, start
 from kit.waiting import until
 
 from dardis.live.keeper import PROTOCOL
@@ -27,9 +27,8 @@ NOBODY = 65534
     params=["auto", pytest.param("v1", marks=pytest.mark.slow), pytest.param("none", marks=pytest.mark.slow)]
 )
 def keeper(tmp_path, request):
-    one = Keeper(tmp_path / "keeper", f"--cgroups={request.param}")
-    yield one
-    finish(one)
+    with Keeper(tmp_path / "keeper", f"--cgroups={request.param}") as one:
+        yield one
 
 
 def lines(path):
@@ -57,8 +56,7 @@ def test_run_receives_input_environment_folder_and_output_files(keeper, tmp_path
 
 
 def test_exit_codes_signals_and_start_failures_are_recorded(keeper, tmp_path):
-    asker = keeper.connect()
-    asker.hello()
+    asker = keeper.lead()
     asker.start([
         start("1.1", tmp_path, "true"),
         start("1.2", tmp_path, "sh", "-c", "kill -SEGV $$"),
@@ -84,8 +82,7 @@ def test_exit_codes_signals_and_start_failures_are_recorded(keeper, tmp_path):
 
 
 def test_job_inherits_nothing_from_the_keeper(plain, tmp_path):
-    asker = plain.connect()
-    asker.hello()
+    asker = plain.lead()
     core = min(os.sched_getaffinity(0))
     code = (
         "import os, signal; names = os.listdir('/proc/self/fd'); print(sorted(map(int, names))[:-1]);"
@@ -104,8 +101,7 @@ def test_job_inherits_nothing_from_the_keeper(plain, tmp_path):
 
 
 def test_output_is_truncated_or_appended(plain, tmp_path):
-    asker = plain.connect()
-    asker.hello()
+    asker = plain.lead()
     for run, append in (("1.1", False), ("1.2", False), ("1.3", True)):
         more = {"output": str(tmp_path / "out"), "error": str(tmp_path / "err"), "append": append}
         asker.start([start(run, tmp_path, "sh", "-c", f"echo {run}; echo {run} >&2", **more)])
@@ -114,8 +110,7 @@ def test_output_is_truncated_or_appended(plain, tmp_path):
 
 
 def test_repeated_request_starts_one_run(keeper, tmp_path):
-    asker = keeper.connect()
-    asker.hello()
+    asker = keeper.lead()
     run = start("1.1", tmp_path, "sh", "-c", f"echo ran >> {tmp_path}/ran")
     assert "twice" in asker.ask("intend", runs=[run, run])["refused"]["1.1"]
     assert asker.hello() == {}
@@ -135,8 +130,7 @@ def test_repeated_request_starts_one_run(keeper, tmp_path):
 
 
 def test_the_walltime_is_followed_by_sigterm_and_the_grace_by_sigkill(keeper, tmp_path):
-    asker = keeper.connect()
-    asker.hello()
+    asker = keeper.lead()
     stubborn = "trap 'echo term' TERM; echo ready; while :; do sleep 0.05; done"
     asker.start([
         start("1.1", tmp_path, "sleep", "100", walltime_ms=300),
@@ -154,8 +148,7 @@ def test_the_walltime_is_followed_by_sigterm_and_the_grace_by_sigkill(keeper, tm
 
 @pytest.mark.parametrize("keeper", ["auto", "v1", "none"], indirect=True)
 def test_no_process_of_a_run_survives_its_end(keeper, tmp_path):
-    asker = keeper.connect()
-    asker.hello()
+    asker = keeper.lead()
     # A child, one in a session of its own, a daemon forked twice, one that hides its environment, one that is deaf.
     tail = f"tail -f /dev/null {tmp_path}/x"
     script = (
@@ -180,8 +173,7 @@ def leftover_processes(tmp_path):
 
 
 def test_sigterm_reaches_all_processes_of_a_run(keeper, tmp_path):
-    asker = keeper.connect()
-    asker.hello()
+    asker = keeper.lead()
     child = f"trap 'echo child >> {tmp_path}/got; exit' TERM; echo >> {tmp_path}/ready; while :; do sleep 0.05; done"
     script = (
         f"setsid sh -c \"$0\" & trap 'sleep 0.3; echo first >> {tmp_path}/got; exit' TERM; while :; do sleep 0.05; done"
@@ -194,8 +186,7 @@ def test_sigterm_reaches_all_processes_of_a_run(keeper, tmp_path):
 
 
 def test_runs_are_adopted_and_their_walltime_holds(keeper, tmp_path):
-    asker = keeper.connect()
-    asker.hello()
+    asker = keeper.lead()
     waits = "while ! [ -e go ]; do sleep 0.02; done; exit 4"
     asker.start([
         start("1.1", tmp_path, "sh", "-c", waits),
@@ -227,8 +218,7 @@ def test_runs_are_adopted_and_their_walltime_holds(keeper, tmp_path):
 
 
 def test_timed_signal_reaches_a_run_once_also_after_keeper_death(keeper, tmp_path):
-    asker = keeper.connect()
-    asker.hello()
+    asker = keeper.lead()
     child = f"trap 'echo child >> {tmp_path}/got' USR1; echo >> {tmp_path}/ready; while :; do sleep 0.05; done"
     script = f"sh -c \"$0\" & trap 'echo $DARDIS_RUN >> {tmp_path}/got' USR1; while [ ! -e end ]; do sleep 0.05; done"
 
@@ -247,8 +237,7 @@ def test_timed_signal_reaches_a_run_once_also_after_keeper_death(keeper, tmp_pat
 
 
 def test_temporary_folder_of_a_run_is_private_and_removed_also_after_keeper_death(keeper, tmp_path):
-    asker = keeper.connect()
-    asker.hello()
+    asker = keeper.lead()
     script = "echo $TMPDIR; stat -c %a:%u $TMPDIR; mkdir $TMPDIR/a; touch $TMPDIR/a/b; "
     script += "while [ ! -e end ]; do sleep 0.05; done"
     asker.start([start(run, tmp_path, "sh", "-c", script, tmp=True) for run in ("1.1", "1.2")])
@@ -290,8 +279,7 @@ def test_run_not_begun_before_keeper_death_never_begins(plain, tmp_path):
 
 
 def test_begun_run_missing_from_the_log_is_not_started_again(plain, tmp_path):
-    asker = plain.connect()
-    asker.hello()
+    asker = plain.lead()
     (plain.folder / "runs" / "1.1").touch()
     asker.start([start("1.1", tmp_path, "touch", str(tmp_path / "ran"))])
     assert asker.over("1.1")["state"] == "unknown"
@@ -305,8 +293,7 @@ def ran_of(tmp_path, run, word):
 
 @pytest.mark.parametrize("epoch", [1, 2])
 def test_next_leader_drops_intended_runs_and_may_reuse_their_names(plain, tmp_path, epoch):
-    first = plain.connect()
-    first.hello()
+    first = plain.lead()
     first.ask("intend", runs=[ran_of(tmp_path, "1.1", "old")])
     second = plain.connect()
     assert second.hello(epoch) == {}
@@ -371,14 +358,12 @@ def test_runs_survive_keeper_kills_and_none_runs_twice(keeper, tmp_path, seed):
 
 
 def test_lower_epochs_are_always_refused(plain, tmp_path):
-    first = plain.connect()
-    first.hello(5)
+    first = plain.lead(5)
     second = plain.connect()
     assert second.ask("hello", epoch=4) == {"id": 1, "error": "epoch", "highest": 5}
     run = start("1.1", tmp_path, "true")
     assert second.start([run]) == {"id": 2, "error": "epoch", "highest": 5}
-    third = plain.connect()
-    third.hello(6)
+    third = plain.lead(6)
     with pytest.raises(ConnectionError):
         first.start([run])
     assert third.hello(6) == {}
@@ -417,8 +402,7 @@ def test_files_of_a_run_belong_to_its_user_only(keeper, tmp_path):
     for place in tmp_path.parents:
         if place.stat().st_mode & 0o001 == 0:
             place.chmod(place.stat().st_mode | 0o011)
-    asker = keeper.connect()
-    asker.hello()
+    asker = keeper.lead()
     folder = tmp_path / "theirs"
     folder.mkdir()
     os.chown(folder, NOBODY, NOBODY)
@@ -535,10 +519,8 @@ def test_keeper_errors_are_one_line(plain, tmp_path):
 
 
 def test_ended_step_ends_its_runs_and_the_next_keeper_records_it(tmp_path):
-    keeper = Keeper(tmp_path / "keeper", "--step", "--cgroups=none")
-    try:
-        asker = keeper.connect()
-        asker.hello()
+    with Keeper(tmp_path / "keeper", "--step", "--cgroups=none") as keeper:
+        asker = keeper.lead()
         obeys = "trap 'exit 0' TERM; touch obeys; while :; do sleep 0.02; done"
         asker.start([
             start("1.1", tmp_path, "sleep", "100"),
@@ -567,8 +549,6 @@ def test_ended_step_ends_its_runs_and_the_next_keeper_records_it(tmp_path):
         assert not (tmp_path / "ran").exists()
         keeper.process.send_signal(signal.SIGTERM)
         assert keeper.process.wait(20) == 0  # nothing runs
-    finally:
-        finish(keeper)
 
 
 @pytest.mark.parametrize("words", [("sleep", "100"), ("sh", "-c", "sleep 100; exit $?")])
@@ -578,10 +558,8 @@ def test_run_killed_just_before_its_step_ends_with_the_step(tmp_path, words, mon
     )
     (tmp_path / "sitecustomize.py").write_text(code)
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), *sys.path]))
-    keeper = Keeper(tmp_path / "keeper", "--step", "--cgroups=none")
-    try:
-        asker = keeper.connect()
-        asker.hello()
+    with Keeper(tmp_path / "keeper", "--step", "--cgroups=none") as keeper:
+        asker = keeper.lead()
         asker.start([start(f"1.{number}", tmp_path, *words) for number in (1, 2, 3)])
         below = {run: told["pid"] for run, told in asker.hello().items()}
         until(lambda: all((tmp_path / "keeper" / "runs" / run).exists() for run in below))
@@ -596,8 +574,7 @@ def test_run_killed_just_before_its_step_ends_with_the_step(tmp_path, words, mon
         keeper.begin()
         known = keeper.connect().hello()
         assert [known[run]["why"] for run in ("1.2", "1.3")] == [END_REASONS[RecoveredState.HOST_ENDS]] * 2
-        asker = keeper.connect()
-        asker.hello()
+        asker = keeper.lead()
         asker.start([start("2.1", tmp_path, *words)])
         (pid,) = [told["pid"] for run, told in asker.hello().items() if run == "2.1"]
         until((tmp_path / "keeper" / "runs" / "2.1").exists)
@@ -607,8 +584,6 @@ def test_run_killed_just_before_its_step_ends_with_the_step(tmp_path, words, mon
         keeper.process.wait()
         keeper.begin()
         assert keeper.connect().hello()["2.1"]["state"] == "unknown"
-    finally:
-        finish(keeper)
 
 
 def child_of(pid):
