@@ -136,12 +136,9 @@ def test_invalid_profile_makes_the_job_malformed(read, profiles, why):
 
 
 @pytest.mark.parametrize(("wrong", "why"), [
-    (job("2", "nobody"), "profile 'nobody' is unknown"),
-    (job("2", res=1.5), "res is 1.5"),
-    (job("1"), "job number 1 again, as on line 1"),
-    (job(None), "no id"),
-    (job("2", subtime=-0.5), "negative submit time"),
-    ([], "not an object"),
+    (job("2", "nobody"), "profile 'nobody' is unknown"), (job("2", res=1.5), "res is 1.5"),
+    (job("1"), "job number 1 again, as on line 1"), (job(None), "no id"),
+    (job("2", subtime=-0.5), "negative submit time"), ([], "not an object"),
 ])  # fmt: skip
 def test_malformed_job_is_reported(read, wrong, why):
     (skipped,) = read([job("1"), wrong]).skipped
@@ -151,10 +148,8 @@ def test_malformed_job_is_reported(read, wrong, why):
 
 
 @pytest.mark.parametrize(("text", "said"), [
-    ("{", "w.json:1: is not JSON"),
-    ("{}", "missing `jobs` and `profiles`"),
-    ('{"jobs": [NaN], "profiles": {}}', "NaN is not a number"),
-    ('{"a":' * 200_000, "nested too deeply"),
+    ("{", "w.json:1: is not JSON"), ("{}", "missing `jobs` and `profiles`"),
+    ('{"jobs": [NaN], "profiles": {}}', "NaN is not a number"), ('{"a":' * 200_000, "nested too deeply"),
     ('{"jobs": [], "profiles": {}}', "no valid job"),
 ])  # fmt: skip
 def test_invalid_workload_is_one_line(tmp_path, text, said):

@@ -36,12 +36,8 @@ def windows(rule, trace=None, **options):
 
 
 @pytest.mark.parametrize(("rule", "expected"), [
-    ("none", [None] * 4),
-    ("window:90", [90] * 4),
-    ("factor:1", [3600, 3600, 3600, 5000]),
-    ("factor:0.1", [360, 360, 360, 500]),
-    ("mean-wait:queue", [16, 16, 100, 100]),
-    ("mean-wait:partition", [44] * 4),
+    ("none", [None] * 4), ("window:90", [90] * 4), ("factor:1", [3600, 3600, 3600, 5000]),
+    ("factor:0.1", [360, 360, 360, 500]), ("mean-wait:queue", [16, 16, 100, 100]), ("mean-wait:partition", [44] * 4),
 ])  # fmt: skip
 def test_each_rule_gives_its_window(rule, expected):
     assert windows(rule) == expected

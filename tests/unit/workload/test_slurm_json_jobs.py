@@ -125,9 +125,7 @@ def test_incomplete_json_is_one_line(read: Read, text: str, told: str) -> None:
 
 
 @pytest.mark.parametrize(("change", "reason"), [
-    ({"job_id": None}, "no job_id"),
-    ({"job_id": "x"}, "'x' is not a number"),
-    ({"user": 5}, "5 is not a text"),
+    ({"job_id": None}, "no job_id"), ({"job_id": "x"}, "'x' is not a number"), ({"user": 5}, "5 is not a text"),
     ({"tres": {"allocated": "cpu=4"}}, "'cpu=4' is not a list of resources"),
     ({"state": {"current": 3}}, "3 is not a list of words"),
     ({"time": {"submission": number(None, 43)}}, "Submit: 'Unknown' is not a time"),

@@ -48,16 +48,11 @@ def test_fields_follow_the_rules(read):
 
 
 @pytest.mark.parametrize(("bad", "reason", "malformed"), [
-    ("1 2 3", "3 fields instead of 18", True),
-    (line(submit="x"), "'x' is not a number", True),
-    (line(submit=10**30), "number out of range", True),
-    (line(submit=-4), "negative submit time", True),
-    (line(run=-7), "negative runtime", True),
-    (line(alloc=-7), "negative number of processors", True),
-    (line(submit=1 << 41), "number out of range", True),
-    (line(run=-1), "no runtime: the job runs or waits", False),
-    (line(run=-1, status=5), "no runtime", False),
-    (line(alloc=-1), "no processors", False),
+    ("1 2 3", "3 fields instead of 18", True), (line(submit="x"), "'x' is not a number", True),
+    (line(submit=10**30), "number out of range", True), (line(submit=-4), "negative submit time", True),
+    (line(run=-7), "negative runtime", True), (line(alloc=-7), "negative number of processors", True),
+    (line(submit=1 << 41), "number out of range", True), (line(run=-1), "no runtime: the job runs or waits", False),
+    (line(run=-1, status=5), "no runtime", False), (line(alloc=-1), "no processors", False),
 ])  # fmt: skip
 def test_malformed_line_is_counted_with_number_and_reason(read, bad, reason, malformed):
     trace = read("; header", line(number=1), bad, line(number=2))

@@ -85,11 +85,8 @@ def test_nodes_alike_are_a_group(tmp_path):
 
 
 @pytest.mark.parametrize(("names", "prefixes"), [
-    (["a0", "a1", "a2"], ["a"]),
-    (["a00", "a01"], ["a0"]),
-    (["a1", "a0"], ["a-0-"]),
-    (["a0", "+a1", "+b0", "b1"], ["node-0-", "node-1-"]),
-    (["a0", "a1", "+a10"], ["a-0-", "a-1-"]),
+    (["a0", "a1", "a2"], ["a"]), (["a00", "a01"], ["a0"]), (["a1", "a0"], ["a-0-"]),
+    (["a0", "+a1", "+b0", "b1"], ["node-0-", "node-1-"]), (["a0", "a1", "+a10"], ["a-0-", "a-1-"]),
     (["r1-n01", "+0"], ["r1-n-0-", "node-1-"]),
 ])  # fmt: skip
 def test_group_names_are_prefixes_of_node_names(tmp_path, names, prefixes):

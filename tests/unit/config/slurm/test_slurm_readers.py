@@ -27,13 +27,11 @@ def node_texts(*names):
 
 
 @pytest.mark.parametrize(("text", "found"), [
-    ("(null)", ()),
-    ("gpu", (Gres("gpu", "", 1),)),
+    ("(null)", ()), ("gpu", (Gres("gpu", "", 1),)),
     ("gpu:a100:2(S:0,3),gpu:3g.20gb:4(S:1)", (Gres("gpu", "a100", 2), Gres("gpu", "3g.20gb", 4))),
     ("Bandwidth-x:lustre:no_consume:4K,mic:2k", (Gres("mic", "", 2048),)),
     ("min-vram:no_consume:32G,9 lives:no_consume,gpu:v100:4", (Gres("gpu", "v100", 4),)),
-    ("tmpfs:3T", (Gres("tmpfs", "", 3 << 40),)),
-    ("gpu:0", ()),
+    ("tmpfs:3T", (Gres("tmpfs", "", 3 << 40),)), ("gpu:0", ()),
 ])  # fmt: skip
 def test_generic_resources(read, text, found):
     assert read(f"NodeName=n1 CPUTot=4 Gres={text} State=IDLE\n").nodes[0].gres == found

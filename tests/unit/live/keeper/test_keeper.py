@@ -58,14 +58,10 @@ def test_run_receives_input_environment_folder_and_output_files(keeper, tmp_path
 def test_exit_codes_signals_and_start_failures_are_recorded(keeper, tmp_path):
     asker = keeper.lead()
     asker.start([
-        start("1.1", tmp_path, "true"),
-        start("1.2", tmp_path, "sh", "-c", "kill -SEGV $$"),
-        start("1.3", tmp_path, "sh", "-c", "exit 127"),
-        start("1.4", tmp_path, "/no/such"),
-        start("1.5", tmp_path, "nosuch"),
-        start("1.6", tmp_path, "true", chdir="/no/folder"),
-        start("1.7", tmp_path, "true", output="/no/folder/out"),
-        start("1.8", tmp_path, "true", cores=[100_000]),
+        start("1.1", tmp_path, "true"), start("1.2", tmp_path, "sh", "-c", "kill -SEGV $$"),
+        start("1.3", tmp_path, "sh", "-c", "exit 127"), start("1.4", tmp_path, "/no/such"),
+        start("1.5", tmp_path, "nosuch"), start("1.6", tmp_path, "true", chdir="/no/folder"),
+        start("1.7", tmp_path, "true", output="/no/folder/out"), start("1.8", tmp_path, "true", cores=[100_000]),
     ])  # fmt: skip
     told = {run: asker.over(run) for run in (f"1.{number}" for number in range(1, 9))}
     assert [told[run]["code"] for run in ("1.1", "1.3")] == [0, 127]
