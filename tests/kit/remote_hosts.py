@@ -86,10 +86,8 @@ class Chance:
         rng = self.rng
         number, self.next = self.next, self.next + 1
         request = {
-            "cores": rng.choice((1, 1, 2, 4)),
-            "memory": rng.choice((0, 10, 60)),
-            "gpu": rng.choice((0, 0, 0, 1)),
-        }
+            "cores": rng.choice((1, 1, 2, 4)), "memory": rng.choice((0, 10, 60)), "gpu": rng.choice((0, 0, 0, 1)),
+        }  # fmt: skip
         if request["gpu"]:
             request["memory"] = 0
         return SchedulingRequest(

@@ -70,12 +70,9 @@ async def mailbox_of(gateway, kind=Hasty):
         return kind(heard)
 
     return Mailbox(
-        SupervisedHost("here", Path("/nowhere"), connect),
-        gateway,
-        SimpleNamespace(epoch=1, last_led_s=lambda: -inf),
-        lambda: None,
-        as_root=False,
-    )
+        SupervisedHost("here", Path("/nowhere"), connect), gateway, SimpleNamespace(epoch=1, last_led_s=lambda: -inf),
+        lambda: None, as_root=False,
+    )  # fmt: skip
 
 
 @in_loop

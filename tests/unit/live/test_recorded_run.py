@@ -83,13 +83,8 @@ def test_schedules_are_legal_and_agree_with_their_trace(platform, tmp_path, caps
     assert line_of(write_recorded_run, found, tmp_path / "out", force=False).startswith("--out ")
     write_recorded_run(found, tmp_path / "out", force=True)
     words = [
-        "simulate",
-        str(tmp_path / "out/recorded.csv"),
-        "--platform",
-        str(tmp_path / "p.toml"),
-        "--dispatcher",
-        "easy",
-    ]
+        "simulate", str(tmp_path / "out/recorded.csv"), "--platform", str(tmp_path / "p.toml"), "--dispatcher", "easy",
+    ]  # fmt: skip
     assert run([*words, "--out", str(tmp_path / "out"), "--force"]) == 2, "it would replace its own input"
     assert (tmp_path / "out/recorded.csv").exists()
 

@@ -377,13 +377,8 @@ except DardisError as error:
 def asks(live, do, path, **more):
     """What the service answers to another user; `refused`: it doesn't."""
     words = [
-        sys.executable,
-        "-c",
-        AS_ANOTHER,
-        live.folder,
-        str(OTHER),
-        json.dumps({"do": do, "path": path, "more": more}),
-    ]
+        sys.executable, "-c", AS_ANOTHER, live.folder, str(OTHER), json.dumps({"do": do, "path": path, "more": more}),
+    ]  # fmt: skip
     return json.loads(subprocess.run(words, capture_output=True, text=True, check=True).stdout)
 
 

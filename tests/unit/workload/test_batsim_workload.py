@@ -58,12 +58,9 @@ def test_batsim_workload_round_trips(lines, tmp_path_factory):
 
 def test_other_profiles_are_counted_by_their_type(read):
     profiles = {
-        "d": DELAY,
-        "s": {"type": "smpi"},
-        "t": {"type": "parallel", "cpu": [1, 1], "com": [0, 1, 0, 0]},
-        "c": {"type": "parallel_homogeneous", "cpu": 1, "com": 0},
-        "q": {"type": "composed", "seq": ["d", "s"]},
-    }
+        "d": DELAY, "s": {"type": "smpi"}, "t": {"type": "parallel", "cpu": [1, 1], "com": [0, 1, 0, 0]},
+        "c": {"type": "parallel_homogeneous", "cpu": 1, "com": 0}, "q": {"type": "composed", "seq": ["d", "s"]},
+    }  # fmt: skip
     trace = read([job(str(n), name) for n, name in enumerate("dstcq")], profiles, strict=True)
     assert trace.number.tolist() == [0]
     assert [tuple(skip) for skip in trace.skipped] == [

@@ -15,15 +15,11 @@ PLATFORM = Platform("p", (NodeGroup("n", 4, {"cores": 4}),))
 def trace_of(waits=(10, 21, 100, -1), lst=None):
     numbers = np.arange(1, 5)
     columns = {
-        "number": numbers,
-        "submit": numbers * 100,
-        "runtime": np.full(4, 50),
-        "walltime": np.array([50, 50, 3600, 5000]),
-        "procs": np.ones(4, dtype=np.int64),
-        "wait": np.array(waits),
+        "number": numbers, "submit": numbers * 100, "runtime": np.full(4, 50),
+        "walltime": np.array([50, 50, 3600, 5000]), "procs": np.ones(4, dtype=np.int64), "wait": np.array(waits),
         "queue": np.array(["a", "a", "b", "b"], dtype=object),
         "partition": np.array(["p", "p", "p", "p"], dtype=object),
-    }
+    }  # fmt: skip
     if lst is not None:
         columns["lst"] = np.array(lst)
     return build_trace(Path("t"), numbers, columns, [], strict=True)

@@ -30,11 +30,9 @@ def read(tmp_path):
 
 def test_fields_follow_the_rules(read):
     trace = read(
-        "; UnixStartTime: 5",
-        "; Queue: 3 fast",
-        line(number=8, submit=50, req=6, time=-1, memory=2048),
+        "; UnixStartTime: 5", "; Queue: 3 fast", line(number=8, submit=50, req=6, time=-1, memory=2048),
         line(number=9, submit=50, run=300, after=8),
-    )
+    )  # fmt: skip
     assert trace.number.tolist() == [8, 9]
     assert trace.procs.tolist() == [6, 4], "requested if stated, else allocated"
     assert trace.walltime.tolist() == [100, 200], "requested time if positive, else the runtime"
@@ -82,11 +80,9 @@ def test_damaged_missing_and_empty_files_are_errors(read, tmp_path):
 @pytest.mark.parametrize("name", ["out.swf", "out.swf.gz"])
 def test_swf_round_trips(read, tmp_path, name):
     trace = read(
-        "; Version: 2.2",
-        "; Queue: 3 fast",
-        line(number=8, submit=50, req=6, memory=2048),
+        "; Version: 2.2", "; Queue: 3 fast", line(number=8, submit=50, req=6, memory=2048),
         line(number=9, submit=60, after=8),
-    )
+    )  # fmt: skip
     lost = write_swf(trace, tmp_path / name)
     again = read_swf(tmp_path / name, strict=True)
     assert lost == []

@@ -59,10 +59,8 @@ def test_nodes_of_sinfo_have_all_their_partitions(read: Read) -> None:
     ]
     site = read(document("sinfo", lines, 41))
     assert {one.name: one.partitions for one in site.nodes} == {
-        "n1": ("batch",),
-        "n2": ("batch", "gpu"),
-        "n3": ("gpu",),
-    }
+        "n1": ("batch",), "n2": ("batch", "gpu"), "n3": ("gpu",),
+    }  # fmt: skip
     assert {(one.cores, one.memory, one.gres[0].amount) for one in site.nodes} == {(64, 192_000, 4)}
 
 
