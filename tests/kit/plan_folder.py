@@ -57,15 +57,11 @@ def profile(start: int = 5_000) -> ProfileTable:
 def schedule() -> ScheduleTable:
     """One running, one queued and one forecast job, the last one after the day."""
     return ScheduleTable(
-        number=np.array([7, 8, 9]),
-        submit=np.array([100, 4_000, 6_000]),
-        start=np.array([200, 5_000, 900_000]),
-        finish=np.array([6_000, 5_001, 900_060]),
-        units=np.array([1, 3, 1]),
-        req_cores=np.array([32, 8, 64]),
+        number=np.array([7, 8, 9]), submit=np.array([100, 4_000, 6_000]), start=np.array([200, 5_000, 900_000]),
+        finish=np.array([6_000, 5_001, 900_060]), units=np.array([1, 3, 1]), req_cores=np.array([32, 8, 64]),
         kind=(JobKind.RUNNING, JobKind.QUEUED, JobKind.FORECAST),
         placed=Placements(np.array([0, 1, 3, 4]), np.array([2, 2, 3, 9]), np.array([1, 1, 2, 1])),
-    )
+    )  # fmt: skip
 
 
 def plan(platform: Platform = PLATFORM, actions: tuple[tuple[int, int, bool], ...] = ACTIONS) -> PlanFolder:

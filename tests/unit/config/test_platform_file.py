@@ -229,16 +229,12 @@ def test_a_missing_file_and_too_many_groups_are_told(load, tmp_path, monkeypatch
 
 
 MACHINES = {
-    "KTH-SP2-1996.swf.gz": ("kth-sp2", 100),
-    "SDSC-BLUE-2000-4.2-cln.swf.gz": ("sdsc-blue", 1152),
-    "HPC2N-2002-2.2-cln.swf.gz": ("hpc2n", 240),
-    "MetaCentrum-Wagap-2013.swf.gz": ("wagap", 2176),
-    "Philly-GPU-2017.csv.gz": ("philly", 2490),
-    "NREL-RADDIT-2024.swf.gz": ("raddit", 2304),
-    "Eurora-2014.csv.gz": ("eurora-2014", 1024),
-    "CEA-Curie-2012-slice36k.swf.gz": ("curie-whole", 93312),
+    "KTH-SP2-1996.swf.gz": ("kth-sp2", 100), "SDSC-BLUE-2000-4.2-cln.swf.gz": ("sdsc-blue", 1152),
+    "HPC2N-2002-2.2-cln.swf.gz": ("hpc2n", 240), "MetaCentrum-Wagap-2013.swf.gz": ("wagap", 2176),
+    "Philly-GPU-2017.csv.gz": ("philly", 2490), "NREL-RADDIT-2024.swf.gz": ("raddit", 2304),
+    "Eurora-2014.csv.gz": ("eurora-2014", 1024), "CEA-Curie-2012-slice36k.swf.gz": ("curie-whole", 93312),
     "Alibaba-GPU-2023-openb_pod_list_default.csv.gz": ("alibaba-gpu-2023", 125_514),
-}
+}  # fmt: skip
 """Of each public trace its machine, and how many cores that has."""
 SIZES = {
     "eurora": (64, 1024), "eurora-4": (4, 64), "eurora-65": (65, 1036), "curie-fat": (300, 9600),

@@ -40,13 +40,11 @@ def plain(trace: Trace) -> list[tuple[str, int, int, int, int, bool]]:
 
 
 @given(
-    workload=st.sampled_from(sorted(WORKLOADS)),
-    machine=st.sampled_from(sorted(MACHINES)),
-    contiguous=st.integers(0, 100),
-    hours=st.floats(0.01, 4),
+    workload=st.sampled_from(sorted(WORKLOADS)), machine=st.sampled_from(sorted(MACHINES)),
+    contiguous=st.integers(0, 100), hours=st.floats(0.01, 4),
     max_share=st.one_of(st.floats(1 / 128, 1), st.sampled_from([1 / 128, 0.1, 0.125, 1.0])),
     seed=st.integers(0, 1 << 32),
-)
+)  # fmt: skip
 @examples(0.5)
 def test_jobs_match_table_4_and_end_at_the_stated_load(workload, machine, contiguous, hours, max_share, seed):
     trace = generate_auction(AuctionParameters(workload, machine, contiguous, hours, max_share), seed)
