@@ -118,34 +118,6 @@ def test_items_make_an_array(fake, tmp_path, capsys):
     assert capsys.readouterr().out == "12 (12-13)\n"
 
 
-@pytest.mark.parametrize(("arguments", "line"), [
-    ("--each items -- echo", "items: the command has no {}"), ("--each nowhere -- x {}", "nowhere: cannot be read"),
-    ("--each items --items xml -- x {}", "--items: 'xml'; expected lines, null, json"),
-    ("--each items --array 1-2 -- x {}", "--each, --array: both"),
-    ("--items json -- x", "--items: given without --each; expected --each as well"),
-    ("--each items --at-once 0 -- x {}", "--at-once: '0'"), ("--each empty -- x {}", "empty: has no items"),
-    ("--each items --items json -- x {a}", "items:1: 'a'; expected a JSON object"),
-    ("--retries -1 -- x", "--retries: '-1'"),
-    ("--retry-codes 3 -- x", "--retry-codes: given without --retries"),
-    ("--retries 1 --retry-codes x -- x", "--retry-codes: 'x'"),
-    ("--retries 1 --retry-delay soon -- x", "--retry-delay: 'soon'"),
-    ("--env-file items -- x", "items:1: 'a'; expected NAME="),
-    ("--begin soon -- x", "--begin: 'soon'"),
-    ("--stdin nowhere -- x", "--stdin: 'nowhere'; expected an existing file"),
-    ("--nice x -- x", "--nice: 'x'"), ("--signal 99 -- x", "--signal: '99'"), ("--tmp x -- x", "--tmp: 'x'"),
-    ("-n x -- x", "-n: 'x'"), ("--constraint a -- x", "--constraint: 'a' is not supported (nodes have no features"),
-])  # fmt: skip
-def test_wrong_values_of_new_options_are_one_line(fake, tmp_path, monkeypatch, capsys, arguments, line):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "items").write_text("a\nb\n")
-    (tmp_path / "empty").write_text("\n" * 1_000_000)
-    assert run(["submit", *arguments.split()]) == 2
-    told = capsys.readouterr().err.splitlines()
-    assert len(told) == 1
-    assert told[0].startswith(f"dardis: {line}")
-    assert fake.asked == []
-
-
 def test_submissions_have_distinct_keys_and_equal_keys_are_one_job(fake, capsys):
     for key in ([], [], ["--key", "k"], ["--key", "k"]):
         assert run(["submit", *key, "--", "true"]) == 0
@@ -195,9 +167,26 @@ def test_warnings_of_the_service_are_printed(fake, capsys):
     ("--error % -- x", "--error: '%'; expected a path"),
     ("--name a/b -- x", "--name: 'a/b'; expected at most 200 printable characters"),
     ("--colour -- x", "No such option: --colour"),
+    ("--each items -- echo", "items: the command has no {}"), ("--each nowhere -- x {}", "nowhere: cannot be read"),
+    ("--each items --items xml -- x {}", "--items: 'xml'; expected lines, null, json"),
+    ("--each items --array 1-2 -- x {}", "--each, --array: both"),
+    ("--items json -- x", "--items: given without --each; expected --each as well"),
+    ("--each items --at-once 0 -- x {}", "--at-once: '0'"), ("--each empty -- x {}", "empty: has no items"),
+    ("--each items --items json -- x {a}", "items:1: 'a'; expected a JSON object"),
+    ("--retries -1 -- x", "--retries: '-1'"),
+    ("--retry-codes 3 -- x", "--retry-codes: given without --retries"),
+    ("--retries 1 --retry-codes x -- x", "--retry-codes: 'x'"),
+    ("--retries 1 --retry-delay soon -- x", "--retry-delay: 'soon'"),
+    ("--env-file items -- x", "items:1: 'a'; expected NAME="),
+    ("--begin soon -- x", "--begin: 'soon'"),
+    ("--stdin nowhere -- x", "--stdin: 'nowhere'; expected an existing file"),
+    ("--nice x -- x", "--nice: 'x'"), ("--signal 99 -- x", "--signal: '99'"), ("--tmp x -- x", "--tmp: 'x'"),
+    ("-n x -- x", "-n: 'x'"), ("--constraint a -- x", "--constraint: 'a' is not supported (nodes have no features"),
 ])  # fmt: skip
-def test_submit_error_is_one_line_and_sends_nothing(fake, script, capsys, arguments, line):
+def test_submit_error_is_one_line_and_sends_nothing(fake, script, capsys, tmp_path, arguments, line):
     script("#DARDIS --colour red")
+    (tmp_path / "items").write_text("a\nb\n")
+    (tmp_path / "empty").write_text("\n" * 1_000_000)
     assert run(["submit", *arguments.split()]) == 2
     said = capsys.readouterr()
     assert said.err.startswith(f"dardis: {line}")
