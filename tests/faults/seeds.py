@@ -55,10 +55,7 @@ class Outcome:
 
 
 def run_seed(seed: int, *, make_pool: PoolMaker | None = None, log: Log | None = None, **options: bool) -> Outcome:
-    """Draw (see `draw_scenario` for options), run and judge.
-
-    With `reliable`, messages come late and out of order, but all come, and no node crashes.
-    """
+    """Draw (see `draw_scenario`), run and judge. `reliable`: all messages come, perhaps late, and no node crashes."""
     return judge(draw_scenario(seed, **options), make_pool, log)
 
 

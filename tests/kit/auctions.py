@@ -70,10 +70,7 @@ def terms() -> st.SearchStrategy[Terms]:
 
 
 def problem_of(seed: int, most_jobs: int, most_nodes: int, *, as_in_the_paper: bool = False) -> DecisionProblem:
-    """A busy machine and a few jobs, all from a seed: drawn one by one they are hardly ever in each other's way.
-
-    `as_in_the_paper`: nodes have one amount each, and jobs are of types 1, 2 and 3.
-    """
+    """A busy machine and a few jobs from a seed. `as_in_the_paper`: one amount a node, and jobs of types 1, 2 and 3."""
     rng = np.random.default_rng(seed)
 
     def upto(most: int) -> int:

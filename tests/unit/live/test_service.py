@@ -27,13 +27,6 @@ from dardis.live.live_jobs import LiveJob
 from dardis.live.output import output_path
 from dardis.model.errors import DardisError, InputError
 
-
-@pytest.fixture(scope="module")
-def live(tmp_path_factory):
-    with Live(tmp_path_factory.mktemp("live")) as live:
-        yield live.start()
-
-
 AWAITS = "w() { while ! [ -e $1 ]; do sleep 0.05; done; }; w go"
 """A job that goes on when there is a file `go` (and what is written behind it)."""
 

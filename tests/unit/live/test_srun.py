@@ -8,18 +8,11 @@ from pathlib import Path
 
 import pytest
 from kit.error_lines import line_of
-from kit.live import Live
 from kit.waiting import until
 
 from dardis.live.slurm_programs.srun import SRUN, _run_mpi_program, read_programs, task_request
 from dardis.live.slurm_programs.srun_mpi import mpi_library, mpirun_command
 from dardis.live.task_request import TaskRequest
-
-
-@pytest.fixture(scope="module")
-def live(tmp_path_factory):
-    with Live(tmp_path_factory.mktemp("srun")) as live:
-        yield live.start()
 
 
 def begun(live, command, **more):
