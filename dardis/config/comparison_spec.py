@@ -20,7 +20,6 @@ from dardis.model.errors import InputError
 from dardis.model.files import is_file
 
 RECORDED = "recorded"
-"""Label of recorded starts."""
 NAME = re.compile(r"[^\W_][\w .,+=:()-]{0,59}")
 LABEL = "a letter or digit, then up to 59 more, blanks or _.,+=:()-"
 _NEXT = re.compile(r":(?=\w+=)")

@@ -35,7 +35,6 @@ class NodeStates:
     shutting_down: Bools
     booting: Bools
     unnamed: int
-    """Number of nodes missing in the file."""
     notes: tuple[str, ...] = ()
 
 

@@ -36,7 +36,6 @@ class SeriesFormat:
     factor: float = 1.0
     """From the file's unit to ours."""
     end: str | None = None
-    """Column of value ends."""
     check: Callable[[Sequence[float]], str] = lambda _: ""
     """Complaint about values in file units, or ""."""
     keep: Callable[[dict[str, str]], bool] = lambda _: True

@@ -84,7 +84,6 @@ class Gateway:
         self._instants: list[str] = []
         self._drains: dict[str, str] = {}
         self._ended_jobs: dict[JobId, LiveJob | None] = {}
-        """Jobs of orphaned runs."""
         self._begun: set[JobId] = set()
         self._settings: dict[str, str] = {}
         self._now = 0

@@ -26,7 +26,6 @@ UNLIMITED_S: Final = MOST_WALLTIME_S
 """Walltime of a job without limit."""
 DEFAULT_RETRY_DELAY_S: Final = 10
 MOST_RETRY_DELAY_S: Final = 86400
-"""Longest pause before a retry, s."""
 MOST_RETRIES: Final = 1000
 MOST_PRIORITY: Final = (1 << 31) - 1
 MOST_NODE_WATTS: Final = 1_000_000

@@ -104,7 +104,6 @@ class JobRequest:
     """From SIGTERM to SIGKILL; None: default."""
     signal: LimitSignal | None = None
     retries: int = 0
-    """Most repetitions of a failed job."""
     retry_delay_s: int = DEFAULT_RETRY_DELAY_S
     """Pause before the first retry; doubles."""
     retry_codes: tuple[int, ...] = ()

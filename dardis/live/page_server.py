@@ -31,7 +31,6 @@ MOST_STRANGERS: Final = 64
 """Connections without a session; the oldest makes room."""
 STRANGER_S: Final = 10.0
 MOST_STREAMS: Final = 16
-"""Event streams of a user."""
 BEAT_S: Final = 15.0
 """Longest silence of a stream, s."""
 WRITE_S: Final = 20.0

@@ -61,7 +61,6 @@ class ServiceSettings:
     page_port: int | None
     """None: an earlier page's, or free."""
     power_program: Path | None
-    """Prints the power of nodes; None: none."""
     switching: SwitchPrograms
     address: str | None
     """Address of the first rank; None: host name."""

@@ -22,7 +22,6 @@ from dardis.model.files import read_text
 from dardis.model.numbers import whole_number
 
 LOGIN_S: Final = 10
-"""Longest wait for the login shell, s."""
 _OWN: Final = frozenset({"DARDIS_JOB_ID", "DARDIS_ARRAY_INDEX", "DARDIS_ARRAY_JOB_ID", "DARDIS_HOSTFILE", "DARDIS_RUN"})
 _SETTINGS: Final = frozenset({"SLURM_CONF"})
 

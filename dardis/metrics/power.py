@@ -223,7 +223,6 @@ class PowerEnvironment:
     max_extension_s: int = 0
     """Seconds for which the last price holds beyond the data."""
     files: InputFiles = field(default_factory=InputFiles)
-    """Cache of read files."""
 
     def weather_over(self, path: Path, span: tuple[int, int]) -> Series:
         """Outdoor temperature, °C. Raises InputError."""

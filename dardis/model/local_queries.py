@@ -87,7 +87,6 @@ class BindQuery:
     reserves: int
     """Code of the reserving side (`dardis.model.offer_rows`)."""
     has_more_waiting: bool
-    """Whether more jobs wait without a turn."""
     choice: int
     distinct: bool
     binds: bool

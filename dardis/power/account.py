@@ -27,7 +27,6 @@ class AccountedJobs:
     cores: Ints
     added_w: Floats
     income: Floats
-    """Income per core-hour."""
 
 
 @dataclass(frozen=True)

@@ -47,7 +47,6 @@ class SlurmJob:
     end: int | None
     """Of ended jobs."""
     slurm_start: int | None
-    """Start that Slurm expects for a waiting job."""
     limit_s: int | None
     nodes: int
     amounts: Mapping[str, int]

@@ -26,7 +26,6 @@ PATIENCE_S: Final = 30
 OVERRUN_S: Final = 30
 """Assumed rest of jobs beyond their limits."""
 MOST_JOBS: Final = 2000
-"""Most waiting jobs in a round."""
 _NO_LIMIT: Final = 1 << 62
 Decide = Callable[[Platform, DesiredProfile | None, Sequence[Job], int], RoundDecision]
 """Machine, profile, jobs and time to starts."""

@@ -42,7 +42,6 @@ class SteeredRound:
     changed_nodes: str = ""
     """Nodes that came into the partition or left it."""
     is_taken_again: bool = False
-    """Whether a lapsed lease was taken again."""
 
 
 class Steerer:

@@ -104,7 +104,6 @@ class Round:
     dead_host_count: int = 0
     """Most hosts in `relay.gone`."""
     measures: tuple[Round, Pick] | None = None
-    """Round and pick to claim after this measurement."""
     sums: say.Sums | None = None
     starts: list[tuple[int, int]] = field(default_factory=list)
     """(place, start) of each query with a start in the sums."""

@@ -153,7 +153,6 @@ class Relay:
     serial: int
     """Names the query, with `origin`."""
     origin: ManagerAddress
-    """Asking task manager."""
     parent: Address
     """Address for the answer: a host or the origin. A host's own share has itself as parent."""
     first: HostId
@@ -327,7 +326,6 @@ class Published:
     at: int
     """Time of this state."""
     next_change: int
-    """Next change without an event."""
     heads: Ints
     """Announced reservations: rows (job, submission, walltime, cores, level, until)."""
     backlogs: Ints

@@ -32,7 +32,6 @@ LEASE = 3
 BEST_KEY, BUCKETS, WIDTH = 16, 6, 4
 """A key of 2^BEST_KEY tries at once; each factor of 2^WIDTH less adds a step, up to BUCKETS - 1."""
 RESENDS_PER_POLL = 4
-"""Resend times between two polls."""
 
 
 class TimedLateManager:
