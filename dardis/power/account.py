@@ -167,11 +167,11 @@ def account(
     load_w = _mean_watts(work, downtime, machine, quarters).sum(axis=0)
     it_w = parts.sum(axis=0)
     cooling_w = cooling.watts(conditions.temp_c, it_w)
-    temp_c = Series(edges, conditions.temp_c).means(quarters)
+    temp_c = Series(conditions.edges, conditions.temp_c).means(quarters)
     drawn_w = load_w + cooling.watts(temp_c, load_w)
     peak_kw = float(drawn_w.max()) / 1000
     penalty, over = _limits(quarters, drawn_w / 1000, tariff)
-    kwh = (it_w + cooling_w) * np.diff(edges) / 3.6e6
+    kwh = (it_w + cooling_w) * np.diff(conditions.edges) / 3.6e6
     return Account(
         edges=edges, price_per_kwh=conditions.price_per_kwh, gco2_per_kwh=conditions.gco2_per_kwh,
         income=income, jobs_w=parts[_JOBS], idle_w=parts[_IDLE], off_w=parts[_OFF], switching_w=parts[_SWITCHING],
