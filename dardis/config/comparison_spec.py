@@ -20,7 +20,6 @@ from dardis.model.errors import InputError
 from dardis.model.files import is_file
 
 RECORDED = "recorded"
-"""Label of recorded starts."""
 NAME = re.compile(r"[^\W_][\w .,+=:()-]{0,59}")
 LABEL = "a letter or digit, then up to 59 more, blanks or _.,+=:()-"
 _NEXT = re.compile(r":(?=\w+=)")
@@ -91,7 +90,7 @@ class DispatcherSpec(Table):
     def contenders(self, place: str) -> Iterator[Contender]:
         """Yield contenders of the grid."""
         one = Contender(self.label or self.name, self.name, self.settings, self.arity, self.sample)
-        yield from expand_grid(place, one, self.grid)
+        yield from _expand_grid(place, one, self.grid)
 
 
 def _seeds(place: str, text: str) -> tuple[int, ...]:
@@ -181,7 +180,6 @@ class ComparisonRequest:
             self._check_resampling()
 
     def _check_resampling(self) -> None:
-        """Refuse inputs tied to jobs or times of the original trace. Raises InputError."""
         for one in self.workloads:
             if one.events is not None:
                 self._refuse_combination("replicates of a trace with events for its jobs")
@@ -226,11 +224,10 @@ def with_grids(contenders: Sequence[Contender], texts: Sequence[str]) -> tuple[C
         if all(label != one.label for one in contenders):
             known = " | ".join(one.label for one in contenders)
             raise InputError("--grid", f"unknown dispatcher {label!r}", f"one of {known}")
-    return tuple(each for one in contenders for each in expand_grid("--grid", one, grids.get(one.label, {})))
+    return tuple(each for one in contenders for each in _expand_grid("--grid", one, grids.get(one.label, {})))
 
 
-def expand_grid(place: str, one: Contender, grid: Mapping[str, Sequence[str]]) -> Iterator[Contender]:
-    """Yield combinations of grid values."""
+def _expand_grid(place: str, one: Contender, grid: Mapping[str, Sequence[str]]) -> Iterator[Contender]:
     if not grid:
         yield one
         return

@@ -65,7 +65,6 @@ def _rows(path: Path, series: ET.Element) -> Iterator[tuple[int, list[str]]]:
 
 
 def _times(path: Path, period: ET.Element) -> tuple[int, int, int]:
-    """Period's start, end and step. Raises InputError."""
     first, last = (_text(period, f"timeInterval/{{*}}{name}") for name in ("start", "end"))
     resolution, clock = _text(period, "resolution"), fixed_clock(0)
     try:

@@ -28,7 +28,6 @@ from dardis.model.platform import Platform
 from dardis.model.resources import Limit, Time
 
 _KEYS = ("stop_queue", "start_queue", "job", "nodes_down", "nodes_up", "reservation")
-"""Each event has exactly one."""
 _Nodes = Annotated[list[int], BeforeValidator(node_numbers)]
 
 

@@ -46,7 +46,6 @@ def _plain(value: JsonValue) -> JsonValue:
 
 Figure = Annotated[Any, BeforeValidator(_figure)]
 Plain = Annotated[JsonValue, AfterValidator(_plain)]
-"""JSON with finite numbers."""
 Bound = Annotated[int, Field(ge=LEAST_INT64, le=LARGEST_INT64)]
 
 

@@ -35,7 +35,6 @@ class NodeStates:
     shutting_down: Bools
     booting: Bools
     unnamed: int
-    """Number of nodes missing in the file."""
     notes: tuple[str, ...] = ()
 
 
@@ -50,10 +49,10 @@ class _StateLine(NamedTuple):
 
 
 def read_node_states(path: Path, platform: Platform, names: Sequence[str]) -> NodeStates:
-    """Read node states; `names`: node names.
+    """Read node states; `names`: node names. Raises InputError for unknown or repeated nodes, words and formats.
 
     Notes: unknown nodes outside partitions are omitted; nodes with another CPU count or an unknown Slurm state are
-    closed. Raises InputError for other unknown or repeated nodes, words and formats.
+    closed.
     """
     left_out: list[str] = []
     resized: list[str] = []

@@ -122,7 +122,7 @@ class FileReader(Reader):
         super().__init__(read)
 
     def text_of(self, value: object) -> Any:  # noqa: ANN401 (`read` names the kind of a value that is no path)
-        """Unchanged value."""
+        """Unchanged."""
         return value
 
     def validated(self, value: object, folder: Path | None) -> object:
@@ -158,8 +158,7 @@ def enum_reader(kind: type[StrEnum]) -> Reader:
     return Reader(lambda place, text: choice_parser(place, kind)(text))
 
 
-def read_switch(place: str, value: object) -> bool:
-    """Check a bool. Raises InputError."""
+def _read_switch(place: str, value: object) -> bool:
     if value is True or value is False:
         return value
     raise InputError(place, repr(value), "True or False")
@@ -216,7 +215,7 @@ class OptionField:
         if value is None:
             return self.default
         if self.kind is bool:
-            return read_switch(self.option, value)
+            return _read_switch(self.option, value)
         if (reader := self.reader) is not None:
             return reader.read(self.option, reader.text_of(value))
         if self.kind is int:

@@ -100,7 +100,6 @@ def platform_from_dict(data: dict[str, Any]) -> Platform:
 FORMAT: Final = "dardis-instance"
 VERSION: Final = 1
 _FARTHEST: Final = 1 << 52
-"""Limit of times in s."""
 _Moment = Annotated[int, Field(ge=-_FARTHEST, le=_FARTHEST)]
 _Duration = Annotated[int, Field(ge=1, le=2 * LATEST)]
 _Units = Annotated[int, Field(ge=1, le=LATEST)]

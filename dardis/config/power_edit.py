@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from tomlkit.items import InlineTable, Table
 
 Key = tuple[str, ...]
-"""Path such as `("devices", "gpu", "busy_w")`."""
 Figures = Mapping[Key, float]
 _TEMPLATE: Final = re.compile(r"#\s*power\s*=\s*\{[^#]*\?[^#]*\}\s*$")
 """From `dardis platform import`."""

@@ -107,14 +107,12 @@ class _Values:
         self._keys, self._times, self._lines, self._watts = array("q"), array("q"), array("q"), array("d")
 
     def read_long(self, rows: Iterator[tuple[int, list[str]]], width: int, time: int, node: int, watts: int) -> None:
-        """One value per line."""
         for line, fields in rows:
             self._check_width(line, fields, width)
             moment = self._moment(line, fields[time])
             self._add(line, self._node(line, fields[node]), moment, fields[watts])
 
     def read_wide(self, rows: Iterator[tuple[int, list[str]]], line: int, header: Sequence[str]) -> None:
-        """One line per time, one column per node."""
         nodes = [self._node(line, name) for name in header[1:]]
         for place, node in enumerate(nodes):
             if node in nodes[:place]:
@@ -126,7 +124,6 @@ class _Values:
                 self._add(number, node, moment, text)
 
     def read_jobs(self, rows: Iterator[tuple[int, list[str]]], width: int, job: int, watts: int) -> JobWatts:
-        """One line per job."""
         for line, fields in rows:
             self._check_width(line, fields, width)
             try:

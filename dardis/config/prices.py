@@ -48,7 +48,6 @@ def _pence(values: Sequence[float]) -> str:
 
 
 def _number_with(thousands: str, point: str) -> Callable[[str], float]:
-    """Parser of grouped numbers, such as `1.234,56`."""
     group, decimals = re.escape(thousands), rf"({re.escape(point)}[0-9]+)?"
     form = re.compile(rf"-?([0-9]+|[0-9]{{1,3}}({group}[0-9]{{3}})+){decimals}")
 

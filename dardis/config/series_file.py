@@ -36,7 +36,6 @@ class SeriesFormat:
     factor: float = 1.0
     """From the file's unit to ours."""
     end: str | None = None
-    """Column of value ends."""
     check: Callable[[Sequence[float]], str] = lambda _: ""
     """Complaint about values in file units, or ""."""
     keep: Callable[[dict[str, str]], bool] = lambda _: True
@@ -132,8 +131,7 @@ def table_of(
     return SeriesTable(path, form, rows, number, names[columns["value"]], places)
 
 
-def clock_of(path: Path, form: SeriesFormat, column: str) -> Clock:
-    """Clock of a time column. Raises InputError."""
+def _clock_of(path: Path, form: SeriesFormat, column: str) -> Clock:
     try:
         return form.clock(column.lower())
     except ValueError as error:
@@ -181,8 +179,8 @@ def _rows(
     lines: Iterable[tuple[int, list[str]]],
     places: str,
 ) -> Iterator[SeriesRow]:
-    clock = clock_of(path, form, header[columns["time"]])
-    end_clock = clock_of(path, form, header[columns["end"]]) if "end" in columns else clock
+    clock = _clock_of(path, form, header[columns["time"]])
+    end_clock = _clock_of(path, form, header[columns["end"]]) if "end" in columns else clock
     names = [name.lower() for name in header]
     alike: dict[str, str] = {}
     for line, fields in lines:

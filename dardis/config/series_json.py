@@ -15,7 +15,7 @@ from dardis.model.errors import InputError
 class JsonFormat:
     """Place of the records in a JSON file, and the format of the table with their keys as columns.
 
-    A place is keys with dots between them; `0`: first of a list.
+    A place is keys joined by dots; `0`: first of a list.
     """
 
     form: SeriesFormat

@@ -34,7 +34,7 @@ def setting(
 ) -> Any:  # noqa: ANN401 (a dataclass field stands where its value will be)  # fmt: skip
     """Declare a field: without key, with a word for 0, with a minimum, or with a parser.
 
-    `parse` raises ValueError; `values` lists valid texts. `about` is Markdown.
+    `parse` raises ValueError; `values`: valid texts. `about`: Markdown.
     """
     told = {"key": key, "zero": zero, "least": least, "values": values, "parse": parse, "about": about}
     return field(default=default, metadata=told)
@@ -63,7 +63,7 @@ def known_settings(kind: type[DataclassInstance]) -> dict[str, str]:
 
 
 def meanings(kind: type[DataclassInstance]) -> dict[str, str]:
-    """Meaning of each key: from the nearest class, or the choice's docstring."""
+    """Meaning of each key, from the nearest class or the choice."""
     found = {}
     for name in _keys(kind):
         declared = (vars(one).get("__dataclass_fields__", {}).get(name) for one in kind.__mro__)

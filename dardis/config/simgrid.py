@@ -28,7 +28,6 @@ _NAME: Final = re.compile(r"[^\s\[\],\'\"]{1,200}")
 _PIECE: Final = re.compile(r"[0-9]+|[^0-9]")
 _MASTER: Final = "master_host"
 _ROLES_WITHOUT_JOBS: Final = ("master", "storage")
-"""Roles of hosts without jobs."""
 _SPEED: Final = re.compile(r"([0-9]+\.?[0-9]*(?:[eE][+-]?[0-9]{1,3})?) *([kMGTPEZY]?)(?:f|flops)?")
 _PREFIXES: Final = ("", "k", "M", "G", "T", "P", "E", "Z", "Y")
 _LARGEST: Final = 1 << 30

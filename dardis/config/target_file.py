@@ -166,10 +166,9 @@ def parse_profile(
 ) -> DesiredProfile:  # fmt: skip
     """Parse rows `time_s,node,kind,value`. Raises InputError.
 
-    Times are s on the trace's clock, or (`is_utc`) UTC moments that become Unix s.
-
-    Node `*` is the machine; `split` distributes its value over nodes. A value holds until the next row; before,
-    capacity. Kind `power` (W) limits the IT power, only of the machine and if nodes share the profile.
+    Times are s on the trace's clock, or (`is_utc`) UTC moments that become Unix s. Node `*` is the machine; `split`
+    distributes its value over nodes. A value holds until the next row; before, capacity. Kind `power` (W) limits the IT
+    power, only of the machine and if nodes share the profile.
     """
     rows = csv_rows(path, text)
     _, header = next(rows, (1, []))

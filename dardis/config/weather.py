@@ -75,14 +75,14 @@ def read_weather(path: Path, read: Read = Path.read_bytes) -> Weather:
     if is_json(begin):
         return Weather(json_table(path, begin, JSON_FORMS))
     if begin.startswith("LOCATION,"):
-        return Weather(epw_series(path, text, celsius))
+        return Weather(_epw_series(path, text, celsius))
     lines = lines_of(path, text)
     names = [name.lower() for name in lines[0][1]] if lines else []
     if "utc_offset_seconds" in names:
         return Weather(_open_meteo_csv(path, lines, names.index("utc_offset_seconds")))
-    if (form := find_typical_format(names)) is not None:
+    if (form := _find_typical_format(names)) is not None:
         assumed = f"{path}: a typical year without a time zone; its times count as UTC"
-        return Weather(typical_series(path, lines, form, celsius), assumed)
+        return Weather(_typical_series(path, lines, form, celsius), assumed)
     said = (_OPEN_METEO.description, *TYPICAL_TEXTS)
     others = [SeriesFormat(description, "(?!)", "(?!)", lambda _: fixed_clock(0)) for description in said]
     return Weather(table_of(path, _meteostat_lines(lines), (*FORMS, *others)))
@@ -105,7 +105,6 @@ def _open_meteo_csv(path: Path, lines: list[tuple[int, list[str]]], column: int)
 
 
 def _meteostat_lines(lines: list[tuple[int, list[str]]]) -> list[tuple[int, list[str]]]:
-    """Join Meteostat's columns of dates and hours, and add a header to files without one."""
     names = [name.lower() for name in lines[0][1]] if lines else []
     if names[:4] == ["year", "month", "day", "hour"]:
         dates, rows, values = 3, lines[1:], names[4:]
@@ -156,13 +155,11 @@ def _split_numbers(text: str, between: str) -> tuple[int, int]:
     return whole_number(first), whole_number(second)
 
 
-def find_typical_format(names: list[str]) -> TypicalYearFormat | None:
-    """Find the format of a lower-case header."""
+def _find_typical_format(names: list[str]) -> TypicalYearFormat | None:
     return next((form for form in TYPICAL_FORMS if tuple(names[: len(form.columns)]) == form.columns), None)
 
 
-def epw_series(path: Path, text: str, check: Check) -> Series:
-    """Dry-bulb temperature of an EPW file. Raises InputError."""
+def _epw_series(path: Path, text: str, check: Check) -> Series:
     lines = list(csv_rows(path, text))
     expected = "an EPW file: eight header lines, the first with the offset from UTC, then 8760 hours"
     try:
@@ -178,8 +175,7 @@ def epw_series(path: Path, text: str, check: Check) -> Series:
     return _series(path, _table(path, lines[_EPW_HEAD:], date, _EPW_TEMPERATURE), offset_s, check)
 
 
-def typical_series(path: Path, lines: list[tuple[int, list[str]]], form: TypicalYearFormat, check: Check) -> Series:
-    """Typical year in UTC. Raises InputError."""
+def _typical_series(path: Path, lines: list[tuple[int, list[str]]], form: TypicalYearFormat, check: Check) -> Series:
     return _series(path, _table(path, lines[1:], form.date, form.temperature), 0, check)
 
 

@@ -59,7 +59,6 @@ class Admission:
         self, machine: LiveMachine, submissions: Mapping[int, OpenSubmission], dependencies: Dependencies,
         reach: HostConnector | None, account: CapAccount,
     ) -> None:  # fmt: skip
-        """`submissions`: all open submissions, updated by the caller, as `account`."""
         self._machine, self._submissions, self._reach = machine, submissions, reach
         self._dependencies = dependencies
         self._early: list[tuple[int, JobId]] = []

@@ -1,6 +1,6 @@
 """Host's agent: forwards messages between service and job supervisor.
 
-Runs node managers and a socket server, too. Keeps no state.
+Runs node managers and a socket server. Keeps no state.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ LOOK_S: Final = 1.0
 STOPPED_S: Final = 5.0
 """Gap that proves a stopped process, s."""
 LAST_MESSAGE_S: Final = 0.3
-"""Longest wait for the last message, s."""
+"""Longest wait, s."""
 
 
 class Agent:

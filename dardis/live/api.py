@@ -42,17 +42,15 @@ from dardis.model.platform import platform_to_dict
 from dardis.power.unit_power import MILLI
 
 MOST_OPEN_JOBS: Final = 1_000_000
-"""Most unfinished jobs in an answer."""
+"""Most unfinished jobs per answer."""
 MOST_AT_ONCE: Final = 500
-"""Most other jobs in an answer."""
+"""Most other jobs per answer."""
 PIECE: Final = 50
 """Jobs processed per turn."""
 PIECE_CHARACTERS: Final = 1 << 16
 """Characters of a queue sent at once."""
 MOST_PIECES: Final = 1000
-"""Most pieces per answer."""
 CLIENT_CHECK_S: Final = 10.0
-"""For lost clients, s."""
 MOST_NUMBER: Final = (1 << 63) - 1
 
 Answer = Awaitable[web.StreamResponse]
@@ -105,7 +103,7 @@ class Api:
         return app
 
     def page_routes(self) -> list[web.RouteDef]:
-        """Routes that the page uses, too."""
+        """Routes shared with the page."""
         get, post = (partial(self._page_route, method) for method in (web.get, web.post))
         return [
             get("/api/jobs/{id:[0-9]+}", self._show),
@@ -337,7 +335,6 @@ class Api:
         return web.json_response({"changed": changed})
 
     async def _signal(self, request: web.Request) -> web.Response:
-        """Signal the script (`script`), the steps (`steps`), or both."""
         job, told = self._owned_job(request), await self._callers.read_body(request)
         number = told.get("number")
         if number not in SIGNAL_NUMBERS:
@@ -413,7 +410,6 @@ class Api:
         })  # fmt: skip
 
     async def _set_cap(self, request: web.Request) -> web.Response:
-        """`{"off": true}` removes the cap."""
         self._check_operator(request)
         told = _rule_of(await self._callers.read_body(request), "cap")
         self._service.check_ready()
@@ -436,7 +432,6 @@ class Api:
         })  # fmt: skip
 
     async def _set_rule(self, request: web.Request) -> web.Response:
-        """`{"off": true}`: no plan."""
         self._check_operator(request)
         told = _rule_of(await self._callers.read_body(request), "switching")
         self._service.check_ready()
@@ -475,7 +470,6 @@ class Api:
 
 
 async def _in_pieces(jobs: Iterable[LiveJob]) -> AsyncIterator[LiveJob]:
-    """Jobs, with pauses for other requests."""
     for at, job in enumerate(jobs):
         if at % PIECE == 0:
             await asyncio.sleep(0)
@@ -519,7 +513,6 @@ _HIDDEN: Final[dict[str, Any]] = {
     "argv": [], "name": "", "cwd": "", "chdir": None, "output": "", "error": "", "export": "none", "why": "",
     "comment": "", "stdin": None,
 }  # fmt: skip
-"""As other users see these."""
 _PAST: Final = {"cancel": "cancelled", "hold": "held", "release": "released", "retry": "retried"}
 
 

@@ -1,7 +1,7 @@
-"""Jobs' shares of a live service's cap, and known power.
+"""Jobs' shares of a live service's cap, and known power. Pure.
 
-A node's share: idle power plus power of jobs ordered there. A start order raises it; the supervisor's record of the end
-lowers it. So an unreachable host keeps its share until it reports or is given up. Pure.
+A node's share: idle power plus power of jobs ordered there. A start order raises it; only the supervisor's record of
+the end lowers it, or giving up the host.
 """
 
 from __future__ import annotations
@@ -35,7 +35,6 @@ _Kind = tuple[int, str, int, int, bool]
 
 
 def _kind_of(job: LiveJob) -> _Kind:
-    """Equal for similar jobs: user, name, cores and GPUs."""
     asked = job.submission.request
     return job.submission.user.uid, asked.name, asked.cpus, asked.gpus, asked.exclusive
 
@@ -47,7 +46,6 @@ class _Taken:
     cores: int
     joules: float = 0.0
     node_s: float = 0.0
-    """Measured seconds times nodes."""
 
 
 class CapAccount:
@@ -58,7 +56,6 @@ class CapAccount:
         self._machine = machine
         self._taken: dict[JobId, _Taken] = {}
         self._mw = self._cores = 0
-        """Of all running jobs."""
         self._version = 0
         self._left_at: tuple[tuple[int, int, int], list[tuple[int, int]]] = ((0, -1, 0), [])
         self._others = 0, 0
@@ -73,7 +70,7 @@ class CapAccount:
     # ------------------------------------------------------------------------------------------------------------------
 
     def node_mw(self, job: LiveJob) -> int:
-        """Power added to each node, mW: as ordered, stated, measured of similar jobs, or by the platform."""
+        """Added power per node, mW, as ordered, stated, measured of similar jobs, or by the platform."""
         if job.node_mw is not None:
             return job.node_mw
         known = self._known_mw(job)
@@ -85,12 +82,12 @@ class CapAccount:
         return max(self._known.get(_kind_of(job), ()), default=None)
 
     def fix_power(self, job: LiveJob) -> None:
-        """Fix the power of a job for its next start, as known now."""
+        """Fix the power of a job's next start."""
         job.node_mw = None
         job.node_mw = self.node_mw(job)
 
     def has_news(self, waiting: Iterable[LiveJob], now_ms: int) -> bool:
-        """Whether changed power of waiting jobs requires a new decision."""
+        """Whether changed power of waiting jobs requires a decision."""
         if not self._is_known_changed or now_ms < self._renewed_ms + RENEW_S * 1000:
             return False
         self._is_known_changed, self._renewed_ms = False, now_ms
@@ -113,7 +110,7 @@ class CapAccount:
             self.remember(job)
 
     def remember(self, job: LiveJob) -> None:
-        """Use an ended job's measured power, if any, for similar ones."""
+        """Use an ended job's measured power for similar ones."""
         if job.measured_mw is not None:
             known = self._known.pop(_kind_of(job), deque[int](maxlen=REMEMBERED))
             known.append(job.measured_mw)
@@ -123,7 +120,7 @@ class CapAccount:
             self._is_known_changed = True
 
     def takes(self, job: LiveJob) -> tuple[int, ...]:
-        """What a job takes of the cap on each node, by kind, and mW; exclusive jobs: all cores."""
+        """What a job takes of the cap per node, by kind, and mW; exclusive jobs: all cores."""
         asked, machine = job.submission.request, self._machine
         amounts = [0] * len(machine.platform.kinds)
         amounts[machine.platform.kinds.index(CORES)] = machine.most_cores if asked.exclusive else asked.cpus
@@ -172,7 +169,7 @@ class CapAccount:
         return round(correction)
 
     def left_mw(self, now: int) -> list[tuple[int, int]]:
-        """Rest of a power cap from now on, see `_left`; empty: no limit."""
+        """Rest of a power cap from now on; empty: no limit."""
         return self._left(now) if self.cap is not None and self.cap.is_power else []
 
     def _left(self, now: int) -> list[tuple[int, int]]:
@@ -201,9 +198,8 @@ class CapAccount:
     ) -> tuple[int, ...] | None:  # fmt: skip
         """Amounts by kind, and mW, that orphaned runs and `jobs` unknown to the decider take; None: no cap.
 
-        A node of an orphaned run counts as busy, or as its job (if known) takes more; a removed one as the largest.
-
-        Less `saved_mw`: idle power of nodes off. A measured cap adds measured minus expected power.
+        A node of an orphaned run counts as busy, or as its job if that takes more; a removed one as the largest.
+        `saved_mw`, the idle power of nodes off, is subtracted. A measured cap adds measured minus expected power.
         """
         if self.cap is None:
             return None
@@ -231,7 +227,7 @@ class CapAccount:
         return *amounts, mw
 
     def shares(self, off: Container[str] = ()) -> Iterator[tuple[str, int]]:
-        """Share of each node, mW: idle power and that of jobs ordered there. `off`: nodes off."""
+        """Share of each node, mW. `off`: nodes off."""
         jobs: dict[str, int] = {}
         for taken in self._taken.values():
             for share in taken.job.shares:

@@ -20,14 +20,12 @@ SOCKET: Final = "gateway.sock"
 MOST_SOCKET_BYTES: Final = 107
 """Bytes of a socket path, without terminator."""
 ANSWER_S: Final = 60.0
-"""Longest answer, s."""
 DELETE_S: Final = 5.0
 RETRY_S: Final = 30.0
 """Longest absence of a service, s."""
 WAIT_RETRY_S: Final = 600.0
 """Longest absence during `wait_for_end`, s."""
 _WAIT_S: Final = 30
-"""Longest wait per request, s."""
 _PAUSE_S: Final = 0.05
 _REFUSALS: Final = 300
 _NOT_READY: Final = 503
@@ -79,7 +77,6 @@ class Client:
     """Service's client."""
 
     def __init__(self, folder: Path) -> None:
-        """Raises InputError for a long path."""
         self.folder = folder
         self._path = str(socket_path(folder))
         self._was_there = False
@@ -90,7 +87,7 @@ class Client:
         return self._request("GET", f"{path}?{said}" if said else path, None, ANSWER_S + patience_s)
 
     def post(self, path: str, body: Mapping[str, Any] | None = None, *, again: bool = True) -> dict[str, Any]:
-        """Send POST. With `again`, retry with a new service."""
+        """Send POST; with `again`, retry with a new service."""
         return self._request("POST", path, {} if body is None else body, ANSWER_S, again=again)
 
     def delete(self, path: str) -> dict[str, Any]:
@@ -98,7 +95,7 @@ class Client:
         return self._request("DELETE", path, None, DELETE_S, again=False)
 
     def lines(self, path: str, body: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-        """Yield lines of a streamed answer; none if the service is not ready.
+        """Lines of a streamed answer; none if the service is not ready.
 
         Raises InputError and DardisError for refusals.
         """
@@ -139,7 +136,7 @@ class Client:
         return told
 
     def wait_for_end(self, number: int) -> dict[str, Any]:
-        """Wait for a job's end. Raises ServiceUnavailableError after `WAIT_RETRY_S` without service."""
+        """Wait for a job's end. Raises ServiceUnavailableError after `WAIT_RETRY_S`."""
         path = f"/jobs/{number}/wait?timeout={_WAIT_S}"
         while not is_over(job := self._request("GET", path, None, ANSWER_S + _WAIT_S, away_s=WAIT_RETRY_S)):
             sleep(_PAUSE_S)
@@ -150,7 +147,7 @@ class Client:
         return self.post(f"/jobs/{number}/{do}" + ("?array=1" if array else ""))
 
     def change_range(self, first: int, last: int, do: str) -> int:
-        """Cancel or hold the unfinished jobs `first` to `last`; return how many have changed."""
+        """Cancel or hold the unfinished jobs `first` to `last`; return how many changed."""
         return int(self.post(f"/jobs/{do}", {"first": first, "last": last})["changed"])
 
     def change_node(self, name: str, do: str, body: Mapping[str, Any] | None = None) -> dict[str, Any]:

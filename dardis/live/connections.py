@@ -16,14 +16,12 @@ from aiohttp import web
 from dardis.live.socket_server import BACKLOG, PeerUser, peer_user
 
 MOST_CONNECTIONS: Final = 512
-"""Per user, on all hosts; more are closed."""
+"""Per user, on all hosts."""
 MOST_BYTES: Final = 64 << 20
 MOST_BODIES: Final = 4
-"""Bodies of a user read at a time."""
+"""Bodies read at a time per user."""
 BODY_S: Final = 60.0
-"""Longest reading of a body, s."""
 SESSION_USER: Final = "session user"
-"""Key of a page request's user."""
 
 
 class ClientConnections:

@@ -17,7 +17,6 @@ from dardis.model.errors import InputError
 EndedJobs = Callable[[int], Sequence[LiveJob]]
 """By number of the job or array; []: unknown."""
 _NameKey = tuple[int, str]
-"""User and job name."""
 
 
 @dataclass(slots=True)
@@ -67,11 +66,9 @@ class Dependencies:
     """Dependencies between open submissions."""
 
     def __init__(self, submissions: Mapping[int, OpenSubmission], jobs: Mapping[JobId, LiveJob]) -> None:
-        """Caller updates both mappings."""
         self._submissions, self._jobs = submissions, jobs
         self._dependents: dict[int, list[OpenSubmission]] = {}
         self._job_dependents: dict[JobId, list[LiveJob]] = {}
-        """Jobs that wait for the success of one job."""
         self._unfinished: dict[_NameKey, list[int]] = {}
         """Heap of job numbers, for names with singletons."""
 
@@ -87,7 +84,7 @@ class Dependencies:
         return f"waits for earlier jobs with the name {job.submission.request.name}" if self._is_behind(job) else ""
 
     def add(self, one: OpenSubmission, how: EndedJobs) -> list[LiveJob]:
-        """Add the conditions of a known submission; return its jobs that can never start.
+        """Add a known submission's conditions; return jobs that can never start.
 
         Raises InputError, and adds nothing, for an unknown job or if no job can ever start.
         """
@@ -106,10 +103,7 @@ class Dependencies:
         return in_vain
 
     def restore(self, one: OpenSubmission, how: EndedJobs) -> None:
-        """Restore a submission's conditions. Its jobs without a possible start have ended.
-
-        Conditions on forgotten jobs are met.
-        """
+        """Restore a submission's conditions. Conditions on forgotten jobs are met."""
         asked = one.submission.request
         found = {after: self._jobs_of(after.id) or how(after.id) for after in asked.after}
         if all(found.values()) or not asked.after_any:
@@ -186,7 +180,7 @@ class Dependencies:
         unfinished = (
             one.unfinished_count > 0 if whole and one is not None else not all(job.state.is_over for job in jobs)
         )
-        return None if unfinished else is_satisfied(after.kind, [job.state for job in jobs])
+        return None if unfinished else _is_satisfied(after.kind, [job.state for job in jobs])
 
     def _jobs_of(self, number: int) -> Sequence[LiveJob]:
         job = self._jobs.get(JobId(number))
@@ -195,7 +189,7 @@ class Dependencies:
         return self._submissions[job.submission.first].jobs if number == job.submission.first else [job]
 
     def on_change(self, job: LiveJob) -> tuple[list[LiveJob], list[LiveJob]]:
-        """Handle a job's start or end. Return jobs that can never start, and those with fewer conditions."""
+        """Handle a job's start or end. Return jobs that can never start, and jobs with fewer conditions."""
         in_vain: list[LiveJob] = []
         free: list[LiveJob] = []
         for number in {job.number, job.submission.first} & self._dependents.keys():
@@ -219,7 +213,6 @@ class Dependencies:
         return list({dependent.number: dependent for dependent in in_vain}.values()), waiting
 
     def _on_job_end(self, job: LiveJob, free: list[LiveJob]) -> list[LiveJob]:
-        """Add jobs that wait for this one to `free`, or return them if they can never start."""
         in_vain: list[LiveJob] = []
         for dependent in self._job_dependents.pop(job.number, ()):
             if dependent.state.is_over:
@@ -270,8 +263,7 @@ def _name_key(submission: Submission) -> _NameKey:
     return submission.user.uid, submission.request.name
 
 
-def is_satisfied(kind: str, states: Iterable[LiveJobState]) -> bool:
-    """Whether end states meet a dependency."""
+def _is_satisfied(kind: str, states: Iterable[LiveJobState]) -> bool:
     match kind:
         case "ok":
             return all(state is LiveJobState.COMPLETED for state in states)
@@ -288,7 +280,6 @@ class Reruns:
         self._strays, self._hearing, self._forgotten = strays, hearing, forgotten
         self._jobs: dict[JobId, LiveJob] = {}
         self._over: set[str] = set()
-        """Unreachable hosts without valid leases."""
 
     def add(self, job: LiveJob) -> None:
         """Add a job."""
@@ -300,7 +291,7 @@ class Reruns:
         self._over.add(host)
 
     def is_over(self, host: str, led: HostIncarnation) -> bool:
-        """Whether a run on an unreachable host has ended with its lease."""
+        """Whether a run's lease on an unreachable host is over."""
         return led.leased and host in self._over
 
     def on_host_back(self, host: str) -> None:
@@ -316,7 +307,7 @@ class Reruns:
         return list(self._jobs.values())
 
     def check_jobs(self) -> Iterator[tuple[LiveJob, str]]:
-        """Yield waiting jobs with reasons; empty: may start, and is removed."""
+        """Yield waiting jobs with reasons; empty: may start, is removed."""
         for job in self.waiting():
             why = self._wait_reason(job) if job.state is LiveJobState.WAITING else ""
             if not why or why == self._forgotten:

@@ -31,7 +31,7 @@ _ALTERNATIVES: Final = (
     (("gpus",), ("gpus-in-total",), ("gpus-per-task",)),
     (("mem",), ("mem-per-cpu",), ("mem-per-gpu",)),
 )  # fmt: skip
-"""Ways to state an amount; the one with precedence replaces the others."""
+"""Ways to state an amount, by precedence."""
 
 
 @dataclass(slots=True)
@@ -57,7 +57,7 @@ class Directives:
 
 
 def read_script(path: Path) -> tuple[str, list[str]]:
-    """Script's text, with LF as line ending, and warnings; `STDIN`: standard input. Raises InputError."""
+    """Script's text with LF line endings, and warnings; `STDIN`: standard input. Raises InputError."""
     try:
         data = sys.stdin.buffer.read(MOST_BYTES + 1) if path == STDIN else path.read_bytes()
     except (OSError, ValueError) as error:

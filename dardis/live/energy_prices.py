@@ -19,10 +19,8 @@ class EnergyPrices:
     def __init__(self, platform: Platform) -> None:
         self._stated, self._money = platform.facility.prices, platform.money
         self._stamp: tuple[int, int] | None = None
-        """Time of change and size of the file."""
         self._table: PriceTable | None = None
         self._known: dict[int, float | None] = {}
-        """File's prices, by hour."""
 
     @property
     def are_stated(self) -> bool:

@@ -53,7 +53,7 @@ def journal_address(
 ) -> Callable[[], EtcdAddress] | None:
     """Function that loads certificates and returns the address; None without `text`.
 
-    Raises InputError, also for missing certificates. `users` requires certificates, or local users could run jobs as
+    Raises InputError, also for missing certificates. `users` requires certificates: else local users could run jobs as
     others.
     """
     files = {"--journal-ca": ca, "--journal-cert": cert, "--journal-key": key}

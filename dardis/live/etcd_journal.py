@@ -1,6 +1,6 @@
-"""Journal in etcd, with a local copy for reads: for hosts with unsafe disks.
+"""Journal in etcd, with a local copy for reads.
 
-Keys: see README.md.
+For hosts with unsafe disks. Keys: see README.md.
 """
 
 from __future__ import annotations
@@ -39,16 +39,15 @@ LEASE_S: Final = 6
 """Until a silent leader counts as dead, s."""
 RENEW_S: Final = 1.5
 WAIT_S: Final = 2 * LEASE_S + 2.0
-"""Longest, for a dead leader; a new etcd leader renews its lease, s."""
+"""Longest wait for a dead leader, s; a new etcd leader renews its lease."""
 PIECE: Final = 1 << 20
 """Bytes per write; etcd accepts 1.5 MiB."""
 PIECES: Final = 8
 MOST_LOG: Final = 16 << 20
-"""Bytes that cause compaction, unless rows are larger."""
+"""Bytes that cause compaction."""
 KEPT: Final = 10_000
 """Finished submissions kept in rows."""
 _RECORD: Final = 1024
-"""Record's overhead, bytes."""
 
 
 def open_journal(folder: Path, etcd: EtcdAddress | None, least_epoch: int = 1) -> Journal:
@@ -70,13 +69,12 @@ class EtcdJournal(Journal):
     def __init__(self, folder: Path, place: EtcdAddress, least_epoch: int = 1) -> None:
         """Lead with a new epoch; update the local copy.
 
-        Waits for a dead leader. Raises InputError for a live leader, and JournalError without an answer.
+        Raises InputError for a live leader, and JournalError without an answer.
         """
         self._place, self._etcd, self._renewing = place, Etcd(place), Etcd(place, RENEW_S)
         self._root = f"dardis/{place.name}/".encode()
         self._certain_s = -inf
         self._unsure = False
-        """Whether the next record may be stored."""
         self._leader = Thread(target=self._renew_until_closed, name="leader", daemon=True)
         self._closing = Event()
         self._superseded = Future[None]()
@@ -84,7 +82,6 @@ class EtcdJournal(Journal):
         self._cutter = ThreadPoolExecutor(1, "cutter")
         self._cutting: Future[tuple[int, int]] | None = None
         self._cut_at = 0
-        """Last record in written rows."""
         self._most = MOST_LOG
         with ExitStack() as stack:
             stack.callback(self._etcd.close)
@@ -191,7 +188,7 @@ class EtcdJournal(Journal):
         await asyncio.wrap_future(self._superseded)
 
     def last_led_s(self) -> float:
-        """See `Journal.last_led_s`; asks etcd."""
+        """See `Journal.last_led_s`."""
         return self._certain_s
 
     def _renew(self) -> None:
@@ -236,7 +233,7 @@ class EtcdJournal(Journal):
         self._db.execute(f"UPDATE {COPY} SET record = ?, size = ?", (self._record, self._size))  # noqa: S608
 
     def _append(self, text: bytes) -> bool:
-        """Append a record; return whether stored unchanged. Raises JournalError if unknown."""
+        """Append a record; return whether stored. Raises JournalError if unknown."""
         number = self._record + 1
         self._unsure = True
         *pieces, last = _pieces([text])
@@ -311,7 +308,6 @@ class EtcdJournal(Journal):
             self._cutting = self._cutter.submit(self._cut, self._size)
 
     def _cut(self, size: int) -> tuple[int, int]:
-        """Replace the log by rows, beside writes. Return removed bytes of the log, and bytes of rows."""
         etcd, key, rows, at = Etcd(self._place), self._key("base"), 0, 0
         with (
             suppress(JournalError, SupersededError, sqlite3.Error),

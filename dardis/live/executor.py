@@ -26,8 +26,7 @@ class Executor(BaseExecutor):
 
     `workers` jobs with `cpus`, `gpus` and `mem` each start at the first call and stay until `shutdown`. A call whose
     worker dies raises BrokenExecutor, or runs again up to `retries` times. Functions and values travel by cloudpickle,
-    only to processes with this executor's key. `options`: others of `dardis submit`, such as `time="8h"`. Raises
-    InputError for mistakes.
+    only to processes with this executor's key. `options`: others of `dardis submit`. Raises InputError.
     """
 
     def __init__(
@@ -59,7 +58,7 @@ class Executor(BaseExecutor):
         return call.future
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """End the workers after all calls; `cancel_futures` cancels those that have not begun."""
+        """End the workers after all calls; `cancel_futures` cancels calls not begun."""
         self._pool.close(cancel=cancel_futures)
         if wait:
             self._pool.join()

@@ -47,7 +47,7 @@ class RunPage:
 
     @contextmanager
     def subscribe(self, uid: int) -> Iterator[Subscriber]:
-        """Client; nothing changes for it."""
+        """Client without changes."""
         yield Subscriber(uid)
 
     async def first_events(self, _: int) -> AsyncIterator[str]:

@@ -1,6 +1,6 @@
 """Decisions of the gateway about jobs.
 
-Pure: events and times are arguments. The caller writes each batch to the journal before its orders and answers leave.
+Pure. The caller writes each batch to the journal before its orders and answers leave.
 """
 
 from __future__ import annotations
@@ -56,12 +56,10 @@ class Gateway:
         leased: AbstractSet[str] = frozenset(), how: EndedJobs = lambda _: (), cap: Cap | None = None,
         switching: NodeSwitching | None = None, orphans: str = "",
     ) -> None:  # fmt: skip
-        """Restore journal state: unfinished submissions, drained nodes, cap, states of switched nodes, orphaned runs.
+        """Restore journal state. All hosts are unreachable until their first report.
 
-        `how` finds finished jobs.
-
-        `reach` connects to hosts; None: all local. Hosts in `leased` get leases for jobs that may rerun. All hosts are
-        unreachable until their first report.
+        `how` finds finished jobs. `reach` connects to hosts; None: all local. Hosts in `leased` get leases for jobs
+        that may rerun.
         """
         self.machine, self._leased = machine, leased
         self.drained = {name: why for name, why in (drained or {}).items() if name in machine.names}
@@ -83,17 +81,13 @@ class Gateway:
         self._dirty: dict[JobId, LiveJob] = {}
         self._changed: dict[int, OpenSubmission] = {}
         self._closing: list[int] = []
-        """Finished submissions, being written."""
         self._instants: list[str] = []
         self._drains: dict[str, str] = {}
         self._ended_jobs: dict[JobId, LiveJob | None] = {}
-        """Jobs of orphaned runs, from the journal."""
         self._begun: set[JobId] = set()
         self._settings: dict[str, str] = {}
         self._now = 0
-        """Time of the last decision, Unix s."""
         self._switch_at = 0
-        """Without an event, Unix s."""
         self._stops = False
         self._strange: set[JobId] = set()
         """Running jobs on removed nodes or cores."""
@@ -342,10 +336,9 @@ class Gateway:
     def on_host_report(
         self, records: Iterable[Mapping[str, Any]], now_ms: int, host: str, marks: Sequence[str]
     ) -> None:
-        """Handle the first report of a host: all runs and incarnations known to its supervisor.
+        """Handle a host's first report: all runs and incarnations known to its supervisor.
 
-        Missing runs ordered on this host and incarnation never start: their jobs wait again. Other missing runs may
-        still run: their jobs end as unknown.
+        Jobs of missing runs ordered on this incarnation wait again. Jobs of other missing runs end as unknown.
         """
         told = list(records)
         runs = {record["run"] for record in told}
@@ -388,7 +381,7 @@ class Gateway:
             self._admission.discard_decider()
 
     def on_epoch_refused(self, host: str) -> None:
-        """Handle a refusal: the supervisor accepted a higher epoch, so jobs may run elsewhere.
+        """Handle a refusal: the supervisor accepted a higher epoch.
 
         Nothing starts until this host reports or is given up.
         """
@@ -661,7 +654,6 @@ class Gateway:
         return self._closed_nodes(), others
 
     def _find(self, number: JobId) -> LiveJob | None:
-        """Job of an orphaned run; the journal is asked once for an ended array."""
         if (job := self._jobs.get(number)) is None:
             if number not in self._ended_jobs:
                 self._ended_jobs[number] = next((one for one in self._how(number) if one.number == number), None)

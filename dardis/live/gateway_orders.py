@@ -16,7 +16,6 @@ class StartRun:
     job: LiveJob
     host: str
     run: str
-    """The job may have a newer run later."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,4 +55,3 @@ class GatewayOutput:
     changed_steps: set[str]
     switches: list[SwitchNodes]
     begun: set[JobId] = field(default_factory=set)
-    """Jobs of which a start was reported."""

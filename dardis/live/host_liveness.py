@@ -20,7 +20,6 @@ class HostLiveness:
     def __init__(self, hosts: Sequence[str]) -> None:
         self._hosts = hosts
         self.unreachable = set(hosts)
-        """Nothing starts on their nodes."""
         self._refusing: set[str] = set()
         self._excused: set[str] = set()
         """Hosts given up despite their refusal."""
@@ -53,12 +52,12 @@ class HostLiveness:
         return host in self._hosts and host not in self.unreachable
 
     def find_copied_host(self, marks: Sequence[str]) -> str | None:
-        """Reachable host with a common incarnation: a copied folder."""
+        """Reachable host with an incarnation of this one: a copied folder."""
         heard = (host for host in self._marks if self.is_reachable(host))
         return next((host for host in heard if not set(marks).isdisjoint(self._marks[host])), None)
 
     def unresponsive_hosts(self, down: Sequence[HostId]) -> set[str]:
-        """Hosts without an answer. If `down` names only unreachable hosts: all but the first."""
+        """Hosts without an answer; if `down` names only unreachable hosts: all but the first."""
         hosts = self._hosts
         return {hosts[host] for host in down} - self.unreachable or set(hosts[FIRST_HOST + 1 :]) - self.unreachable
 
@@ -105,7 +104,7 @@ class RankInfo:
 
     version: str
     boot: str
-    """Boot ID; equal on the same machine."""
+    """Boot ID; equal on a machine."""
     facts: HostFacts
     folder: str
     """Set by the first rank."""
@@ -135,7 +134,7 @@ class RankPlacement:
 
 
 def rank_placements(said: Sequence[RankInfo], *, bound: bool) -> list[RankPlacement]:
-    """Raises InputError.
+    """Hosts of ranks. Raises InputError.
 
     Ranks on a machine share memory, and processors if `bound`, evenly. The first gets all GPUs.
     """

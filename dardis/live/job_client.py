@@ -20,12 +20,11 @@ from dardis.model.errors import InputError
 
 POLL_S: Final = 0.5
 WAIT_S: Final = 1.0
-"""Longest wait in a request, s."""
 NO_OPTIONS: Final[Mapping[str, str | float | bool]] = MappingProxyType({})
 
 
 class Client:
-    """Client of a live service in `folder`. It reconnects, and repeats requests without a second submission.
+    """Client of a live service in `folder`. It repeats requests without a second submission.
 
     Methods raise InputError for mistakes and DardisError if the service does not answer.
     """
@@ -38,10 +37,10 @@ class Client:
         self, command: str | Sequence[str] = (), *, script: str = "", environment: Mapping[str, str] | None = None,
         key: str | None = None, options: Mapping[str, str | float | bool] = NO_OPTIONS,
     ) -> list[int]:  # fmt: skip
-        """Submit a command (words, or a line split as by a shell) or a script's text.
+        """Submit a command (words, or a line split as by a shell) or a script's text. Returns job numbers.
 
-        `options` are those of `dardis submit`, such as `{"time": "2h", "array": "0-9", "hold": True}`. Returns job
-        numbers; a repeated `key` returns the same ones.
+        `options` are those of `dardis submit`, such as `{"time": "2h", "array": "0-9", "hold": True}`. A repeated `key`
+        returns the same numbers.
         """
         try:
             argv = shlex.split(command) if isinstance(command, str) else list(command)
@@ -95,7 +94,7 @@ class Client:
             self._service.change_job(number, "cancel")
 
     def events(self) -> Iterator[dict[str, Any]]:
-        """Yield jobs whenever their state has changed, from now on."""
+        """Yield jobs after changes of state, from now on."""
         states = {job["id"]: job["state"] for job in self.jobs()}
         since_ms = unix_ms()
         while True:

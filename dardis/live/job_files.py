@@ -66,7 +66,6 @@ def launcher_file(job: LiveJob) -> SmallFile:
 
 
 def _slots(job: LiveJob) -> list[int]:
-    """Ranks of an MPI program on each node: the job's tasks, if stated, else its cores."""
     asked = job.submission.request
     if asked.tasks is not None or asked.tasks_per_node is not None:
         return [max(tasks, 1) for tasks in tasks_by_node(job)]

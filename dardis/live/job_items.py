@@ -14,7 +14,6 @@ from dardis.model.errors import InputError
 
 _PLACEHOLDER: Final = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*)?\}")
 MOST_BYTES: Final = 32 << 20
-"""Largest size of all items."""
 
 
 class ItemFormat(StrEnum):

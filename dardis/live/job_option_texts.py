@@ -26,7 +26,6 @@ UNLIMITED_S: Final = MOST_WALLTIME_S
 """Walltime of a job without limit."""
 DEFAULT_RETRY_DELAY_S: Final = 10
 MOST_RETRY_DELAY_S: Final = 86400
-"""Longest pause before a retry, s."""
 MOST_RETRIES: Final = 1000
 MOST_PRIORITY: Final = (1 << 31) - 1
 MOST_NODE_WATTS: Final = 1_000_000
@@ -225,7 +224,7 @@ def read_array(text: str, place: str) -> Array:
 
 
 def read_after(text: str, place: str) -> After:
-    """Start's conditions, in the format of `AFTERS`: `ok:1:3-4` is `ok:1,ok:3,ok:4`. Raises InputError."""
+    """Start conditions, in the format of `AFTERS`: `ok:1:3-4` is `ok:1,ok:3,ok:4`. Raises InputError."""
     found: list[Dependency] = []
     any_of, singleton = "?" in text, False
     if any_of and "," in text:
@@ -249,7 +248,7 @@ def read_after(text: str, place: str) -> After:
 
 
 def read_export(text: str, place: str) -> tuple[tuple[str, ...] | Literal["all", "none"], dict[str, str]]:
-    """Exported names and given values, in the format of `EXPORTS`. Raises InputError."""
+    """Exported names and values, in the format of `EXPORTS`. Raises InputError."""
     names: list[str] = []
     values: dict[str, str] = {}
     whole: Literal["all", "none"] | None = None
@@ -282,7 +281,7 @@ def fill_pattern(
 ) -> str:  # fmt: skip
     """Fill in a path pattern; `first`: first job of the array, `node` the first node.
 
-    A number after % is the least number of digits. A single job is its first job, with index 0.
+    A number after % is the least number of digits. A single job has index 0.
     """
     values = {
         "j": str(job), "J": str(job), "A": str(job if first is None else first), "a": str(index or 0),

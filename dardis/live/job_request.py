@@ -46,8 +46,7 @@ from dardis.model.errors import InputError
 class JobRequest:
     """Job's request, with resources per node. Raises InputError naming the option.
 
-    Stated tasks and totals (`tasks`, `cpus_per_task`, `gpus_in_total` …) determine the amounts for each node: see
-    `on_nodes`.
+    Tasks and totals determine the amounts of each node: see `on_nodes`.
     """
 
     argv: tuple[str, ...]
@@ -92,7 +91,7 @@ class JobRequest:
     watts: int | None = None
     """Power added to each node, W; None: by cores and GPUs."""
     priority: int = 0
-    """Higher goes first. Only the service's user may ask for more than 0."""
+    """Higher goes first; above 0 only for the service's user."""
     tmp_mib: int = 0
     """Least temporary disk space per node."""
     stdin: str | None = None
@@ -104,9 +103,7 @@ class JobRequest:
     grace_s: int | None = None
     """From SIGTERM to SIGKILL; None: default."""
     signal: LimitSignal | None = None
-    """Signal ahead of the walltime."""
     retries: int = 0
-    """Most repetitions of a failed job."""
     retry_delay_s: int = DEFAULT_RETRY_DELAY_S
     """Pause before the first retry; doubles."""
     retry_codes: tuple[int, ...] = ()
@@ -185,7 +182,7 @@ class JobRequest:
         return DEFAULT_GRACE_S if self.grace_s is None else self.grace_s
 
     def amounts_on(self, nodes: int) -> tuple[int, int | None, int]:
-        """Cores, memory (MiB) and GPUs of each of so many nodes, with tasks and totals divided, rounded up."""
+        """Cores, memory (MiB) and GPUs on each of so many nodes; tasks and totals divided, rounded up."""
         cpus = self.cpus
         if self.tasks is not None or self.tasks_per_node is not None:
             tasks = -(-self.tasks // nodes) if self.tasks is not None else self.tasks_per_node or 1
@@ -194,7 +191,7 @@ class JobRequest:
         return cpus, memory, self.gpus if self.gpus_in_total is None else -(-self.gpus_in_total // nodes)
 
     def on_nodes(self, nodes: int) -> JobRequest:
-        """Same request on exactly so many nodes."""
+        """Same request on so many nodes."""
         cpus, memory, gpus = self.amounts_on(nodes)
         return replace(self, nodes=nodes, most_nodes=None, cpus=cpus, memory_mib=memory, gpus=gpus)
 

@@ -1,7 +1,6 @@
 """Job steps: commands of a running job on its nodes, and their output.
 
-A step is a run with a random number from its client, known to supervisors only. If it outlives its job, it is an
-orphaned run.
+A step is a run, known to supervisors only. If it outlives its job, it is an orphaned run.
 """
 
 from __future__ import annotations
@@ -49,7 +48,6 @@ class JobStep:
     host: str
     incarnation: str
     is_started: bool = False
-    """Start ordered or reported."""
     record: Mapping[str, Any] | None = None
     """Exit record; None: not over."""
     is_lost: bool = False
@@ -57,7 +55,6 @@ class JobStep:
     clients: int = 0
     is_unwanted: bool = False
     unattended_since_s: float | None = None
-    """First time without client, monotonic s."""
     is_end_ordered: bool = False
 
 
@@ -65,7 +62,6 @@ class JobSteps:
     """Steps of all running jobs."""
 
     def __init__(self, strays: OrphanedRuns, order: Callable[[Order], None]) -> None:
-        """`strays` receives steps of ended jobs, `order` orders."""
         self._strays, self._order = strays, order
         self._of: dict[str, dict[str, JobStep]] = {}
         self._done: dict[str, set[str]] = {}

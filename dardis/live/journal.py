@@ -21,7 +21,7 @@ _NETWORK: Final = frozenset({
     "9p", "afs", "beegfs", "ceph", "cifs", "coda", "fuse.glusterfs", "fuse.sshfs", "gfs2", "glusterfs", "gpfs",
     "lustre", "nfs", "nfs4", "ocfs2", "orangefs", "panfs", "pvfs2", "smb3", "smbfs", "virtiofs", "wekafs",
 })  # fmt: skip
-"""File systems without shared memory, or of several machines."""
+"""Without shared memory, or of several machines."""
 _TABLES: Final = """
 CREATE TABLE meta (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
 CREATE TABLE submissions (
@@ -38,7 +38,6 @@ _SETTINGS_TABLE: Final = (
     "CREATE TABLE IF NOT EXISTS settings (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID"
 )
 COPY: Final = "copy"
-"""Table in copies of another journal."""
 
 
 _SUBMISSIONS: Final = "SELECT first, count, asker, key, over, value FROM submissions"
@@ -76,11 +75,10 @@ class Batch:
     """New, or with a changed `over`."""
     jobs: list[tuple[int, str]] = field(default_factory=list)
     instants: list[str] = field(default_factory=list)
-    """Inputs and outputs of the decider."""
     drains: dict[str, str] = field(default_factory=dict)
     """Reasons of drained nodes; empty: resumed."""
     settings: dict[str, str] = field(default_factory=dict)
-    """Changed settings by name; empty: the default."""
+    """Changed settings; empty: the default."""
 
     def __bool__(self) -> bool:
         return bool(self.submissions or self.jobs or self.instants or self.drains or self.settings)
@@ -195,7 +193,7 @@ class Journal:
         )
 
     def last_led_s(self) -> float:
-        """Last time this service surely led, monotonic s: now (the folder is locked)."""
+        """Last time this service surely led, monotonic s: now (folder is locked)."""
         return monotonic_s()
 
     def next_job(self) -> int:
@@ -224,9 +222,9 @@ class Journal:
     def history(
         self, before: int, most: int, user: str | None, since_ms: int | None
     ) -> tuple[list[tuple[SubmissionRow, dict[int, str]]], int]:
-        """Recent submissions with job states, and the lowest number searched.
+        """Recent submissions with job states, and the lowest number searched (0: none left).
 
-        Searches `most` numbers below `before`, newest first; 0: none left. `since_ms`: earliest end of jobs.
+        Searches `most` numbers below `before`, newest first. `since_ms`: earliest end of jobs.
         """
         below = "WHERE first < ? ORDER BY first DESC LIMIT 1"
         if not (last := self._submissions(below, before)):
@@ -264,9 +262,9 @@ class Journal:
     # Pruning, in the thread of `write`.
 
     def next_finished(self, first: int) -> SubmissionRow | None:
-        """Next finished submission after `first`, except the last. Raises JournalError.
+        """Next finished submission after `first`. Raises JournalError.
 
-        It fixes the next job number.
+        Excludes the last: it fixes the next job number.
         """
         where = "WHERE over = 1 AND first > ? AND first < (SELECT max(first) FROM submissions) ORDER BY first LIMIT 1"
         with self._reading():

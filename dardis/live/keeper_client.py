@@ -26,17 +26,12 @@ SUPERVISOR_FOLDER: Final = "keeper"
 PATIENCE_S: Final = 10.0
 """Longest start, s."""
 ANSWER_S: Final = 30.0
-"""Longest wait for an answer, s."""
 LONGEST_LINE: Final = 64 << 20
-"""Longest line of an answer, bytes."""
 OPEN_FILES: Final = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
-"""Original limit on open files."""
 PAUSE_S: Final = (0.005, 0.25)
-"""First and longest pause between reads, s."""
 
 GONE: Final = "the job supervisor is gone"
 EPOCH_REFUSED: Final = "epoch"
-"""Error text for a low epoch."""
 
 
 class SupervisorError(DardisError):
@@ -53,7 +48,6 @@ class HigherEpochError(SupervisorError):
 
 
 OnRecord = Callable[[Mapping[str, Any] | None], None]
-"""With each exit record, then None."""
 Connect = Callable[[OnRecord], Awaitable["SupervisorClient"]]
 
 
@@ -67,7 +61,6 @@ class SupervisorClient(ABC):
         self.lost = asyncio.Event()
         self.why = ""
         self.now_ms = 0
-        """Last clock value, ms of CLOCK_BOOTTIME."""
         self.received_s = 0.0
         """Arrival of `now_ms`, monotonic s."""
 
@@ -127,7 +120,7 @@ class SupervisorClient(ABC):
 
     @abstractmethod
     async def power(self) -> Mapping[str, Any]:
-        """Host's power readings, see `power_readings.read_counters`."""
+        """Host's power readings, see `read_counters`."""
 
     async def start_runs(self, runs: Sequence[str]) -> Mapping[str, str]:
         """Start announced runs. Return reasons of refused runs."""
@@ -176,7 +169,7 @@ class LocalSupervisorClient(SupervisorClient):
 
     @classmethod
     async def connect(cls, folder: Path, heard: OnRecord, *, apart: bool = False) -> LocalSupervisorClient:
-        """Connect to a local supervisor, started if missing and not `apart`. Raises SupervisorError."""
+        """Connect to a local supervisor; start a missing one unless `apart`. Raises SupervisorError."""
         with suppress(OSError):
             return await cls._open(folder, heard)
         if apart:
@@ -232,7 +225,7 @@ class LocalSupervisorClient(SupervisorClient):
         remove_files(self._folder, paths)
 
     async def request(self, do: str, **more: Any) -> dict[str, Any]:  # noqa: ANN401 (plain values)
-        """See `SupervisorClient.request`. Removes outdated step output."""
+        """See `SupervisorClient.request`. Removes old step output."""
         told = await super().request(do, **more)
         if do == "forget":
             remove_step_output(self._folder, more["runs"])

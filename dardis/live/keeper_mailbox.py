@@ -1,4 +1,4 @@
-"""Host's mailbox: messages between gateway and job supervisor, with reconnection."""
+"""Messages between gateway and a host's job supervisor, with reconnection."""
 
 from __future__ import annotations
 
@@ -24,15 +24,13 @@ from dardis.live.live_jobs import LiveJob
 RETRY_S: Final = 1.0
 """Pause before a reconnection, s."""
 MOST_PAUSE_S: Final = 60.0
-"""Longest pause after repeated failures, s."""
 STEADY_S: Final = 60.0
 """Uptime that resets the pause, s."""
 MOST_STARTS: Final = 256
 """Runs per message."""
 MOST_TEXT: Final = 8 << 20
-"""Bytes of texts per message. JSON may need six times as many; a supervisor reads 64 MiB."""
+"""Bytes of texts per message; JSON may need six times as many, a supervisor reads 64 MiB."""
 STOP_S: Final = 5.0
-"""Longest stop of a supervisor, s."""
 NOT_CERTAIN: Final = "the leadership of this service is uncertain"
 LEASE_S: Final = 60
 RENEW_S: Final = LEASE_S / 6
@@ -41,7 +39,6 @@ CERTAIN_S: Final = 10.0
 MARGIN_S: Final = 10
 """Until the watchdog has killed all after the lease, s."""
 LOOK_S: Final = 1.0
-"""Interval of lease checks, s."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,16 +65,13 @@ class Mailbox:
     def __init__(
         self, home: SupervisedHost, gateway: Gateway, journal: Journal, due: Callable[[], None], *, as_root: bool
     ) -> None:  # fmt: skip
-        """`due` follows each event."""
         self._home, self._gateway, self._journal, self._due, self._as_root = home, gateway, journal, due, as_root
         self.trouble = STARTING
         """Why unreachable; empty: reachable."""
         self.tried = asyncio.Event()
-        """Set after the first answer or failure."""
         self._keeper: SupervisorClient | None = None
         self._records: list[Mapping[str, Any]] = []
         self._refused: set[str] = set()
-        """Refused runs with a pending start order."""
         self._asking: set[asyncio.Task[None]] = set()
         self._over_s = leases_end_s()
         """End of all leases, monotonic s; inf: the gateway knows."""

@@ -14,7 +14,6 @@ class Deadlines:
 
     def __init__(self) -> None:
         self._latest: list[tuple[int, int, LiveJob]] = []
-        """Heap of latest start (Unix ms), number and job."""
 
     def add(self, jobs: Iterable[LiveJob]) -> None:
         """Add jobs, if they have deadlines."""

@@ -56,7 +56,7 @@ def start_request(job: LiveJob, machine: LiveMachine, folder: Path, now_ms: int,
         functions = {f"BASH_FUNC_{name}%%": f'() {{ {quote(str(folder / PROGRAMS / name))} "$@"\n}}' for name in NAMES}
         environment |= functions
     return {
-        "run": job.run, "files": [file.path for file in files_of(job)], "argv": [*script, *job_words(job)],
+        "run": job.run, "files": [file.path for file in files_of(job)], "argv": [*script, *_job_words(job)],
         "env": environment | _job_environment(job, job.shares[0], folder, now_ms), "chdir": chdir,
         "input": None if asked.stdin is None else str(Path(chdir, asked.stdin)), "output": output, "error": error,
         "append": asked.append or job.attempt > 1, "lease": job.leased, "tmp": True,
@@ -64,8 +64,7 @@ def start_request(job: LiveJob, machine: LiveMachine, folder: Path, now_ms: int,
     }  # fmt: skip
 
 
-def job_words(job: LiveJob) -> Sequence[str]:
-    """Words of a job's command, with its item."""
+def _job_words(job: LiveJob) -> Sequence[str]:
     argv, item = job.submission.request.argv, job.submission.item(job.number)
     return argv if item is None else filled_words(argv, item, is_json=job.submission.has_json_items)
 
@@ -74,7 +73,7 @@ def step_start_request(
     run: str, job: LiveJob, node: str, asked: StepCommand, machine: LiveMachine, folder: Path, now_ms: int,
     *, as_root: bool,
 ) -> dict[str, Any]:  # fmt: skip
-    """Start request for a job step on `node`, with the folder of its host.
+    """Start request for a job step on `node`, with its host's folder.
 
     Time limit and end: those of the job.
     """
@@ -105,7 +104,6 @@ def _limits(job: LiveJob, share: NodeShare, machine: LiveMachine, *, as_root: bo
 
 
 def _signal(job: LiveJob, now_ms: int | None) -> dict[str, Any] | None:
-    """Signal ahead of the walltime, to a job's script or (with `now_ms`) to a step."""
     asked, warning = job.submission.request, job.submission.request.signal
     if warning is None or asked.walltime_s == UNLIMITED_S or warning.batch == (now_ms is not None):
         return None

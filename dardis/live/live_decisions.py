@@ -53,7 +53,7 @@ class SchedulingRequest:
     latest: int | None = None
     """Latest start under a soft cap, Unix s."""
     takes: tuple[int, ...] | None = None
-    """Of the cap on each node, by kind, and mW; None: no cap."""
+    """Of the cap per node, by kind, and mW; None: no cap."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,7 @@ class InstantEvents:
     runs: tuple[RunningJob, ...] = ()
     submitted: tuple[SchedulingRequest, ...] = ()
     others: tuple[int, ...] | None = None
-    """Taken of the cap by others than jobs from now on, by kind, and mW; None: unchanged."""
+    """Taken of the cap by others from now on, by kind, and mW; None: unchanged."""
     is_new_decider: bool = False
 
     def as_dict(self) -> dict[str, Any]:
@@ -195,7 +195,6 @@ class LiveDecider:
     def __init__(
         self, platform: Platform, bounds: tuple[int, ...], hosts: Hosts, cap: Cap | None = None
     ) -> None:  # fmt: skip
-        """As `LiveMachine.bounds`."""
         settings: tuple[str, ...] = SETTINGS
         desired = None
         if cap is not None:
@@ -213,7 +212,6 @@ class LiveDecider:
         self._starts: list[JobStart] = []
         self._refused: dict[JobId, str] = {}
         self._beyond: dict[JobId, Job] = {}
-        """Jobs that the cap never permits, unless it or other use changes."""
         self._last = 0
 
     def wake(self) -> int:
@@ -316,7 +314,7 @@ def expected_starts(
 ) -> list[tuple[int, JobStart]]:  # fmt: skip
     """Starts (Unix s) if no job comes and all take their walltimes; at most `most` instants.
 
-    `events`: those of a new decider.
+    `events`: of a new decider.
     """
     decider = LiveDecider(platform, bounds, local_hosts(platform, bounds), cap)
     left = {asks.job: asks.walltime for asks in events.submitted}

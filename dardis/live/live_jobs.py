@@ -145,9 +145,9 @@ class LiveJob:
     retried: int = 0
     retry_ms: int | None = None
     node_mw: int | None = None
-    """Of the last run, on each node, mW."""
+    """Of the last run, per node, mW."""
     measured_mw: int | None = None
-    """Of the ended run, on each node, mW; None: not measured."""
+    """Of the ended run, per node, mW; None: not measured."""
     is_pending_rerun: bool = field(default=False)
 
     @property

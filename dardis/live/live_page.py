@@ -23,7 +23,6 @@ class LivePage:
     """Service's page, with requests that change jobs and nodes."""
 
     def __init__(self, service: Service, port: int | None) -> None:
-        """Raises InputError."""
         self._service = service
         self._feed = PageFeed(service)
         self.server = PageServer(

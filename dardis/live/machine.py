@@ -101,7 +101,7 @@ class LiveMachine:
         return int(self.platform.capacity[:, self.platform.kinds.index(CORES)].max())
 
     def node_mw(self, asked: JobRequest) -> int:
-        """Power added to each node, mW: as stated, else as cores and GPUs take on any node."""
+        """Power added to each node, mW: stated, else what cores and GPUs take on any node."""
         if asked.watts is not None:
             return asked.watts * MILLI
         if asked.exclusive:
@@ -110,7 +110,7 @@ class LiveMachine:
 
     @cached_property
     def slots(self) -> int:
-        """Slots of each node: no node can have more jobs."""
+        """Slots of a node: most jobs there."""
         return self.platform.groups[0].resources.get(SLOTS, 1)
 
     def settle(self, asked: JobRequest) -> JobRequest:
@@ -175,7 +175,6 @@ _QUEUES: Final = tuple(
 
 
 def _for_jobs(platform: Platform) -> Platform:
-    """Platform with slots for jobs that share no nodes, and a queue per priority level."""
     most = max(group.resources.get(CORES, 0) for group in platform.groups)
     groups = tuple(replace(group, resources={**group.resources, SLOTS: most}) for group in platform.groups)
     return replace(platform, groups=groups, queues=_QUEUES)
@@ -187,7 +186,7 @@ def _host_capacity(host: HostFacts) -> dict[str, int]:
 
 
 def machine_of_platform(platform: Platform, hosts: Sequence[str] = ("localhost",), tmp_mib: int = 0) -> LiveMachine:
-    """Machine that shares nodes between hosts; cores are only counted. `tmp_mib`: as in `LiveMachine`."""
+    """Machine that shares nodes between hosts; cores are only counted."""
     names = tuple(platform.node_name(node) for node in range(platform.node_count))
     bounds = even_bounds(platform.node_count, len(hosts))
     return LiveMachine(_for_jobs(platform), names, (), tuple(hosts), bounds, tmp_mib)

@@ -1,7 +1,7 @@
 """Switches idle nodes of a live service off, and on again for waiting jobs and reserves. Pure.
 
-Only nodes on are open. A node is off (on) once its program has ended and its host is gone (reports); one that does not
-return in time is down.
+Only nodes on are open. A node is off (on) once its program has ended and its host is gone (reports); a node that does
+not return in time is down.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ class _Node:
 
 @dataclass(frozen=True, slots=True)
 class SeenNodes:
-    """Nodes by number: free resources (nodes, kinds), and which may be used."""
+    """Nodes by number: free resources (nodes, kinds), and use."""
 
     free: Ints
     idle: Sequence[bool]
@@ -142,12 +142,10 @@ class NodeSwitching:
         self, machine: LiveMachine, settings: SwitchSettings, rule: SwitchRule | None = None,
         states: Mapping[str, str] | None = None, switching: Container[str] = (),
     ) -> None:  # fmt: skip
-        """`states`: those of nodes that are not on, from the journal; `switching`: nodes whose programs still run.
+        """`states`: of nodes not on, from the journal; `switching`: nodes whose programs run.
 
-        Raises InputError for a rule of another machine.
-
-        The service's own host stays on. Only programs tell the state of nodes that are no hosts. Without programs all
-        nodes are on.
+        Raises InputError for a rule of another machine. The service's host stays on. Only programs tell the state of
+        nodes without host. Without programs all nodes are on.
         """
         self._machine, self.settings, self.rule = machine, settings, rule
         self._switching = None if rule is None else rule.switching(machine)
@@ -163,11 +161,8 @@ class NodeSwitching:
         ]
         self._boot_s = [0 if group.power is None else group.power.boot_s for group in kinds]
         self._boots_after = 0
-        """Earliest next boot, Unix s."""
         self._is_news = False
-        """Since the last `update`."""
         self._changed = bool(states) and not settings.has_programs
-        """Whether the journal has other states."""
         for name, state in (states or {}).items():
             if name in self._by_name and settings.has_programs:
                 self._by_name[name].state = NodeState(state)
@@ -175,12 +170,11 @@ class NodeSwitching:
             node for node in self._nodes
             if node.state in (NodeState.SHUTTING_DOWN, NodeState.BOOTING) and node.name not in switching
         ]  # fmt: skip
-        """Nodes with perhaps interrupted programs."""
 
     # ------------------------------------------------------------------------------------------------------------------
 
     def set_rule(self, rule: SwitchRule | None, now: int) -> None:
-        """Follow a plan, or none. Raises InputError for another machine's plan, or without programs."""
+        """Follow a plan, or none. Raises InputError for a plan of another machine, or without programs."""
         if rule is not None and not self.settings.has_programs:
             found = "the service has no --off-program and --on-program"
             raise InputError(RULE, found, "dardis serve with both")
@@ -191,7 +185,7 @@ class NodeSwitching:
         self.rule = rule
 
     def planned_on(self, now: int, until: int) -> list[tuple[int, int]]:
-        """Least nodes that the plan keeps on, in steps of Unix s from now; empty: no plan."""
+        """Least nodes kept on by the plan, in steps of Unix s from now; empty: no plan."""
         if self._switching is None:
             return []
         floors = self._switching.floors.values()
@@ -199,7 +193,7 @@ class NodeSwitching:
         return [(time, sum(int(of.at(time)) for of in floors)) for time in times]
 
     def keep_on(self, names: Iterable[str]) -> None:
-        """Treat nodes with running jobs as on, whatever the journal has."""
+        """Treat nodes with running jobs as on."""
         for name in names:
             if (node := self._by_name.get(name)) is not None and node.state is not NodeState.ON:
                 self._set(node, NodeState.ON)
@@ -264,7 +258,7 @@ class NodeSwitching:
                 self._set(node, NodeState.ON, error)
 
     def resume(self, name: str) -> None:
-        """Treat a node that is down as off, so that it boots again, and permit its shutdown at once."""
+        """Treat a node that is down as off, so that it boots again."""
         if (node := self._by_name.get(name)) is None:
             return
         node.not_before, self._boots_after = 0, 0
@@ -340,7 +334,7 @@ class NodeSwitching:
         self, seen: SeenNodes, waiting: Iterable[WaitingNeed], wanted: Bools, left_mw: Sequence[tuple[int, int]],
         now: int,
     ) -> tuple[list[int], bool]:  # fmt: skip
-        """Nodes to boot for jobs without room, in order, and whether the cap delays jobs.
+        """Nodes to boot for jobs without room, and whether the cap delays jobs.
 
         Marks nodes that jobs may use.
         """
@@ -393,7 +387,6 @@ class NodeSwitching:
         return found
 
     def _least(self, group: int, now: int) -> tuple[int, int]:
-        """Least idle nodes, and nodes on, of a group; of a plan: those due within a boot time."""
         if self._switching is None:
             return self.settings.spares, 0
         if group not in self._switching.spares and group not in self._switching.floors:
@@ -407,7 +400,7 @@ class NodeSwitching:
     def _unneeded(
         self, seen: SeenNodes, wanted: Bools, left_mw: Sequence[tuple[int, int]], now: int, *, are_capped: bool
     ) -> list[_Node]:  # fmt: skip
-        """Idle nodes to switch off. Reserves stay on, unless the cap delays jobs or is exceeded."""
+        """Idle nodes to switch off, without reserves, unless the cap delays jobs or is exceeded."""
         idle_s = self.settings.idle_s if self._switching is None else self._switching.idle_s
         exceeds = bool(left_mw) and left_mw[0][1] < 0
         idle_s = 0 if exceeds else idle_s

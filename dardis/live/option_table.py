@@ -15,7 +15,7 @@ USED, IGNORED = "used", "ignored"
 
 @dataclass(frozen=True, slots=True)
 class ProgramOption:
-    """Option: whether a value follows, short form, and support (USED, IGNORED, or why rejected)."""
+    """Option: whether a value follows, short form, support (USED, IGNORED, or why rejected)."""
 
     takes: str
     support: str
@@ -103,7 +103,7 @@ class OptionTable:
         return GivenOption(name, written, value or "")
 
     def supported(self, given: GivenOption, place: str) -> bool:
-        """Whether an option counts; False: it is ignored. Raises InputError if it is rejected."""
+        """Whether an option counts; False: ignored. Raises InputError if rejected."""
         support = self.options[given.name].support
         if support not in {USED, IGNORED}:
             value = f"{given.value!r} " if given.value else ""

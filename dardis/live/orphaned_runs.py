@@ -19,15 +19,13 @@ class OrphanedRuns:
     """Live orphaned runs, and used attempt numbers."""
 
     def __init__(self, machine: LiveMachine, text: str = "") -> None:
-        """`text`: of `take_changes`, from the journal."""
         self._machine = machine
         self._leaving: dict[str, tuple[str, tuple[str, ...]]] = {
             run: (host, tuple(nodes)) for run, (host, nodes) in (json.loads(text) if text else {}).items()
         }
-        """Hosts and possible nodes of live orphaned runs. `RUN.HOST`: what an ended run may still have there."""
+        """Hosts and possible nodes of live orphaned runs. `RUN.HOST`: remains of an ended run."""
         self._written = dict(self._leaving)
         self._known: dict[JobId, int] = {}
-        """Attempts missing in the journal; never started."""
 
     @property
     def nodes(self) -> set[str]:
@@ -66,7 +64,7 @@ class OrphanedRuns:
         return EndRun(run, host)
 
     def _nodes(self, run: str, host: str, job: LiveJob | None) -> tuple[str, ...]:
-        """Possible nodes: those of the job, else of the host; a host without nodes counts as one."""
+        """Possible nodes: of the job, else of the host; a host without nodes counts as one."""
         machine, nodes, removed = self._machine, tuple[str, ...](), tuple[str, ...]()
         if job is not None and job.run == job_run(run):
             nodes = tuple(one.node for one in job.shares if job.run == run or machine.host(one.node) == host)

@@ -15,7 +15,6 @@ from dardis.model.errors import DardisError
 _BLOCK: Final = 1 << 16
 _PAUSE_S: Final = 0.2
 _READS_PER_REQUEST: Final = 5
-"""Reads between requests to the service."""
 
 
 def output_path(job: Mapping[str, Any], *, error: bool) -> Path:

@@ -11,12 +11,11 @@ from dardis.live.live_jobs import JobUser
 
 MOST_BYTES: Final = 1 << 16
 LIMIT_S: Final = 5.0
-"""Longest reading, e.g. of a pipe, s."""
 PROGRAM: Final = "tail"
 
 
 async def output_end(path: Path, user: JobUser | None) -> tuple[str, str]:
-    """Last `MOST_BYTES` as text, or why there is none. `user`: gives the rights; None: this process's.
+    """Last `MOST_BYTES` as text, or why there is none. `user`: whose rights apply; None: this process's.
 
     A separate process reads: links to files of other users show nothing, and nothing blocks the service.
     """

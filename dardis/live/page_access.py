@@ -13,7 +13,6 @@ from typing import Any, Final
 from dardis.live.socket_server import PeerUser
 
 LINK_S: Final = 300
-"""Link's lifetime, s."""
 SESSION_S: Final = 7 * 86_400
 """Cookie's lifetime, s."""
 MOST_LINKS: Final = 20
@@ -23,8 +22,6 @@ MOST_SESSIONS: Final = 50
 
 @dataclass(frozen=True, slots=True)
 class _Pass:
-    """User of a link or cookie, and end, s."""
-
     who: PeerUser
     until_s: float
 
@@ -33,17 +30,14 @@ class PageAccess:
     """Links and sessions of a page."""
 
     def __init__(self, fresh_key: Callable[[], str], known: Mapping[str, Any] | None = None) -> None:
-        """`fresh_key`: unguessable keys; `known`: of `as_dict`."""
         known = known or {}
         self._fresh_key = fresh_key
         self.host: str = known.get("host") or f"{fresh_key()}.localhost"
         self._links: dict[str, _Pass] = {}
-        """By key, until monotonic s."""
         self._sessions = {
             digest: _Pass(PeerUser(uid, gid), until_s)
             for digest, (uid, gid, until_s) in known.get("sessions", {}).items()
         }
-        """By digest of the cookie, until Unix s."""
 
     def as_dict(self) -> dict[str, Any]:
         """Host name and sessions as JSON values, from which no cookie can be made."""
@@ -54,7 +48,7 @@ class PageAccess:
 
     @property
     def cookie(self) -> str:
-        """Cookie's name. Unknown to other hosts under `localhost`, so they cannot replace it."""
+        """Cookie's name, unknown to other hosts under `localhost`."""
         return f"dardis-{sha256(self.host.encode()).hexdigest()[:16]}"
 
     def new_link(self, who: PeerUser, now_s: float) -> str:
@@ -92,7 +86,6 @@ class PageAccess:
 
 
 def _leave_room(passes: dict[str, _Pass], who: PeerUser, most: int) -> None:
-    """Drop a user's first passes, so that one more is at most `most`."""
     mine = [key for key, one in passes.items() if one.who.uid == who.uid]
     for key in mine[: max(len(mine) - most + 1, 0)]:
         del passes[key]

@@ -28,9 +28,7 @@ from dardis.power.unit_power import MILLI
 MOST_ROWS: Final = 20_000
 """Running, waiting, and last ended jobs. Others are found by number."""
 PIECE: Final = 50
-"""Jobs handled per turn of the service."""
 MOST_SEARCHED: Final = 100_000
-"""For jobs that ended in the last day."""
 CHUNK: Final = 500
 """Rows in an event."""
 MOST_AT_ONCE: Final = 2000
@@ -38,7 +36,7 @@ MOST_AT_ONCE: Final = 2000
 SHORTEST_S: Final = 0.4
 """Least time between two changes, s."""
 REST: Final = 10
-"""Least pause between changes, in durations of the last."""
+"""Least pause between changes, in durations of the last change."""
 LONGEST_S: Final = 1.0
 """Between two looks at the use, s."""
 REFILL_S: Final = 5.0
@@ -54,8 +52,6 @@ _USER: Final = COLUMNS.index("user")
 
 
 class _Row(NamedTuple):
-    """Values of a job by column, and as JSON for its user and for others."""
-
     uid: int
     state: LiveJobState
     values: Sequence[Any]
@@ -85,14 +81,10 @@ class _Rows:
         self.gateway = gateway
         self.rows: dict[int, _Row] = {}
         self.ended = deque[tuple[int, int]]()
-        """Ends in Unix ms, and numbers, of jobs that are over."""
         self.gone: list[int] = []
-        """Rows left out since the last event."""
         self.lacks = False
-        """Whether unfinished jobs had no room."""
 
     def put(self, number: int, row: _Row) -> bool:
-        """Add or replace a row; return whether there was room."""
         known = self.rows.get(number)
         if row.state.is_over:
             if known is None or not known.state.is_over:
@@ -104,7 +96,6 @@ class _Rows:
         return True
 
     def _make_room(self, *, running: bool) -> bool:
-        """Drop the first ended job, else for a running job the last waiting one."""
         while self.ended:
             _, number = self.ended.popleft()
             if number in self.rows and self.rows[number].state.is_over:
@@ -122,7 +113,6 @@ class _Rows:
         del self.rows[number]
 
     def prune(self, since_ms: int) -> None:
-        """Drop jobs that ended before a time, Unix ms, and the first of too many."""
         while self.ended and (self.ended[0][0] < since_ms or len(self.rows) > MOST_ROWS):
             _, number = self.ended.popleft()
             if number in self.rows and self.rows[number].state.is_over:
@@ -137,7 +127,6 @@ class PageFeed:
         self.history = UseHistory(service.folder)
         self._prices = EnergyPrices(service.machine.platform)
         self._page: _Rows | None = None
-        """None: there are no clients."""
         self._building: asyncio.Task[_Rows] | None = None
         self._changed: set[int] = set()
         self._nodes: list[list[Any]] = []
@@ -149,7 +138,7 @@ class PageFeed:
         self._forecasting = asyncio.Lock()
 
     def on_output(self, taken: GatewayOutput) -> None:
-        """Note the jobs that have changed."""
+        """Note changed jobs."""
         if self._page is not None or self._building is not None:
             self._changed.update(number for number, _ in taken.batch.jobs)
             self._changed.update(taken.begun)
@@ -213,7 +202,6 @@ class PageFeed:
         yield event("ready", "{}")
 
     async def _rows(self) -> _Rows:
-        """Rows of all jobs, built once even if a client leaves."""
         if self._page is not None and self._page.gateway is self._service.gateway:
             return self._page
         if self._building is None:
@@ -228,7 +216,6 @@ class PageFeed:
             self._building = None
 
     async def _all_rows(self) -> _Rows:
-        """Take the rows of unfinished jobs, and of those ended in the last day."""
         self._changed.clear()
         gateway = self._service.gateway
         page, ended = _Rows(gateway), list[LiveJob]()
@@ -261,7 +248,6 @@ class PageFeed:
         return _Row(job.submission.user.uid, job.state, values, json.dumps(values), hidden)
 
     def _watts(self, job: LiveJob) -> float | None:
-        """Added power: measured or stated, else by the platform."""
         if job.measured_mw is not None:
             return job.measured_mw * len(job.shares) / MILLI
         if not self._service.machine.power.is_stated:
@@ -309,7 +295,6 @@ class PageFeed:
             one.put(texts[one.uid])
 
     async def _take_changed(self, page: _Rows) -> list[int]:
-        """Put rows of changed jobs; of very many, the lowest numbers first."""
         if page.lacks and monotonic_s() > self._refilled_s + REFILL_S:
             self._refilled_s = monotonic_s()
             room = MOST_ROWS - sum(not row.state.is_over for row in page.rows.values())
@@ -334,7 +319,6 @@ class PageFeed:
         return taken
 
     def _node_states(self) -> list[list[Any]]:
-        """State, used cores, number of jobs and reason by node."""
         return [
             ["unreachable" if node["silent"] else node["state"], node["used_cores"], len(node["jobs"]), node["why"]]
             for node in self._service.gateway.nodes()
@@ -365,7 +349,6 @@ class PageFeed:
         }  # fmt: skip
 
     def _plan(self) -> dict[str, Any]:
-        """Steps of the cap and of least nodes on, in the next 24 hours."""
         now = int(unix_now())
         cap, switching = self._service.gateway.account.cap, self._service.gateway.switching
         steps = () if cap is None else cap.steps_between(now, now + KEPT_S)
@@ -376,7 +359,7 @@ class PageFeed:
     async def forecast(self) -> dict[int, tuple[int, JobStart]]:
         """Expected starts by job, Unix s, if all jobs take their walltimes; empty: too many wait.
 
-        Jobs that also wait for something else are left out.
+        Omits jobs that also wait for something else.
         """
         async with self._forecasting:
             now_s, gateway = monotonic_s(), self._service.gateway

@@ -1,7 +1,7 @@
 """Keeps a page's port for the next service.
 
-A separate process holds the listening sockets, since browsers send the cookie to any owner of the port. It ends, with
-all sessions, at `dardis stop` or after some minutes without a service.
+A separate process holds the sockets, since browsers send the cookie to any owner of the port. It ends, with all
+sessions, at `dardis stop` or after some minutes without a service.
 """
 
 from __future__ import annotations
@@ -46,7 +46,6 @@ def listening_sockets(port: int, place: str) -> list[socket.socket]:
 
 
 def _bound(host: str, family: socket.AddressFamily, port: int) -> socket.socket | None:
-    """None: the machine has no such address."""
     try:
         one = socket.socket(family, socket.SOCK_STREAM)
     except OSError:
@@ -125,7 +124,7 @@ class PortHolder:
 
 
 def hold_until_ended(door: socket.socket, numbers: list[int], patience_s: float) -> None:
-    """Hand sockets to each service that comes, until one stops or none comes."""
+    """Hand sockets to each new service, until one stops or none comes."""
     door.settimeout(patience_s)
     while True:
         try:

@@ -30,9 +30,7 @@ MOST_CONNECTIONS: Final = 512
 MOST_STRANGERS: Final = 64
 """Connections without a session; the oldest makes room."""
 STRANGER_S: Final = 10.0
-"""To show a session, s."""
 MOST_STREAMS: Final = 16
-"""Event streams of a user."""
 BEAT_S: Final = 15.0
 """Longest silence of a stream, s."""
 WRITE_S: Final = 20.0
@@ -80,7 +78,7 @@ class PageServer:
         self, source: PageSource, folder: Path | None, port: int | None, again: str,
         allows: Callable[[int], bool] = lambda _: True, is_kept: Callable[[], bool] = lambda: False,
     ) -> None:  # fmt: skip
-        """Take over the port and the sessions of an earlier page in `folder`, if its port was held; None: no folder.
+        """Take over port and sessions of an earlier page in `folder`, if its port was held; None: no folder.
 
         `port` None: a free one. `again`: how to get a new link. `allows`: a user may see the page; `is_kept`: the port
         is kept. Raises InputError for a port in use.
@@ -101,7 +99,6 @@ class PageServer:
         self.access = PageAccess(fresh_key, known)
         self._streams: dict[int, int] = {}
         self._strangers: dict[asyncio.BaseTransport, None] = {}
-        """The oldest first."""
 
     @property
     def _port(self) -> int:
@@ -153,7 +150,6 @@ class PageServer:
                 self._holder.end()
 
     def _admit(self, transport: asyncio.BaseTransport, _: PeerUser) -> bool:
-        """Admit a connection; it is closed soon without a session."""
         if len(self._server.connections) >= MOST_CONNECTIONS:
             return False
         while len(self._strangers) >= MOST_STRANGERS:
@@ -172,7 +168,6 @@ class PageServer:
 
     @web.middleware
     async def _guard(self, request: web.Request, handler: _Handler) -> web.StreamResponse:
-        """Admit requests of the page itself, and of users with a session."""
         try:
             answer = await self._checked(request, handler)
         except web.HTTPException as error:
@@ -245,7 +240,7 @@ class PageServer:
     # ------------------------------------------------------------------------------------------------------------------
 
     async def _events(self, request: web.Request) -> web.StreamResponse:
-        """Send everything, then changes. A slow client is closed, and its browser starts anew."""
+        """Send everything, then changes. A slow client is closed, and starts anew."""
         uid = request[SESSION_USER].uid
         if self._streams.get(uid, 0) >= MOST_STREAMS:
             return self._refuse(429, "Too many pages are open.", "Close some of them.")
@@ -281,7 +276,6 @@ async def _write_in_time(answer: web.StreamResponse, text: str) -> None:
 
 
 def _read(path: Path) -> dict[str, Any]:
-    """Host name and sessions of an earlier page; none: unknown."""
     with suppress(InputError, ValueError, TypeError, AttributeError, KeyError):
         told = json.loads(read_text(path))
         PageAccess(fresh_key, told)

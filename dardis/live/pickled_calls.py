@@ -37,7 +37,7 @@ def pickled_call(function: Callable[..., Any], words: Sequence[Any], named: Mapp
 
 
 def result_of(call: bytes) -> bytes:
-    """Run a call; return the bytes of its value or exception. In a process that it forked, exceptions pass."""
+    """Run a call; return the bytes of its value or exception. In a forked process, exceptions pass."""
     process = os.getpid()
     try:
         function, words, named = pickle.loads(call)  # noqa: S301 (from a client with the key)

@@ -153,7 +153,6 @@ class CapUse(NamedTuple):
     """What is taken of a cap now: W or cores."""
 
     limit: float | None
-    """None: no cap now."""
     used: float
     excess: float
 

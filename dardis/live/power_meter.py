@@ -29,17 +29,13 @@ class PowerMeter:
         supervisors: Callable[[], Mapping[str, SupervisorClient]], due: Callable[[], None],
         *, interval_s: float = INTERVAL_S, limit_s: float = LIMIT_S,
     ) -> None:  # fmt: skip
-        """`gateway`: the current one; `due` follows each measurement."""
         self._program, self._gateway, self._supervisors, self._due = program, gateway, supervisors, due
         self._interval_s, self._limit_s = interval_s, limit_s
         self._readings: dict[str, tuple[float, Mapping[str, Any]]] = {}
-        """Last reading of each host, and its time, monotonic s."""
         self._least_w: dict[str, float] = {}
         """Least power of processors and memory by host without jobs."""
         self._busy_s: dict[str, float] = {}
-        """When hosts had jobs, monotonic s."""
         self.trouble = ""
-        """Of the last measurement; empty: success."""
 
     async def keep_measuring(self) -> None:
         """Measure until cancelled. Failures are printed once."""
@@ -86,9 +82,7 @@ class PowerMeter:
     def _with_idle_power(self, host: str, watts: float, busy: set[str], now_s: float) -> float | None:
         """Power of a host's nodes if processors and memory take `watts`; None: unknown.
 
-        `busy`: nodes with jobs.
-
-        Power above that without jobs is added to the platform's idle power.
+        `busy`: nodes with jobs. Power above that without jobs is added to the platform's idle power.
         """
         machine = self._gateway().machine
         nodes = machine.nodes(host)

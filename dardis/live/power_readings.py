@@ -12,9 +12,8 @@ from dardis.model.errors import InputError
 
 SYSTEM: Final = Path("/sys")
 _ZONES: Final = ("package", "dram")
-"""Zones of RAPL that add up (`core` and `uncore` are parts of a package; `psys` has all)."""
+"""Zones of RAPL that add up; `core` and `uncore` are parts of a package, `psys` has all."""
 _METER: Final = "power_meter"
-"""Name of the ACPI sensor of a whole machine."""
 _MICRO: Final = 1e-6
 MOST_W: Final = 1e6
 """Largest power of a node, W."""

@@ -1,6 +1,6 @@
 """Service on MPI ranks: the first rank serves, others are agents.
 
-MPI exchanges addresses and is finalized before service, so a dead rank blocks no other; a launcher may end all.
+MPI is finalized before service, so a dead rank blocks no other; a launcher may end all.
 """
 
 from __future__ import annotations
@@ -55,11 +55,8 @@ if TYPE_CHECKING:
     from dardis.transport.mpi_transport import Communicator
 
 TURN_S: Final = 5.0
-"""Longest turn of a host, s."""
 LOCK_S: Final = 5.0
-"""Longest wait for killed ranks' lock, s."""
 LEAVE_S: Final = 5.0
-"""Longest wait for agents to exit, s."""
 AGENTS_LEFT: Final = 3
 """If the launcher must end agents."""
 LOOPBACK, ANYWHERE = "127.0.0.1", "0.0.0.0"  # noqa: S104 (access requires a key of this start)
@@ -121,7 +118,7 @@ def _service(
 
     async def serve() -> int:
         talks.listen()
-        reach = host_connector(machine, switchboard)
+        reach = _host_connector(machine, switchboard)
         service = Service(
             folder, machine, homes, journal, reach, users=asked.users, max_time_s=asked.max_time_s,
             power_program=asked.power_program, switching=asked.switching,
@@ -157,8 +154,7 @@ def _agent(stack: ExitStack, asked: ServiceSettings, folder: Path, keys: Keys) -
     return work, None
 
 
-def host_connector(machine: LiveMachine, switchboard: Switchboard) -> HostConnector:
-    """Function that connects to node managers."""
+def _host_connector(machine: LiveMachine, switchboard: Switchboard) -> HostConnector:
     plan = plan_of_hosts(machine.platform, machine.bounds)
     sessions = count(1)
 

@@ -36,7 +36,6 @@ _UNKNOWN_FIGURES: Final = (
     "decision_cpu_s", "decisions", "decision_mean_s", "decision_p99_s", "ranks", "nodes_on_largest_rank", "messages",
     "message_bytes", "renegotiations", "overhead_share",
 )  # fmt: skip
-"""Figures of simulations only."""
 
 Job = Mapping[str, Any]
 
@@ -66,7 +65,7 @@ def platform_of_jobs(told: Mapping[str, Any]) -> Platform:
 def recorded_run(jobs: Iterable[Job], platform: Platform, names: Sequence[str]) -> RecordedRun:
     """Run of a service's jobs. `names`: nodes of the platform, in order.
 
-    A job that reached its walltime ends there, without the time until SIGKILL. Raises InputError without jobs.
+    A job that reached its walltime ends there. Raises InputError without jobs.
     """
     nodes = {name: node for node, name in enumerate(names)}
     told = sorted(jobs, key=lambda job: int(job["id"]))
@@ -154,7 +153,7 @@ def _schedule(rows: Sequence[_Row], platform: Platform) -> Schedule:
 
 
 def write_recorded_run(run: RecordedRun, out: Path, *, force: bool) -> dict[str, Any]:
-    """Write a run's folder without report; return the metrics. Raises InputError and OSError."""
+    """Write a run's folder without report; return metrics. Raises InputError and OSError."""
     schedule, platform = run.schedule, run.platform
     with HISTORY_FOLDER.lock(out, force=force), HISTORY_FOLDER.replace_files(out) as part:
         metrics: dict[str, Any] = schedule_metrics(schedule, platform, None)

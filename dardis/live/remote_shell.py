@@ -27,7 +27,6 @@ FAILED: Final = 255
 _RUN: Final = re.compile(r"(\d+)\.(\d+)(?:\.\d+)?@.*", re.ASCII | re.DOTALL)
 _SIGNALS: Final = (signal.SIGHUP, signal.SIGINT, signal.SIGTERM)
 PAUSE_S: Final = (0.05, 2.0)
-"""First and longest pause before a retry, s."""
 
 
 class SignalledError(BaseException):

@@ -27,7 +27,6 @@ class ForwardedConnections:
     """Connections from other hosts, closed with the link."""
 
     def __init__(self, say: Callable[..., None], is_silent: Callable[[HostId], bool]) -> None:
-        """`say` sends a message to an agent."""
         self._is_silent = is_silent
         self._say = say
         self._of: dict[HostId, StreamForwarder] = {}

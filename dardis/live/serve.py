@@ -57,12 +57,10 @@ class ServiceSettings:
     epoch: int
     has_external_supervisors: bool
     metrics_port: int | None
-    """Loopback port for metrics; None: none."""
     has_page: bool
     page_port: int | None
     """None: an earlier page's, or free."""
     power_program: Path | None
-    """Prints the power of nodes; None: none."""
     switching: SwitchPrograms
     address: str | None
     """Address of the first rank; None: host name."""
@@ -98,7 +96,7 @@ def prepare_folder(folder: Path, *, users: bool) -> Path:
 def check_former_hosts(folder: Path, hosts: int) -> None:
     """Raise InputError if a former host of this machine has runs on shared processors.
 
-    `hosts`: hosts on this machine now.
+    `hosts`: present hosts.
     """
     for place in count(max(hosts, 1)):
         runs = folder / further_host_folder(place) / SUPERVISOR_FOLDER / "runs"

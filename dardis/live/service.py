@@ -1,6 +1,6 @@
 """Live service: carries decisions to journal and job supervisors, and events back.
 
-Supervisors store intents while the journal is written. Runs start once the journal is durable.
+Supervisors store intents while the journal is written; runs start once it is durable.
 
 Crash-only: after a failed write, the service restores its state from journal and supervisors.
 """
@@ -59,35 +59,29 @@ class Service:
         *, users: bool = False, max_time_s: int = UNLIMITED_S, power_program: Path | None = None,
         switching: SwitchPrograms = NO_SWITCHING,
     ) -> None:  # fmt: skip
-        """Restore journal state.
+        """`homes`: hosts in order. `reach`: to node managers; None: local.
 
-        `homes`: hosts in order. `reach`: to node managers; None: local. `users`: jobs run as their users.
-        `power_program` prints node power.
+        `users`: jobs run as their users. `power_program` prints node power.
         """
         self.folder, self.machine, self.journal, self.users = folder, machine, journal, users
         self.max_time_s = max_time_s
         self._homes, self._reach, self._switching = homes, reach, switching
         self._switches: set[asyncio.Task[None]] = set()
         self._switching_now: set[str] = set()
-        """Nodes whose programs run."""
         self.gateway = self._restored_gateway()
         self.metrics = ServiceMetrics(lambda: self.gateway, journal.epoch, lambda: self.unreachable_hosts)
         self.watchers: list[Callable[[GatewayOutput], None]] = []
-        """Called after each write to the journal."""
         self.trouble = STARTING
         """Why not ready; empty: ready."""
         self.stopping = asyncio.Event()
         self.stopped = False
         """Stopped by a client, not by a signal."""
         self._ending = False
-        """Whether starts are disabled for good."""
         self._posts: dict[str, Mailbox] = {}
         self._writer = ThreadPoolExecutor(1, "journal")
         self._due = asyncio.Event()
         self._unwritten: list[asyncio.Future[None]] = []
-        """Requests waiting for the journal."""
         self._keys: dict[tuple[int, str], range] = {}
-        """Unwritten submissions, by user and key."""
         self._waiting: dict[int, list[asyncio.Future[LiveJob]]] = {}
         self._following: dict[str, list[asyncio.Event]] = {}
         self._next = journal.next_job()
@@ -115,7 +109,6 @@ class Service:
         return gateway
 
     def _restored_rules(self) -> tuple[Cap | None, NodeSwitching]:
-        """Cap and switching of the journal. What does not fit this machine is printed and ignored."""
         settings, cap, rule = self._switching.settings, None, None
         states = json.loads(self.journal.setting(STATES) or "{}")
         if states and not settings.has_programs:
@@ -242,7 +235,6 @@ class Service:
         return self._again(job, {LiveJobState.FAILED, LiveJobState.TIMEOUT, LiveJobState.UNKNOWN}, self.gateway.retry)
 
     def _again(self, job: LiveJob, ended: Container[LiveJobState], change: Callable[[LiveJob], bool]) -> bool:
-        """Apply a change to a job; if its state is in `ended`, reopen its submission first."""
         mine = self.gateway.job(job.number)
         if mine is None and job.state in ended:
             self.gateway.reopen(job.submission, self.journal.job_states(job.submission.first, job.submission.count))
@@ -326,7 +318,6 @@ class Service:
         return Mailbox(home, self.gateway, self.journal, self._due.set, as_root=self.users)
 
     def _fail(self, error: JournalError) -> None:
-        """Refuse all requests and restore the journal's state."""
         self.trouble = str(error)
         for waiting in self._unwritten:
             if not waiting.done():
@@ -455,7 +446,7 @@ class Service:
         return asyncio.get_running_loop().run_in_executor(self._writer, work, *more)
 
     async def stop(self, *, kill: bool) -> None:
-        """Stop the service. With `kill`, first end all runs and supervisors.
+        """Stop the service; with `kill`, first end all runs and supervisors.
 
         Ignores unreachable hosts. Raises JournalError for unwritten cancellations.
         """

@@ -38,10 +38,7 @@ class _Run(NamedTuple):
 
 @dataclass(slots=True)
 class _Use:
-    """What the running jobs of a user take, and total use until `since_s`."""
-
     since_s: float
-    """Monotonic s."""
     runs: int = 0
     cores: int = 0
     watts: float = 0.0
@@ -50,13 +47,11 @@ class _Use:
     cost: float = 0.0
 
     def take(self, run: _Run, sign: int) -> None:
-        """Begin (1) or end (-1) a run."""
         self.runs += sign
         self.cores += sign * run.cores
         self.watts = self.watts + sign * run.watts if self.runs else 0.0  # no rests of rounding
 
     def advance(self, now_s: float, price: float) -> None:
-        """Count the use until now. `price`: of a kWh."""
         seconds, self.since_s = max(now_s - self.since_s, 0.0), now_s
         self.core_s += self.cores * seconds
         self.joules += self.watts * seconds
@@ -67,7 +62,6 @@ class ServiceMetrics:
     """Figures of a service process. Counters begin at its start."""
 
     def __init__(self, gateway: Callable[[], Gateway], epoch: int, unreachable: Callable[[], Iterable[str]]) -> None:
-        """`gateway`: the current one; `unreachable`: hosts."""
         self._gateway, self._epoch, self._unreachable = gateway, epoch, unreachable
         machine = gateway().machine
         self._power, self._model = machine.power, MachinePower.of_platform(machine.platform)
@@ -218,7 +212,6 @@ class ServiceMetrics:
 
 
 def _oldest_ms(waiting: Iterable[LiveJob], now_ms: float) -> float:
-    """Earliest begin of a wait, Unix ms. Jobs are in order of submission."""
     oldest_ms = now_ms
     for job in waiting:
         oldest_ms = min(oldest_ms, max(job.submission.submitted_ms, job.begin_ms))

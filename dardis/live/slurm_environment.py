@@ -53,7 +53,7 @@ def slurm_environment(job: LiveJob, share: NodeShare, now_s: int) -> dict[str, s
         found |= {
             "SLURM_ARRAY_JOB_ID": submission.first, "SLURM_ARRAY_TASK_ID": job.index,
             "SLURM_ARRAY_TASK_COUNT": submission.count, "SLURM_ARRAY_TASK_MIN": min(span[0] for span in spans),
-            "SLURM_ARRAY_TASK_MAX": max(span[-1] for span in spans), "SLURM_ARRAY_TASK_STEP": array_step(spans),
+            "SLURM_ARRAY_TASK_MAX": max(span[-1] for span in spans), "SLURM_ARRAY_TASK_STEP": _array_step(spans),
         }  # fmt: skip
     return {name: str(value) for name, value in found.items()}
 
@@ -99,6 +99,6 @@ def counts_text(counts: Iterable[int]) -> str:
     return ",".join(parts)
 
 
-def array_step(spans: Sequence[range]) -> int:
+def _array_step(spans: Sequence[range]) -> int:
     """Step of an array of one span; 1 for lists."""
     return spans[0].step if len(spans) == 1 else 1

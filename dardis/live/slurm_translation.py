@@ -26,7 +26,6 @@ _NAMES: Final = {
     "gpus-per-node": "gpus", "gres": "gpus", "tasks-per-node": "ntasks-per-node",
     "tasks": "ntasks", "workdir": "chdir", "input": "stdin",
 }  # fmt: skip
-"""Option names that differ in job options."""
 _KINDS: Final = {
     "after": "start", "afterok": "ok", "afterany": "any", "afternotok": "fail", "aftercorr": "each",
 }  # fmt: skip

@@ -65,7 +65,6 @@ class SocketServer:
     """Forwards connections to the service."""
 
     def __init__(self, listener: socket.socket, say: Callable[[bytes], bool]) -> None:
-        """`say` sends a message; returns whether a link exists."""
         self._listener, self._send = listener, say
         self._tunnels = StreamForwarder(self._send_message)
         self._of = Counter[int]()

@@ -31,7 +31,6 @@ class StepApi:
     def __init__(
         self, service: Service, owned: Callable[[web.Request], LiveJob], body: Callable[[web.Request], Awaitable[Any]]
     ) -> None:  # fmt: skip
-        """`owned`: a request's checked job; `body`: its body."""
         self._service, self._owned, self._body = service, owned, body
 
     def routes(self) -> list[web.RouteDef]:

@@ -72,7 +72,6 @@ class _End:
         self._sent = 0
         self._heard = 0
         self._came: asyncio.Queue[bytes | None] = asyncio.Queue()
-        """Pieces; empty: end of data; None: closed."""
         self._both_ways = 2
 
     def on_message(self, told: Mapping[str, Any]) -> None:

@@ -22,9 +22,7 @@ from dardis.model.files import read_text
 from dardis.model.numbers import whole_number
 
 LOGIN_S: Final = 10
-"""Longest wait for the login shell, s."""
 _OWN: Final = frozenset({"DARDIS_JOB_ID", "DARDIS_ARRAY_INDEX", "DARDIS_ARRAY_JOB_ID", "DARDIS_HOSTFILE", "DARDIS_RUN"})
-"""Of the current job, not passed to submissions."""
 _SETTINGS: Final = frozenset({"SLURM_CONF"})
 
 

@@ -21,7 +21,6 @@ class TaskRequest:
     nodes: int | None = None
     """None: as many nodes of the job as there are tasks."""
     tasks_per_node: int | None = None
-    """Most tasks on a node."""
     nodelist: tuple[str, ...] = ()
     """Nodes to use; empty: any."""
     exclude: tuple[str, ...] = ()

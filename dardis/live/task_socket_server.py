@@ -30,8 +30,6 @@ LOOK_S: Final = 1.0
 
 @dataclass(slots=True, eq=False)
 class _Allocation:
-    """Placed tasks, numbered from `first`."""
-
     first: int
     step: int
     places: Sequence[TaskPlace]
@@ -46,12 +44,9 @@ class TaskApi:
         self, service: Service, steps: StepApi, owned: Callable[[web.Request], LiveJob],
         body: Callable[[web.Request], Awaitable[Any]],
     ) -> None:  # fmt: skip
-        """See `StepApi`."""
         self._service, self._steps, self._owned, self._body = service, steps, owned, body
         self._allocations: dict[str, dict[int, _Allocation]] = {}
-        """By run of the job, and number of the first task."""
         self._queues: dict[str, deque[asyncio.Event]] = {}
-        """Waiting requests, by run of the job."""
         self._next_step: dict[str, int] = {}
         self._began_s = monotonic_s()
 
@@ -118,7 +113,6 @@ class TaskApi:
         return [rank for rank, place in enumerate(allocation.places) if machine.host(place.node) == job.host]
 
     def _known(self, run: str, first: int, asked: TaskRequest, told: Mapping[str, Any]) -> _Allocation | None:
-        """Allocation of an earlier request, perhaps to an earlier service, or None."""
         if not told.get("places"):
             return self._allocations.get(run, {}).get(first)  # a request whose answer was lost
         places, step = [TaskPlace.of_list(place) for place in told["places"]], integer_field(told, "step")

@@ -13,10 +13,8 @@ from typing import Final
 from dardis.model.errors import InputError
 
 MOST_OUTPUT: Final = 4 << 20
-"""Bytes."""
 _PIECE: Final = 1 << 16
 _LAST: Final = 200
-"""Characters of a message shown."""
 
 
 def executable_program(path: Path, option: str) -> Path:
@@ -81,7 +79,6 @@ class _Pipe:
         return False
 
     def text(self) -> str:
-        """Close the pipe; return its content, up to MOST_OUTPUT bytes."""
         for _ in range(MOST_OUTPUT // _PIECE):
             if not self._read():
                 break

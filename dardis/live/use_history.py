@@ -22,7 +22,6 @@ LONGEST_GAP_S: Final = 3 * REPEAT_S
 """Longest time of a sample, s."""
 _HOUR_S: Final = 3600
 _LINES: Final = 50_000
-"""Most lines of the file."""
 
 
 class UseSample(NamedTuple):
@@ -50,7 +49,6 @@ class UseHistory:
     """Samples of the last day."""
 
     def __init__(self, folder: Path) -> None:
-        """Read the file of an earlier service, without unreadable lines."""
         self._path = folder / FILE
         self.samples: list[UseSample] = []
         self._lines = self._coarse_until = 0
@@ -61,7 +59,7 @@ class UseHistory:
         self._write_anew()
 
     def add(self, sample: UseSample) -> bool:
-        """Add a sample, at most one a second, if something or much time has passed."""
+        """Add a sample, at most one a second, after a change or much time."""
         while self.samples and self.samples[-1].unix_s > sample.unix_s + REPEAT_S:
             self.samples.pop()  # of a clock that ran ahead
         last = self.samples[-1] if self.samples else None
@@ -137,7 +135,6 @@ def _time(sample: UseSample) -> int:
 
 
 def _mean(parts: Sequence[tuple[UseSample, int, int]]) -> UseSample:
-    """Mean of consecutive parts (sample, begin, end); caps and waiting jobs are the largest."""
     seconds = sum(end - begin for _, begin, end in parts)
     known = [(one.watts, end - begin) for one, begin, end in parts if one.watts is not None]
     watts = sum(value * length for value, length in known) / sum(length for _, length in known) if known else None

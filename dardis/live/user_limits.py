@@ -10,18 +10,15 @@ from dardis.live.live_jobs import LiveJob, Submission
 from dardis.model.errors import InputError
 
 DEFAULT_JOBS: Final = 10_000
-"""Default number of unfinished jobs."""
 MOST_BYTES: Final = 64 << 20
 """Bytes of texts of unfinished jobs."""
 _BYTES_EACH: Final = 100
-"""Approximate bytes per dependency."""
 
 
 class UserLimits:
-    """Usage per user, counted exactly only near a limit."""
+    """Usage per user, exact only near a limit."""
 
     def __init__(self, most_jobs: int, open_jobs: Callable[[], Iterable[LiveJob]]) -> None:
-        """`open_jobs` returns all unfinished jobs."""
         self._most_jobs, self._open_jobs = most_jobs, open_jobs
         self._jobs: Counter[int] = Counter()
         self._bytes: Counter[int] = Counter()

@@ -19,12 +19,10 @@ from dardis.model.errors import InputError
 
 _BACKLOG: Final = 1024
 _GREETING_S: Final = 20
-"""For a new connection to state key and job, s."""
 _PAUSE_S: Final = 0.1
 _ANYWHERE: Final = "192.0.2.1"
 """Address for documentation, beyond the default route."""
 _LONGEST_PATH: Final = 100
-"""Bytes of a socket's path."""
 
 
 class WorkerListener:
@@ -38,7 +36,6 @@ class WorkerListener:
         self._key, self._on_worker, self._is_closed = key, on_worker, False
         self._folder = ""
         self.address: str | tuple[str, int]
-        """What a worker connects to."""
         if {*hosts} <= {"localhost", socket.gethostname()}:
             self._folder = _short_folder()
             self.address = f"{self._folder}/socket"
@@ -98,7 +95,7 @@ class WorkerListener:
 
 
 def _limit_waits(peer: socket.socket, seconds: int) -> None:
-    """Limit each read and write; 0: no limit. The connection shares the socket: its own waits are limited."""
+    """0: no limit. The connection shares the socket: its waits are limited, too."""
     for option in (socket.SO_RCVTIMEO, socket.SO_SNDTIMEO):
         peer.setsockopt(socket.SOL_SOCKET, option, struct.pack("ll", seconds, 0))
 

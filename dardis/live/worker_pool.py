@@ -1,7 +1,7 @@
-"""Workers of an `Executor`, and the calls that wait for them.
+"""Workers of an `Executor`, and waiting calls.
 
-A thread per worker hands it one call at a time. Another keeps the number of workers; only it, and the first call, ask
-the service.
+A thread per worker hands it one call at a time. Another keeps the number of workers; only this thread, and the first
+call, ask the service.
 """
 
 from __future__ import annotations
@@ -35,7 +35,6 @@ MOST_FAILURES: Final = 3
 """Failed starts in a row that break a pool without workers."""
 _MOST_PAUSE_S: Final = 30.0
 _FALSE_STARTS: Final = 3
-"""Times that a call is handed to workers lost before its begin."""
 _JOBS_A_LOOK: Final = 10
 _PROGRAM: Final = (
     "import json, os, sys; sys.path[:] = json.loads(os.environ.pop('DARDIS_EXECUTOR_PATH')); "
@@ -69,21 +68,17 @@ class WorkerPool:
         self._client, self._count, self._options = client, count, options
         self._news = Condition()
         self._due = Event()
-        """Set if the keeping thread has work."""
         self._waiting: deque[Call] = deque()
         self._workers: set[_Worker] = set()
         self._pending: set[int] = set()
-        """Jobs of workers still to connect."""
         self._looks = 0
         self._key = bytes.fromhex(fresh_key())
         self._listener: WorkerListener | None = None
         self._keeping: Thread | None = None
         self._is_over = False
         self._broken = ""
-        """Why no call can run; empty: some can."""
         self._failures, self._failure, self._not_before_s = 0, "", 0.0
         self._submission = fresh_key()
-        """Key of the next submission, against repetition."""
 
     def start(self) -> None:
         """Submit the workers. Raises InputError and DardisError."""
@@ -274,7 +269,6 @@ class WorkerPool:
                 self._news.notify_all()
 
     def _find_ended_jobs(self) -> None:
-        """Check some jobs of silent workers, with hosts perhaps gone, and of workers to come."""
         with self._news:
             connections = {worker.job: worker.connection for worker in self._workers}
             numbers = sorted(self._pending) + sorted(connections)
@@ -373,6 +367,5 @@ def _shut(connection: Connection) -> None:
 
 
 def _search_path() -> list[str]:
-    """Search path of this program for workers; this package comes last."""
     place, present = str(Path(__file__).resolve().parents[2]), [path or str(Path.cwd()) for path in sys.path]
     return present if place in present else [*present, place]

@@ -37,7 +37,7 @@ def audit(
     schedule: Schedule, platform: Platform, *, reserved: bool = True, expected: Collection[int] | None = None,
     downtime: Downtime | None = None, asked: RequestedJobs | None = None,
 ) -> list[Violation]:  # fmt: skip
-    """Violations of `schedule` on `platform`, in the order of `Audit`.
+    """Violations of `schedule` on `platform`, as ordered in `Audit`.
 
     `expected`: numbers of all submitted jobs; `asked`: their requests.
     """
@@ -48,9 +48,11 @@ def audit(
 class Audit:
     """Audits a schedule block by block, then as a whole.
 
-    Order of violations: single jobs; duplicate or missing numbers; overloads by node; wrong downtimes.
-    `reserved`: no maintenance may overlap a job's walltime, else its runtime. `downtime`: when nodes were down;
-    `asked`: expected jobs.
+    Order of violations: single jobs; duplicate or missing numbers; overloads by node; wrong downtimes. `reserved`: no
+    maintenance may overlap a job's walltime, else its runtime. `downtime`: when nodes were down; `asked`: expected
+    jobs.
+
+    Memory: a block of rows and of placements, and some integers per job, node and downtime.
     """
 
     def __init__(

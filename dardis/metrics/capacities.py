@@ -20,7 +20,6 @@ from dardis.model.schedule import Schedule
 NO_JOB = -1
 """Pseudo job number of partial maintenance."""
 ProgressCallback = Callable[[int, int], object]
-"""Called with (done, total)."""
 
 
 class Capacities:
@@ -113,7 +112,6 @@ class PlacementsByNode:
         self._per_node = np.zeros(node_count, dtype=np.int64)
         self._file = SpooledTemporaryFile(max_size=BLOCK * RECORD.itemsize)  # noqa: SIM115 (`close` closes it)
         self._ends = [0]
-        """End of each run, in records."""
 
     def close(self) -> None:
         """Close the temporary file."""

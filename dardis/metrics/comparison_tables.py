@@ -100,8 +100,8 @@ def tables_of(compared: ComparisonData) -> list[FilledTable]:
     if any(result.draw for result in compared.results):
         found.append(differences_table(lines))
     if any(result.grid for result in compared.results):
-        found.append(sweep_table(lines))
-    return [*found, known_table(compared.known, lines)] if compared.known else found
+        found.append(_sweep_table(lines))
+    return [*found, _known_table(compared.known, lines)] if compared.known else found
 
 
 def runs_table(results: Sequence[RunResult]) -> FilledTable:
@@ -131,7 +131,7 @@ def means_table(lines: Sequence[ResultRow]) -> FilledTable:
     return FilledTable(TABLE, rows)
 
 
-def known_table(known: Sequence[ClairvoyantResult], lines: Sequence[ResultRow]) -> FilledTable:
+def _known_table(known: Sequence[ClairvoyantResult], lines: Sequence[ResultRow]) -> FilledTable:
     """`clairvoyant.csv`: mean wait beside best found and bound."""
     traces = by_trace(lines)
 
@@ -168,7 +168,7 @@ def _ends(interval: Interval | None) -> list[float | None]:
     return [None if abs(end) == float("inf") else end for end in ends]
 
 
-def sweep_table(lines: Sequence[ResultRow]) -> FilledTable:
+def _sweep_table(lines: Sequence[ResultRow]) -> FilledTable:
     """`sweep.csv`: means and deviations per grid point."""
     rows = (
         [trace, family, *[text for pair in line.grid for text in pair], *[""] * (4 - 2 * len(line.grid)),

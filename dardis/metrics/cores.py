@@ -19,7 +19,6 @@ from dardis.model.resources import CORES
 from dardis.model.schedule import Schedule
 
 Span = tuple[int, int]
-"""First and last core."""
 
 
 def first_cores(platform: Platform) -> Ints:
@@ -69,10 +68,7 @@ def _share(
     begin: int, end: int, columns: tuple[list[int], list[int], list[int], list[int]], spans: list[list[Span]], *,
     overfull: bool,
 ) -> None:  # fmt: skip
-    """Assign cores `[begin, end)` of a node.
-
-    `columns`: starts (ascending), ends, core counts, indices into `spans`.
-    """
+    """`columns`: starts (ascending), ends, core counts, indices into `spans`."""
     whole = (1 << (end - begin)) - 1
     running: list[tuple[int, int]] = []
     for start, finish, count, place in zip(*columns, strict=True):

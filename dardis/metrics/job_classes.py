@@ -20,7 +20,6 @@ WALLTIME: Final = "walltime"
 _WALLTIMES: Final = (
     (600, "≤ 10 min"), (3600, "10 min–1 h"), (4 * 3600, "1–4 h"), (12 * 3600, "4–12 h"), (86400, "12 h–1 d"),
 )  # fmt: skip
-"""Longest walltime (s) and label of each class."""
 _MORE: Final = "> 1 d"
 _MEANS: Final = ("mean_wait_s", "mean_bounded_slowdown", "mean_fragmentation", "mean_spread")
 CLASSES: Final = CsvTable(

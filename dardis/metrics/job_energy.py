@@ -1,7 +1,7 @@
 """Energy, cost and CO2 of recorded Slurm jobs, by job, user, account, partition and day.
 
-A job's energy is measured if it shared no node, else from power figures: `core_w` and a share of `idle_w` per core, and
-its devices' watts. It is spread evenly over the run.
+A job's energy is measured if its nodes were its own, otherwise by the platform's power figures: for each core `core_w`
+and its share of `idle_w`, and the watts of its devices. It is spread evenly over the run.
 """
 
 from __future__ import annotations
@@ -143,7 +143,6 @@ class JobEnergy:
         return None if self.gco2_per_kwh is None else self._weighed(self.gco2_per_kwh / 1000)
 
     def _weighed(self, per_kwh: Floats | None) -> Floats | None:
-        """Sum of energy × value over each run."""
         if per_kwh is None:
             return None
         whole = np.concatenate([[0.0], np.cumsum(np.diff(self.edges) * per_kwh)])
@@ -236,7 +235,6 @@ class JobEnergy:
 
 
 def _cells(values: Floats | None) -> list[float | None]:
-    """Finite values, and None; empty if nothing is known."""
     return [] if values is None else [value if np.isfinite(value) else None for value in values.tolist()]
 
 
@@ -295,7 +293,6 @@ def job_energy(path: Path, usage: SlurmUsage, terms: EnergyTerms) -> JobEnergy:
 
 
 def _money(files: InputFiles, prices: str | float | None, platform: Platform | None) -> Money:
-    """Platform's currency, else the price file's."""
     if platform is not None:
         return platform.money
     if isinstance(prices, str):
@@ -304,7 +301,7 @@ def _money(files: InputFiles, prices: str | float | None, platform: Platform | N
 
 
 def _powers(path: Path, runs: Sequence[UsedSpan], terms: EnergyTerms) -> tuple[Floats, Bools, list[str]]:
-    """Mean power of each run (NaN: unknown), whether it was measured, and notes."""
+    """Mean power of each run (NaN: unknown), whether measured, and notes."""
     lengths = np.array([run.end - run.start for run in runs], dtype=np.float64)
     measured = np.array([np.nan if run.joules is None else run.joules for run in runs]) / lengths
     is_measured = ~np.isnan(measured)
@@ -348,7 +345,6 @@ class _NodePowers:
         return notes
 
     def watts(self, run: UsedSpan) -> float:
-        """Power of a run by the figures: of its nodes, or the mean of nodes that may be its own."""
         nodes = self._nodes_of(run)
         found = run.amounts.get(CORES, 0) * (self._machine.core_w[nodes] + self._idle_per_core[nodes]).mean()
         for kind, watts in self._machine.device_w.items():
@@ -356,7 +352,6 @@ class _NodePowers:
         return float(found)
 
     def shares_nodes(self, run: UsedSpan) -> bool:
-        """Whether a run had only a part of the cores of its nodes."""
         count = run.nodes or len(run.places) or 1
         return bool(run.amounts.get(CORES, 0) < count * self._cores[self._nodes_of(run)].mean() - 0.5)
 
@@ -369,7 +364,7 @@ class _NodePowers:
         return self._nodes[key]
 
     def _possible_nodes(self, run: UsedSpan) -> Ints:
-        """Nodes of the partition that hold the run's share of a node; without any, all nodes."""
+        """Nodes of the partition that hold the run's share of a node; else all nodes."""
         platform = self._platform
         groups: Iterable[int] = {
             group for name in run.partition.split(",") for group in platform.partitions.get(name, ())

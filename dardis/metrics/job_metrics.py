@@ -149,7 +149,7 @@ def _weighted(times: Ints, windows: Ints) -> float | None:
 def metrics_by(schedule: Schedule, platform: Platform, counted: Ints) -> Iterator[dict[str, str | Number]]:
     """Figures of each queue, then each user, by name.
 
-    `utilisation` uses the common makespan, so shares add up.
+    `utilisation` uses the common makespan.
     """
     span = makespan(schedule, counted)
     taken = footprints(schedule)
@@ -174,11 +174,10 @@ def write_metrics_by(path: Path, schedule: Schedule, platform: Platform, counted
     nobody = np.empty(0, dtype=np.int64)
     figures = group_metrics(schedule, platform, Footprints(nobody, nobody, np.empty(0)), nobody)
     rows = ([*row.values()] for row in metrics_by(schedule, platform, counted))
-    metrics_by_table([*figures, "utilisation"]).write(path, rows)
+    _metrics_by_table([*figures, "utilisation"]).write(path, rows)
 
 
-def metrics_by_table(keys: Iterable[str]) -> CsvTable:
-    """Columns of `metrics_by.csv`."""
+def _metrics_by_table(keys: Iterable[str]) -> CsvTable:
     by = Column("by", WORD, "`queue` or `user`")
     return CsvTable("metrics_by.csv", by, Column("name", TEXT, "name of the queue or user"), *columns_of(keys))
 
@@ -244,10 +243,7 @@ class Expectations(NamedTuple):
 
 
 def expectation_metrics(schedule: Schedule, expected: Ints, counted: Ints) -> dict[str, Number]:
-    """Mean absolute error (s), and shares of underestimates and overestimates.
-
-    Covers `counted` jobs that ran.
-    """
+    """Mean absolute error (s), and shares of underestimates and overestimates, over `counted` jobs that ran."""
     ran = counted[schedule.ran[counted]]
     error = (expected - (schedule.finish - schedule.start))[ran]
     some = len(error) > 0

@@ -44,7 +44,7 @@ class JobRules:
             *self._placements(s, job),
             *self._maintenance(s, job),
             self._on_nodes_down(s, job),
-            inconsistent_parts(s),
+            _inconsistent_parts(s),
         ]
 
     def _kinds(self, s: Schedule) -> Iterator[Iterator[KeyedViolation]]:
@@ -204,8 +204,7 @@ def merge_violations(rules: Iterable[Iterable[KeyedViolation]]) -> Iterator[Viol
     return (violation for _, violation in heapq.merge(*rules, key=itemgetter(0)))
 
 
-def inconsistent_parts(s: Schedule) -> Iterator[KeyedViolation]:
-    """Jobs inconsistent with their parts."""
+def _inconsistent_parts(s: Schedule) -> Iterator[KeyedViolation]:
     parts = s.parts
     if parts is None:
         return
@@ -296,7 +295,7 @@ _TOLERANCE: Final = 1e-5
 def contradictions(block: Block, first_core: Ints | None = None) -> Iterator[KeyedViolation]:
     """Inconsistent derived columns, by row of the block.
 
-    `first_core` (`metrics.cores.first_cores`) is given if resources are cores.
+    `first_core` (see `first_cores`): if resources are cores.
     """
     numbers = block.schedule.number
     right = derived(block.schedule, 0, len(numbers))
@@ -333,7 +332,6 @@ def _text(value: Value) -> str:
 
 
 def _agree(text: str, value: Value) -> bool:
-    """Whether a field equals a value in any notation."""
     if text == _text(value):
         return True
     try:

@@ -51,9 +51,9 @@ class Block(NamedTuple):
 
 
 def write_jobs(schedule: Schedule, path: Path, workload: str = "", allocated: Sequence[str] | None = None) -> None:
-    """Write a schedule.
+    """Write a schedule. Raises OSError.
 
-    `workload`: trace name; `allocated`: resources per job (default: nodes). Raises OSError.
+    `workload`: trace name; `allocated`: resources per job (default: nodes).
     """
     columns.jobs_table(schedule).write_blocks(path, _blocks(schedule, workload, allocated))
 
@@ -61,13 +61,12 @@ def write_jobs(schedule: Schedule, path: Path, workload: str = "", allocated: Se
 def _blocks(schedule: Schedule, workload: str, allocated: Sequence[str] | None) -> Iterator[list[Sequence[Any]]]:
     for first in range(0, len(schedule.number), BLOCK_JOBS):
         last = min(first + BLOCK_JOBS, len(schedule.number))
-        yield values_of(schedule, first, last, workload, None if allocated is None else allocated[first:last])
+        yield _values_of(schedule, first, last, workload, None if allocated is None else allocated[first:last])
 
 
-def values_of(
+def _values_of(
     schedule: Schedule, first: int, last: int, workload: str = "", allocated: Sequence[str] | None = None
 ) -> list[Sequence[Any]]:
-    """Values of jobs `[first, last)` by column; None if missing."""
     span = slice(first, last)
     latest = schedule.latest[span]
     requests = zip(schedule.kinds, schedule.request[span].T.tolist(), strict=True)
@@ -100,7 +99,7 @@ def values_of(
 
 def job_frame(schedule: Schedule, workload: str) -> DataFrame:
     """Data frame of jobs.csv; `workload`: trace name."""
-    return columns.jobs_table(schedule).frame(values_of(schedule, 0, len(schedule.number), workload))
+    return columns.jobs_table(schedule).frame(_values_of(schedule, 0, len(schedule.number), workload))
 
 
 def derived(schedule: Schedule, first: int, last: int) -> dict[str, list[Value]]:
@@ -181,7 +180,6 @@ class _Column(NamedTuple):
     empty: Any = None
     needed: bool = True
     integer_range: tuple[int, int] | None = None
-    """Range of whole numbers."""
 
 
 def _whole(least: int, most: int, expected: str) -> _Column:

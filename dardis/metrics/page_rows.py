@@ -11,7 +11,6 @@ COLUMNS: Final = (
 )  # fmt: skip
 """Row's values: numbers of `nodes` and `cores`, added `watts`, and first nodes (`on`)."""
 MOST_NODES_OF_ROW: Final = 4
-"""Most nodes in `on`."""
 HOUR_S: Final = 3600
 JOULES_PER_KWH: Final = 3.6e6
 

@@ -85,7 +85,7 @@ def power_terms(
 ) -> PowerTerms | None:  # fmt: skip
     """Terms for a trace submitted from `first` to `last`; None without power data.
 
-    `offset`: Unix time minus trace time, if known. Raises InputError.
+    `offset`: Unix minus trace time, if known. Raises InputError.
     """
     if not platform.has_power_data:
         return None
@@ -195,7 +195,7 @@ def platform_cooling(
 
 
 def tariff_of(facility: Facility, offset: int | None) -> Tariff:
-    """Contract in trace time (Unix time − `offset`). Raises InputError without a calendar."""
+    """Contract in trace time. Raises InputError without a calendar."""
     if facility.limits and offset is None:
         raise missing_calendar("tariff.limits")
     return Tariff(
@@ -223,7 +223,6 @@ class PowerEnvironment:
     max_extension_s: int = 0
     """Seconds for which the last price holds beyond the data."""
     files: InputFiles = field(default_factory=InputFiles)
-    """Cache of read files."""
 
     def weather_over(self, path: Path, span: tuple[int, int]) -> Series:
         """Outdoor temperature, °C. Raises InputError."""

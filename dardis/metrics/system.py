@@ -66,7 +66,7 @@ def schedule_metrics(
 ) -> dict[str, Number]:
     """Figures of `metrics.json` from the schedule; None if undefined.
 
-    With `trim`, job figures cover jobs submitted in the window, system figures all use in the window.
+    With `trim`, job figures cover jobs submitted in the window, system figures all use there.
     """
     counted, window = trimmed(schedule, trim)
     figures = group_metrics(schedule, platform, footprints(schedule), counted)
@@ -186,7 +186,7 @@ def switching_metrics(
 ) -> dict[str, Number]:
     """Figures about switched nodes (docs/metrics.md).
 
-    `boot_delay` (jobs,): wait for boots in s, or None.
+    `boot_delay` (jobs,): s, or None.
     """
     figures: dict[str, Number] = dict.fromkeys(KEYS)
     ran = schedule.ran

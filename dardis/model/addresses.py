@@ -14,9 +14,7 @@ import numpy as np
 from dardis.model.arrays import Ints
 
 JobId = NewType("JobId", int)
-"""Number of a job in its trace."""
 HostId = NewType("HostId", int)
-"""From 0."""
 ManagerAddress = NewType("ManagerAddress", int)
 """Negative, unlike hosts."""
 Address = HostId | ManagerAddress
@@ -48,9 +46,9 @@ ONLY_MANAGER: Final = address_of(0)
 
 
 def split_hosts(first: int, last: int, arity: int, gone: Sequence[int] = ()) -> list[tuple[HostId, int]]:
-    """Split the hosts `[first, last)` into at most `arity` similar parts, each with a living first host.
+    """Split the hosts `[first, last)` into at most `arity` similar parts.
 
-    `gone`: dead hosts, ascending. Dead parts are omitted.
+    Each begins with a living host. `gone`: dead hosts, ascending. Dead parts are omitted.
     """
     count = last - first
     parts = min(arity, count)

@@ -86,7 +86,7 @@ class OnOff(Choice):
 class Expecting(Choice):
     """Source of the expected durations of jobs.
 
-    Reservations, and the orders by walltime (`wt`, `sjbf`, `ljf`, `small`, `large`), go by them.
+    Used by reservations and the orders by walltime (`wt`, `sjbf`, `ljf`, `small`, `large`).
     """
 
     WALLTIME = "walltime", "The job's walltime."

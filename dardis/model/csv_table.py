@@ -37,11 +37,10 @@ _UNITS: Final = {
 }  # fmt: skip
 """Longer suffixes first."""
 _FORMULA: Final = re.compile(r"'*[=+\-@\t\r]")
-"""Formula, or protected text."""
 
 
 def as_cell(text: str) -> str:
-    """Prefix an apostrophe to a text that a spreadsheet would execute, or that looks protected. Not for numbers."""
+    """Prefix an apostrophe to a text that is a spreadsheet formula, or looks protected. Not for numbers."""
     return f"'{text}" if _FORMULA.match(text) else text
 
 
@@ -50,8 +49,7 @@ def from_cell(cell: str) -> str:
     return cell[1:] if cell.startswith("'") and _FORMULA.match(cell) else cell
 
 
-def unit_of(name: str) -> str:
-    """Unit in a name suffix, or ""."""
+def _unit_of(name: str) -> str:
     return next((unit for end, unit in _UNITS.items() if name.endswith(f"_{end}") and "_per_" not in name), "")
 
 
@@ -85,7 +83,7 @@ class Column:
     @property
     def unit_text(self) -> str:
         """Unit, or ""."""
-        return unit_of(self.name) if self.unit is None else self.unit
+        return _unit_of(self.name) if self.unit is None else self.unit
 
     def renamed(self, name: str, **more: Any) -> Column:  # noqa: ANN401 (any field)
         """Rename the column, keeping the unit."""
@@ -204,8 +202,6 @@ class FilledTable:
 
 
 class _LineFeeds:
-    """File wrapper that changes CR LF into LF."""
-
     def __init__(self, file: TextIO) -> None:
         self._file = file
 
@@ -217,7 +213,6 @@ class CsvCells:
     """Text cells by column. Errors name file and row."""
 
     def __init__(self, place: str, header: list[str], rows: Iterable[tuple[int, list[str]]]) -> None:
-        """Take numbered rows; errors use `place:number`. Raises InputError."""
         self.place, self.header = place, header
         body = list(rows)
         self.lines = [line for line, _ in body]

@@ -50,7 +50,7 @@ class InputError(DardisError):
     exit_status = 2
 
     def __init__(self, place: object, found: str, expected: str = "") -> None:
-        """Format `place: found; expected …`. `place` is a file or option."""
+        """Format `place: found; expected …`. `place`: file or option."""
         said = f"{one_line(str(place), _LONGEST_PLACE)}: {one_line(found)}"
         super().__init__(said + (f"; expected {one_line(expected, _LONGEST_EXPECTED)}" if expected else ""))
 

@@ -72,7 +72,7 @@ def partly_written(name: str) -> str | None:
 
 
 def read_text(path: Path, read: Read = Path.read_bytes) -> str:
-    """Text of a plain or packed file, replacing invalid UTF-8. Raises InputError."""
+    """Text of a plain or packed file; invalid UTF-8 is replaced. Raises InputError."""
     text = read_bytes(path, read).decode("utf-8-sig", errors="replace")
     begin = text[:_BEGIN]
     if sum(c == REPLACEMENT or (c < " " and not c.isspace()) for c in begin) > _BINARY_SHARE * len(begin):

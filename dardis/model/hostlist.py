@@ -19,8 +19,6 @@ _RANGE = re.compile(r"([0-9]{1,18})(?:-([0-9]{1,18}))?")
 
 
 class _Name(NamedTuple):
-    """Prefix and number text ("" without a number)."""
-
     prefix: str
     digits: str
 
@@ -35,8 +33,6 @@ class _Name(NamedTuple):
 
 
 class _Run(NamedTuple):
-    """Consecutive names with the same prefix."""
-
     first: _Name
     last: _Name
 

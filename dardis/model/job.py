@@ -11,7 +11,6 @@ from dardis.model.addresses import JobId
 NO_TIME = -(1 << 62)
 """Unknown time."""
 SHORTEST_WINDOW_S = 3600
-"""Least start window in s."""
 FOREVER = 1 << 62
 """Later than every time in use."""
 
@@ -21,10 +20,10 @@ class Job:
     """Rigid parallel job of `units` equal units. Times are s on the trace's clock.
 
     `request`: need of one unit by kind. `groups`: bit set of permitted node groups. `latest`: latest start or None.
-    `prediction` estimates the runtime in s.
+    `prediction`: estimated runtime in s.
 
-    With `requests`, the job runs as one of them. The other fields then describe the first: its walltime, all its units,
-    and request and groups of its first part.
+    With `requests`, the job runs as one of these. The other fields then describe the first: walltime, all units, and
+    request and groups of the first part.
     """
 
     number: JobId
@@ -41,7 +40,7 @@ class Job:
     prediction: int | None = None
     requests: tuple[Request, ...] = ()
     takes: tuple[int, ...] | None = None
-    """What a unit takes of a shared limit, by kind, and mW; None: request, and power by the platform."""
+    """What a unit takes of a shared limit, by kind, and mW; None: request, and the platform's power."""
 
     @property
     def amounts(self) -> tuple[int, ...]:

@@ -87,7 +87,6 @@ class BindQuery:
     reserves: int
     """Code of the reserving side (`dardis.model.offer_rows`)."""
     has_more_waiting: bool
-    """Whether more jobs wait without a turn."""
     choice: int
     distinct: bool
     binds: bool
@@ -108,7 +107,6 @@ class BindResponse:
     blocked: int
     """Index of the blocked job if the task manager must reserve, or negative."""
     notices: int
-    """Number of replaced notices."""
     next_change: int
 
 

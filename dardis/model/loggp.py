@@ -70,7 +70,6 @@ def _gather_ns(children: Sequence[float], down: _Hop, up: _Hop, work: float) -> 
 
 
 def _gather_equal_ns(children: int, child: float, down: _Hop, up: _Hop, work: float) -> float:
-    """`_gather_ns` for equal children."""
     begun = children * down.send + work
     first = down.flight + down.receive + child + up.flight
     last = (children - 1) * down.send + first

@@ -26,14 +26,11 @@ def bits_of(groups: Iterable[int]) -> int:
 class NodeSets:
     """Sets of node groups, and capacity of their empty nodes.
 
-    A set is an integer with a bit per group. `member` (nodes, words) gives the sets of each node by code.
+    A set is an integer with a bit per group. `member` (nodes, words): sets of each node by code.
     """
 
     def __init__(self, counts: Sequence[int], capacity: Ints, named: Iterable[int]) -> None:
-        """Take node counts and `capacity` (groups, kinds) per node.
-
-        Above `MAX_DIRECT` groups, only `named` sets have codes.
-        """
+        """`capacity` (groups, kinds): of a node. Above `MAX_DIRECT` groups, only `named` sets have codes."""
         self.counts: Ints = np.array(counts, dtype=np.int64)
         self.capacity = capacity
         self._known: dict[int, Ints] = {}

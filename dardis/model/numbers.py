@@ -9,7 +9,7 @@ _WHOLE = re.compile(r"[+-]?[0-9]{1,400}").fullmatch
 _WHOLES = re.compile(r"[+-]?[0-9]{1,400}(?:,[+-]?[0-9]{1,400})*+").fullmatch
 _DECIMAL = re.compile(r"[+-]?(?:[0-9]++(?:\.[0-9]*+)?|\.[0-9]++)(?:[eE][+-]?[0-9]++)?").fullmatch
 _LONGEST = 400
-"""Maximum length; the largest float has 309 digits."""
+"""Longest text; the largest float has 309 digits."""
 LEAST_INT64, LARGEST_INT64 = -(1 << 63), (1 << 63) - 1
 
 

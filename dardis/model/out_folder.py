@@ -33,7 +33,7 @@ _ATTEMPTS = 100
 class OutFolder:
     """Kind of folder: description, permitted file names, and seal.
 
-    `state_file` marks folders of this kind.
+    `state_file` marks it.
     """
 
     description: str
@@ -165,7 +165,7 @@ _NO_LOCKS: Final = frozenset({errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP})
 
 @contextmanager
 def lock_folder(folder: Path, place: object, name: str = LOCK_FILE) -> Iterator[None]:
-    """Lock an existing folder during the block by this file. Raises InputError if locked, and OSError."""
+    """Lock an existing folder during the block. Raises InputError if locked, and OSError."""
     path = folder / name
     lock = _acquire_lock(path, place)
     try:

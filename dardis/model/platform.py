@@ -40,7 +40,7 @@ MODELLED_PLANTS = ("air", "hybrid")
 class NodePower:
     """Node power: W idle, per busy core, off; duration (s) and W of boot and shut-down.
 
-    `idle_w` includes devices. `device_w`: addition per busy device, by kind.
+    `idle_w` includes devices. `device_w`: per busy device, by kind.
     """
 
     idle_w: Watts = 0.0
@@ -360,7 +360,7 @@ class Platform:
 
 
 def platform_to_dict(platform: Platform) -> dict[str, Any]:
-    """All fields, nested, of a platform on a trace's clock."""
+    """All fields, nested."""
     told = asdict(replace(platform, groups=()))
     told["groups"] = tuple(map(_of_group, platform.groups))
     del told["dated"]

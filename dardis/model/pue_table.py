@@ -23,8 +23,8 @@ class RowChoice(StrEnum):
 class PueTable:
     """PUE `pue[i, j]` (at least 1) at `temps_c[i]` (°C) and `it_w[j]` (W), both ascending.
 
-    Cooling power (not PUE) is linear between columns and down to 0 W at no load. Refused: higher loads, and
-    temperatures outside the rows (`NEAREST`: by more than half a step).
+    Cooling power is linear between columns and down to 0 W at no load. Refused: higher loads, and temperatures outside
+    the rows (`NEAREST`: by more than half a step).
     """
 
     temps_c: Floats

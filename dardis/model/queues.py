@@ -87,7 +87,6 @@ class PermittedStarts:
     """Permitted starts: all times outside some spans `[start, end)`, on the trace's clock."""
 
     def __init__(self, closed: Iterable[tuple[int, int]]) -> None:
-        """Spans may touch and overlap."""
         self.edges = [edge for span in united(closed) for edge in span]
         """Alternating closings and openings, ascending."""
 
@@ -134,7 +133,6 @@ class Queue:
     max_units: Limit | None = None
     max_walltime_s: Limit | None = None
     max_job: dict[str, Count] = field(default_factory=dict)
-    """Maximum per job."""
     hours: Hours = Hours.ANY
     stopped: tuple[tuple[Edge, Edge], ...] = ()
     """Spans without job starts."""

@@ -1,4 +1,4 @@
-"""Named random streams from one seed; the only source of generators."""
+"""Named random streams from one seed; the only source."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ _SLURM_KEY = re.compile(r'"(?:meta|errors|job_id)"\s*:')
 def slurm_records(path: Path, text: str, needed: str = "") -> Iterator[SlurmRecord]:
     """Records of all documents of a file.
 
-    Raises InputError if one is incomplete or states an error, or none has the list `needed`.
+    Raises InputError for an incomplete document, a stated error, or if no document has the list `needed`.
     """
     documents = _Documents(path, text)
     yield from documents.records()
@@ -52,10 +52,7 @@ def slurm_records(path: Path, text: str, needed: str = "") -> Iterator[SlurmReco
 
 
 class _Documents:
-    """Position in a text of concatenated documents.
-
-    Each record is decoded alone, so that it has a line.
-    """
+    """Position in a text of concatenated documents. Records are decoded alone, for their lines."""
 
     def __init__(self, path: Path, text: str) -> None:
         self._path, self._text = path, text
@@ -63,7 +60,6 @@ class _Documents:
         self._at = 0
         self._line, self._counted = 1, 0
         self.lists: set[str] = set()
-        """Lists found so far."""
 
     def records(self) -> Iterator[SlurmRecord]:
         self._skip_blanks()

@@ -92,7 +92,6 @@ class Extremes:
     """Minima or maxima over many spans, from tables of 1, 2, 4, … steps."""
 
     def __init__(self, function: StepFunction, extreme: np.ufunc) -> None:
-        """`extreme` is `np.minimum` or `np.maximum`."""
         self._times, self._extreme = function.times, extreme
         self._of_steps: list[Ints] = [function.values]
         while (half := 1 << (len(self._of_steps) - 1)) < len(last := self._of_steps[-1]):

@@ -72,13 +72,10 @@ class NodePool:
         """By job: last released attempt, and expiry of its claims; for late messages."""
         self._finished: dict[JobId, int] = {}
         self._heads: dict[JobId, Ints] = {}
-        """Announced late-binding reservations."""
         self._backlogs: dict[ManagerAddress, say.BacklogReport] = {}
-        """Latest backlog by task manager."""
         self._refusers: dict[JobId, int] = {}
         """Place of the job's node that last refused an earlier start; -1: unknown."""
         self._publishes = False
-        """Publish freed capacity without a request."""
 
     @property
     def idle(self) -> bool:
@@ -351,7 +348,6 @@ class NodePool:
         return []
 
     def _close(self, job: JobId, attempt: int, expires: int, now: int) -> list[Effect]:
-        """Drop the job's claim by this or an earlier attempt, and refuse these from now on."""
         # Expired confirmations are refused anyway and need no entry.
         effects: list[Effect] = []
         known = self._closed.get(job, (-1, now))

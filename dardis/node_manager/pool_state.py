@@ -78,7 +78,6 @@ class PoolState(NodeProfiles):
         virtual_hosts: VirtualHosts | None = None,
     ) -> None:  # fmt: skip
         self._changed = np.ones(last - first, dtype=np.bool_)
-        """Nodes changed since the last publication."""
         self._ready = self._boot = _ALL_UP
         """Earliest time each node is up, and boot time from now on (0: not off); empty before the first switch."""
         self._boot_s = boot_and_shutdown(platform)[0][first:last].copy()
@@ -86,7 +85,6 @@ class PoolState(NodeProfiles):
         self._touched: list[Ints] = []
         """Changed nodes; many cost as much as one."""
         self._added = 0
-        """Most breakpoints added meanwhile."""
         self._longest_seen = 1
         """Limit of breakpoints; counting visits all nodes."""
         super().__init__(platform, first, last, desired)

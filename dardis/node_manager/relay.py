@@ -99,7 +99,7 @@ class RelayingHost:
         return [host for host in gone if not any(first <= host < last for first, last in parts)]
 
     def _request_missing(self, question: RelayQuery, now: int) -> list[Effect]:
-        """Request missing parts; each level waits one step less."""
+        """Each level waits one step less."""
         relay = question.relay
         patience, expires, reminder = 0, relay.expires, list[Effect]()
         if relay.patience:
@@ -122,7 +122,6 @@ class RelayingHost:
         return SetTimer(at, say.Reminder(relay.origin, relay.serial))
 
     def _on_reminder(self, key: Key, now: int) -> list[Effect]:
-        """Repeat requests, answer after the deadline, or forget."""
         question = self._open[key]
         if question.answer is None and now < question.until:
             return self._request_missing(question, now)

@@ -30,8 +30,6 @@ PLANNED_AHEAD = 10
 
 
 class _MaximumAhead:
-    """Maximum of a step function over the next seconds: time to boot before a rise."""
-
     def __init__(self, function: StepFunction, seconds: int) -> None:
         most = function.max_ahead(seconds)
         self._edges: list[int] = most.times.tolist()
@@ -62,7 +60,6 @@ class Switcher:
     """Decides switching from reported reservations."""
 
     def __init__(self, platform: Platform, switching: Switching, start: int) -> None:
-        """All nodes are up, idle since `start`."""
         self._idle_s = switching.idle_s
         self._most = int(switching.most_cycles_per_day)
         self._groups = list(_groups(platform, switching))
@@ -73,19 +70,14 @@ class Switcher:
             self._switched[group.first : group.last] = True
             self._boot_s[group.first : group.last] = group.boot_s
         self._off = np.zeros(count, dtype=np.bool_)
-        """Off, and not booting."""
         self._ready: Ints = np.full(count, NO_TIME)
-        """Earliest time the node is up."""
         self._since: Ints = np.full(count, start)
-        """End of the last job of idle nodes."""
         self._next: Ints = np.full(count, FOREVER)
         """First start on the node; past if busy."""
         self._allowed: Ints = np.full(count, NO_TIME if self._most else FOREVER)
-        """Earliest next shutdown."""
         self._shut: dict[int, deque[int]] = {}
         """Last shutdowns by node, up to the daily limit."""
         self._starts: list[dict[JobId, int]] = [{} for _ in range(count)]
-        """By node, starts by job."""
         self._nodes: dict[JobId, Ints] = {}
         self._closed = np.zeros(count, dtype=np.bool_)
         spans = [(node, *span) for node in np.flatnonzero(self._switched) for span in platform.closed_spans(int(node))]
@@ -175,7 +167,6 @@ class Switcher:
         self._set_wake(group, now)
 
     def _set_wake(self, group: _Group, now: int) -> None:
-        """Set the next change of requirements, or reservation that needs a node."""
         first_start = self._next[group.first : group.last]
         lead = np.where(self._off[group.first : group.last], group.boot_s, group.least_off_s)
         moments = first_start - lead

@@ -26,9 +26,7 @@ class AccountedJobs:
     finish: Ints
     cores: Ints
     added_w: Floats
-    """Power added to nodes by the job, W."""
     income: Floats
-    """Income per core-hour."""
 
 
 @dataclass(frozen=True)
@@ -138,8 +136,7 @@ class Account:
 def accounted_jobs(schedule: Schedule, platform: Platform) -> AccountedJobs:
     """Jobs that ran, including killed jobs.
 
-    Of stated watts (kind `power`), the share of idle power is subtracted. Other jobs add `core_w` per core, and device
-    power.
+    Of stated watts (kind `power`), idle power is subtracted. Other jobs add `core_w` per core, and device power.
     """
     schedule = schedule.by_part
     ran = schedule.ran
@@ -167,18 +164,21 @@ def account(
     edges, quarters = conditions.edges, conditions.quarters
     income = span_sums(work.start, work.finish, work.income * work.cores / 3600, edges)
     parts = _mean_watts(work, downtime, machine, edges)
-    load = _mean_watts(work, downtime, machine, quarters).sum(axis=0)
-    return _complete_account(income, parts, quarters, load, conditions, cooling, tariff)
-
-
-def account_of_load(it_w: Series, conditions: Conditions, cooling: Cooling, tariff: Tariff) -> Account:
-    """Account for a curve of IT power (W), without income."""
-    quarters = conditions.quarters
-    parts = np.zeros((4, len(conditions.edges) - 1))
-    parts[_JOBS] = it_w.means(conditions.edges)
-    return _complete_account(
-        np.zeros(parts.shape[1]), parts, quarters, it_w.means(quarters), conditions, cooling, tariff
-    )
+    load_w = _mean_watts(work, downtime, machine, quarters).sum(axis=0)
+    it_w = parts.sum(axis=0)
+    cooling_w = cooling.watts(conditions.temp_c, it_w)
+    temp_c = Series(conditions.edges, conditions.temp_c).means(quarters)
+    drawn_w = load_w + cooling.watts(temp_c, load_w)
+    peak_kw = float(drawn_w.max()) / 1000
+    penalty, over = _limits(quarters, drawn_w / 1000, tariff)
+    kwh = (it_w + cooling_w) * np.diff(conditions.edges) / 3.6e6
+    return Account(
+        edges=edges, price_per_kwh=conditions.price_per_kwh, gco2_per_kwh=conditions.gco2_per_kwh,
+        income=income, jobs_w=parts[_JOBS], idle_w=parts[_IDLE], off_w=parts[_OFF], switching_w=parts[_SWITCHING],
+        cooling_w=cooling_w, peak_kw=peak_kw, demand_eur=tariff.demand_per_kw * peak_kw,
+        co2_cost=co2_per_kwh(conditions, tariff) * kwh,
+        penalty_eur=penalty, over_limit_kwh=over,
+    )  # fmt: skip
 
 
 def span_sums(start: Ints, finish: Ints, weight: Floats, edges: Ints) -> Floats:
@@ -226,31 +226,6 @@ def _mean_watts(work: AccountedJobs, downtime: Downtime, machine: MachinePower, 
     parts[_SWITCHING] = joules(down, off, machine.shutdown_w[node]) + joules(boot, up, machine.boot_w[node])
     # A measured plant does not accept tiny negative power from rounding.
     return np.asarray(np.maximum(parts, 0) / lengths)
-
-
-def _complete_account(
-    income: Floats,
-    parts: Floats,
-    quarters: Ints,
-    load_w: Floats,
-    conditions: Conditions,
-    cooling: Cooling,
-    tariff: Tariff,
-) -> Account:
-    it_w = parts.sum(axis=0)
-    cooling_w = cooling.watts(conditions.temp_c, it_w)
-    temp_c = Series(conditions.edges, conditions.temp_c).means(quarters)
-    drawn_w = load_w + cooling.watts(temp_c, load_w)
-    peak_kw = float(drawn_w.max()) / 1000
-    penalty, over = _limits(quarters, drawn_w / 1000, tariff)
-    kwh = (it_w + cooling_w) * np.diff(conditions.edges) / 3.6e6
-    return Account(
-        edges=conditions.edges, price_per_kwh=conditions.price_per_kwh, gco2_per_kwh=conditions.gco2_per_kwh,
-        income=income, jobs_w=parts[_JOBS], idle_w=parts[_IDLE], off_w=parts[_OFF], switching_w=parts[_SWITCHING],
-        cooling_w=cooling_w, peak_kw=peak_kw, demand_eur=tariff.demand_per_kw * peak_kw,
-        co2_cost=co2_per_kwh(conditions, tariff) * kwh,
-        penalty_eur=penalty, over_limit_kwh=over,
-    )  # fmt: skip
 
 
 def _limits(quarters: Ints, drawn_kw: Floats, tariff: Tariff) -> tuple[float, float]:

@@ -105,7 +105,6 @@ class Tariff:
     demand_per_kw: float = 0.0
     """For the highest 15-min mean, once per account."""
     co2_per_t: float = 0.0
-    """Per tonne of CO2."""
     contracted_kw: float | None = None
     """Contracted maximum of 15-min means."""
     contract_penalty_per_kwh: float | None = None

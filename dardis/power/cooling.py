@@ -191,7 +191,6 @@ __all__ = [
 
 
 CALIBRATED_C: Final = (-10.0, 40.0)
-"""Calibrated outdoor temperatures."""
 CALIBRATED_LOADS: Final = (0.05, 1.0)
 """Calibrated IT power over design power."""
 

@@ -13,7 +13,6 @@ import numpy as np
 from dardis.model.arrays import Bools, Floats, Ints
 
 LEAST_INDEPENDENT_SHARE = 0.02
-"""Least share of a column independent of the others."""
 MOST_SPREAD = 0.5
 """Largest relative standard error accepted …"""
 LEAST_MATTERS = 0.01
@@ -70,9 +69,7 @@ class Fit:
     unfitted: dict[int, str]
     """Unchanged figures and reasons."""
     held_out_errors: FitErrors | None
-    """Errors on left-out days, or None."""
     original_errors: FitErrors
-    """Errors of the original figures."""
 
 
 def fit_figures(samples: Samples, before: Floats, least: Floats) -> Fit:
@@ -152,7 +149,7 @@ def _fit_robustly(
             if moved < _SETTLED:
                 break
         off = np.abs(samples.watts - samples.busy @ figures)
-        scale = max(weighted_median(off, samples.weight) / 0.6745, 1e-3)
+        scale = max(_weighted_median(off, samples.weight) / 0.6745, 1e-3)
     else:
         figures[:] = start
     assert scale is not None
@@ -204,14 +201,13 @@ def _fit_errors(samples: Samples, told: Floats) -> FitErrors:
     energy = np.bincount(day, samples.weight * samples.watts)
     missed = np.abs(np.bincount(day, samples.weight * off))
     return FitErrors(
-        median_w=weighted_median(np.abs(off), samples.weight),
+        median_w=_weighted_median(np.abs(off), samples.weight),
         mean=float(np.average(np.abs(off), weights=samples.weight)) / usual,
         day=float(np.mean(missed / energy)),
     )
 
 
-def weighted_median(values: Floats, weight: Floats) -> float:
-    """Weighted lower median."""
+def _weighted_median(values: Floats, weight: Floats) -> float:
     order = np.argsort(values, kind="stable")
     upto = np.cumsum(weight[order])
     return float(values[order][np.searchsorted(upto, upto[-1] / 2)])

@@ -99,7 +99,7 @@ def design_watts(platform: Platform) -> float:
 def watts_for_cores(platform: Platform, cores: Ints, nodes_on: Ints | None = None) -> Floats:
     """IT power cap (W) for a number of busy cores.
 
-    Uses mean node and core power, with devices busy in proportion. Default of `nodes_on`: all.
+    Uses mean node and core power, devices busy in proportion. Default of `nodes_on`: all.
     """
     machine = MachinePower.of_platform(platform)
     core_w = float(busy_watts(platform).sum()) / platform.cores

@@ -19,7 +19,6 @@ class UnitPower:
     """Power figures of a platform, mW, rounded up."""
 
     def __init__(self, platform: Platform) -> None:
-        """Figures as in `MachinePower`."""
         power = MachinePower.of_platform(platform)
         self.is_stated = power.stated
         self.idle_mw: Ints = np.ceil(power.idle_w * MILLI).astype(np.int64)
@@ -33,7 +32,6 @@ class UnitPower:
         for kind, watts in {CORES: power.core_w, **power.device_w}.items():
             added[:, platform.kinds.index(kind)] = watts[first]
         self._added_mw = [tuple(ceil(watts * MILLI) for watts in row) for row in added.tolist()]
-        """By group and kind."""
 
     def of_unit(self, request: tuple[int, ...], groups: Ints) -> int:
         """Most power that a unit adds on one of the groups."""

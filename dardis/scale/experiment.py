@@ -89,8 +89,7 @@ class ExperimentResult:
 
     `cpu_ns`: CPU time in machines of all ranks; `manager_ns`: of task managers; `exchange_s`: median time of a query;
     `message_bytes`: between hosts; `ask_bytes`, `answer_bytes`, `queried_hosts`, `queried_nodes`: means; `chain`:
-    longest
-    of any job; `job_ns`: CPU time per job over all ranks, with encoding, without MPI.
+    longest of any job; `job_ns`: CPU time per job over all ranks, with encoding, without MPI.
     """
 
     schedule: Schedule
@@ -117,9 +116,7 @@ SHORTEST_S, LONGEST_S = 600, 7200
 LEAST_SPAN_S = 2
 """Least window per reservation: reserved and free second."""
 BACKGROUND = 1 << 40
-"""First number of background jobs."""
 _BLOCK = 64
-"""Nodes per random stream."""
 _CHUNK = 1 << 16
 
 
@@ -149,8 +146,7 @@ def _walltimes(draws: Floats) -> Ints:
 def fill(state: PoolState, window: int, reservations: int, seed: int) -> None:
     """Reserve `reservations` background jobs per empty node in `[0, window)`.
 
-    Each has a part of the window, filled by jobs of 1 to 8 units on adjacent nodes. Raises InputError for nodes with
-    closures.
+    Each has a part of the window, filled by jobs of 1 to 8 units on adjacent nodes. Raises InputError for closed nodes.
     """
     if reservations == 0:
         return

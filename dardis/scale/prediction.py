@@ -1,7 +1,6 @@
 """Predicted costs on more ranks.
 
-Each rank has its own core, as in the experiments used, if possible. Costs are lines through experiments that differ
-only in nodes and ranks.
+Each rank has its own core. Costs are lines through experiments that differ only in nodes and ranks.
 """
 
 from __future__ import annotations
@@ -88,10 +87,7 @@ def _predicted(scaling: Scaling, nodes: int, ranks: int, rows: Sequence[Experime
 
 
 def _cost(rows: Sequence[ExperimentRow], nodes: int, ranks: int, short_ns: float) -> JobCost:
-    """Round's costs; flat answers have rows per node, tree answers constant size.
-
-    Short messages' cost is measured, not fitted.
-    """
+    """Round's costs. Flat answers have rows of each node; tree answers have constant size."""
     of_a_rank = [row.nodes / row.ranks for row in rows]
     work = [(row.node_ns or 0.0) * x for row, x in zip(rows, of_a_rank, strict=True)]
     host_ns, node_ns = _line(of_a_rank, work)
@@ -114,10 +110,6 @@ def _at(x: float, line: tuple[float, float]) -> float:
 
 
 def _line(x: Sequence[float], y: Sequence[float]) -> tuple[float, float]:
-    """Intercept and slope of a line, both at least 0.
-
-    Weights: inverse values.
-    """
     if len(set(x)) > 1:
         slope, begin = np.polyfit(x, y, 1, w=1 / np.maximum(y, 1e-9)).tolist()
         if slope >= 0 and begin >= 0:

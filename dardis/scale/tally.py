@@ -168,7 +168,7 @@ class Tally:
         hosts, nodes = np.unique(confirm.nodes // self._pool.virtual_hosts.block, return_counts=True)
         empty = size_of(replace(confirm, nodes=confirm.nodes[:0], units=confirm.units[:0]))
         for host, count in zip(hosts.tolist(), nodes.tolist(), strict=True):
-            hops = depth_of(host, self._hosts, self._arity) if self._arity else int(host > 0)
+            hops = _depth_of(host, self._hosts, self._arity) if self._arity else int(host > 0)
             self.traffic.bytes += hops * (empty + 16 * count)
         return len(hosts)
 
@@ -216,8 +216,7 @@ class TalliedHosts:
         return answers, spent
 
 
-def depth_of(host: int, hosts: int, arity: int) -> int:
-    """Hops from the first host."""
+def _depth_of(host: int, hosts: int, arity: int) -> int:
     depth, first, last = 0, 0, hosts
     while host != first:
         first, last = next(part for part in split_hosts(first + 1, last, arity) if part[0] <= host < part[1])

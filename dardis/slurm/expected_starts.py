@@ -1,6 +1,6 @@
 """Expected starts of a Slurm cluster's waiting jobs.
 
-Partitions that share nodes have one queue. A job's size is its largest share of any resource, in cores of these nodes.
+Partitions that share nodes have one queue. A job's size is its largest share of any resource, in cores.
 """
 
 from __future__ import annotations
@@ -30,10 +30,7 @@ _NO_NUMBER: Final = -1
 
 @dataclass
 class _Pool:
-    """Partitions that share nodes."""
-
     capacity: dict[str, int]
-    """Resources of all its nodes."""
     open_cores: int
     """Cores of nodes that are busy or accept jobs."""
     estimator: StartEstimator
@@ -41,13 +38,11 @@ class _Pool:
     queues: dict[str, int] = field(default_factory=dict)
 
     def cores_of(self, amounts: Mapping[str, int]) -> int:
-        """Size of a job in cores."""
         cores = self.capacity.get(CORES, 0)
         shares = [amount / self.capacity[kind] for kind, amount in amounts.items() if self.capacity.get(kind)]
         return max(1, round(cores * max(shares, default=0.0)))
 
     def request(self, job: SlurmJob) -> QueuedJob:
-        """The job for the estimator, as requested."""
         return QueuedJob(
             number=learned_number(job),
             submit=_eligible(job),
@@ -77,7 +72,7 @@ class SlurmStarts:
         self._site: SlurmSite | None = None
 
     def learn(self, past: Sequence[SlurmJob], site: SlurmSite, now: int) -> None:
-        """Learn from recorded jobs that started, hour by hour until `now`."""
+        """Learn from recorded jobs that started, hour by hour."""
         for until, changes, jobs in _past_hours(past, now):
             self.on_changes(changes, site)
             for pool, state in self._states(jobs, until):
@@ -119,11 +114,10 @@ class SlurmStarts:
             yield pool, _state(pool, of_pools.get(id(pool), ()), now)
 
     def _pool(self, partition: str) -> _Pool | None:
-        """Pool of the first known partition of a list."""
         return next((self._pool_of[name] for name in partition.split(",") if name in self._pool_of), None)
 
     def _lay_out(self, site: SlurmSite) -> None:
-        """Group partitions by shared nodes. A changed group keeps what was learned for most of its partitions."""
+        """Group partitions by shared nodes. A changed group keeps what most of its partitions learned."""
         if site is self._site:
             return
         self._site = site
@@ -142,7 +136,6 @@ def _waits(job: SlurmJob) -> bool:
 
 
 def _shared_partitions(nodes: Iterable[NodeRecord]) -> dict[frozenset[str], list[NodeRecord]]:
-    """Nodes by sets of partitions that share nodes, directly or by others."""
     sets: list[set[str]] = []
     for names in {node.partitions for node in nodes if node.partitions}:
         joined = set(names)
@@ -163,7 +156,7 @@ def _capacity(nodes: Sequence[NodeRecord]) -> dict[str, int]:
 
 
 def _state(pool: _Pool, jobs: Sequence[SlurmJob], now: int) -> QueueState:
-    """The queue in Slurm's order; later waiting tasks of an array have no number."""
+    """Queue in Slurm's order; later waiting tasks of an array have no number."""
     running = [(pool.request(job), pool.cores_of(job.amounts), job.start) for job in jobs if job.is_running]
     ordered = sorted((job for job in jobs if _waits(job)), key=lambda job: (-job.priority, job.submit, job.number))
     waiting, more = [], MOST_TASKS
@@ -204,7 +197,6 @@ def _past_hours(past: Sequence[SlurmJob], now: int) -> Iterator[tuple[int, Queue
 
 
 def _as_seen(job: SlurmJob, moment: int) -> SlurmJob:
-    """The job as it was at a moment."""
     if job.start is None or job.start > moment:
         return job if job.start is None else replace(job, start=None, end=None, phase=JobPhase.WAITS)
     return job if job.phase is JobPhase.RUNS else replace(job, end=None, phase=JobPhase.RUNS)

@@ -36,7 +36,6 @@ class SlurmJobRecord:
     """Jobs of the last view, by number."""
 
     def __init__(self, ended: Iterable[SlurmJob] = ()) -> None:
-        """Start with jobs that are recorded as ended."""
         self._jobs: dict[int, SlurmJob] = {}
         self._ended = {(job.number, job.start) for job in ended}
 
@@ -48,8 +47,8 @@ class SlurmJobRecord:
     def observe(self, view: Sequence[SlurmJob], now: int, *, is_complete: bool = True) -> QueueChanges:
         """Take a view of `now`, Unix s.
 
-        A running job that is no longer shown ended at `now`, or at its time limit if that was earlier; in an incomplete
-        view it still runs.
+        A running job no longer shown ended at `now`, or at its time limit if earlier; in an incomplete view it still
+        runs.
         """
         started: list[SlurmJob] = []
         left: list[SlurmJob] = []
@@ -91,7 +90,6 @@ def _is_another_run(was: SlurmJob, job: SlurmJob) -> bool:
 
 
 def _end_of(job: SlurmJob, now: int) -> int:
-    """End of a job that ran: as stated, or `now`, at most its time limit."""
     assert job.start is not None
     if job.phase is JobPhase.ENDED:
         return max(job.end or now, job.start)

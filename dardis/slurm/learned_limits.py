@@ -13,9 +13,7 @@ RETRY_S: Final = 60
 """Pause after a failed attempt; it doubles each time."""
 LONGEST_RETRY_S: Final = 960
 _LIMITS: Final = ("QOS", "Assoc", "Licenses", "Max")
-"""Beginnings of reasons that are limits."""
 _OF_JOB: Final = ("PerJob", "WallDuration")
-"""Parts of limits of one job."""
 _MOST_TRIES: Final = 64
 """More starts at once: the limit is forgotten."""
 
@@ -35,7 +33,6 @@ class LearnedLimits:
     def __init__(self) -> None:
         self._limits: dict[str, _Limit] = {}
         self._limited: dict[str, str] = {}
-        """Limits of jobs that try."""
 
     def on_wait(self, label: str, one: SteeredJob) -> None:
         """Note the limit of a job's reason."""
@@ -85,5 +82,4 @@ class LearnedLimits:
 
 
 def _limits_of(one: SteeredJob) -> tuple[str, str]:
-    """Limits that count a job: of user, account and QOS; of licences."""
     return f"limits of {one.job.user}, {one.account}, {one.job.qos}", f"licences {one.licences}"

@@ -89,7 +89,7 @@ class OpenDecisions:
         self.decided: dict[str, Decided] = {}
         """Last decisions, until the jobs end."""
         self.passed: dict[str, str] = {}
-        """Jobs and arrays left to Slurm, and why."""
+        """Jobs and arrays left to Slurm, with reasons."""
         self.running: dict[str, Run] = {}
         self.over: dict[tuple[str, int | None], int] = {}
         """Names and starts of ended jobs, and when this was seen, Unix s."""
@@ -130,7 +130,7 @@ class OpenDecisions:
         self.over = {run: at for run, at in self.over.items() if at > now - _SHOWN_S}
 
     def why_passed(self, label: str) -> str:
-        """Why a job or its whole was left to Slurm; empty: it was not."""
+        """Why a job or its array was left to Slurm; empty: it was not."""
         return self.passed.get(label, self.passed.get(whole_of(label), ""))
 
     def is_bound(self, label: str, one: SteeredJob, reservation: str) -> bool:

@@ -1,4 +1,4 @@
-"""Lease of a partition's nodes: a reservation of Slurm that ends by itself unless it is renewed.
+"""Lease of a partition's nodes: a reservation of Slurm that ends by itself unless renewed.
 
 While it lasts, waiting jobs start only by orders. When it ends, Slurm schedules them itself.
 """
@@ -60,7 +60,7 @@ class Lease:
         self, partition: str, nodes: Sequence[str], programs: SlurmPrograms, start: int | None = None,
         intended_at: int | None = None,
     ) -> None:  # fmt: skip
-        """`start`: of our reservation; `intended_at`: when its creation was about to be ordered, if unknown."""
+        """`start`: of our reservation; `intended_at`: when its creation was to be ordered, if unknown."""
         self.partition, self.name = partition, f"dardis_{partition}"
         self.start, self.intended_at = start, intended_at
         self._nodes, self._programs = hostlist(nodes), programs

@@ -52,8 +52,6 @@ def decide_round(
 
 
 class _Placements:
-    """Last placement of each job."""
-
     def __init__(self) -> None:
         self.placed: dict[JobId, Placed] = {}
         self.rejected: dict[JobId, str] = {}

@@ -28,12 +28,11 @@ NODES_S: Final = 600
 LOG_S: Final = 3600
 """Time between logged expectations of a job."""
 _MOST_AHEAD_S: Final = 60
-"""Largest permitted difference of the clocks."""
 
 
 @dataclass(frozen=True)
 class ShadowRound:
-    """A round: jobs and nodes, malformed jobs, and the duration of Slurm's answers."""
+    """A round: jobs and nodes, malformed jobs, and duration of Slurm's answers."""
 
     jobs: tuple[SlurmJob, ...]
     site: SlurmSite
@@ -56,12 +55,10 @@ class Shadow:
     """The shadow's state."""
 
     def __init__(self, folder: ShadowFolder, programs: SlurmPrograms, past: RecordedJobs) -> None:
-        """Learn from recorded jobs first."""
         self._folder, self._programs, self._starts = folder, programs, SlurmStarts()
         self._past: Sequence[SlurmJob] | None = past.jobs
         self._record = SlurmJobRecord(job for job in past.jobs if job.phase is JobPhase.ENDED)
         self._unwritten: list[Mapping[str, str]] = []
-        """Jobs that ended, not yet in the folder."""
         self._logged: dict[int, int] = {}
         self._nodes_due = self._failed_rounds = 0
         self._figures: dict[str, float] = {}
@@ -108,7 +105,7 @@ class Shadow:
         return ShadowRound(tuple(jobs), site, tuple(malformed), queue.seconds + nodes.seconds, nodes.text)
 
     def _log(self, jobs: Sequence[SlurmJob], expected: Mapping[int, ExpectedStart], now: int) -> None:
-        """Log expectations when a job is first seen, and once an hour. Arrays have one, of the next task."""
+        """Log expectations of new jobs, and once an hour. Arrays have one, of the next task."""
         waiting = {learned_number(job): job for job in reversed(jobs) if job.number in expected}
         due = {number: job for number, job in waiting.items() if now - self._logged.get(number, now - LOG_S) >= LOG_S}
         self._folder.log_expected(

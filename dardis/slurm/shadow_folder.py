@@ -141,7 +141,7 @@ class ShadowFolder:
         return found
 
     def expected_row(self, job: str) -> dict[str, str]:
-        """Row of a waiting job, or of the tasks with the task `ARRAY_TASK`, in `expected.csv`. Raises InputError."""
+        """Row in `expected.csv` of a waiting job, or of the tasks with the task `ARRAY_TASK`. Raises InputError."""
         if not self.expected.exists():
             raise InputError(self.path, "has no expected starts yet", "the folder of a running dardis shadow")
         array, _, task = job.partition("_")
@@ -159,7 +159,7 @@ class ShadowFolder:
         return now - self.expected.stat().st_mtime
 
     def write_nodes(self, text: str) -> None:
-        """Keep the nodes as Slurm shows them, and once a platform of them with the nodes' names. Raises OSError."""
+        """Keep the nodes as Slurm shows them, and once a platform with their names. Raises OSError."""
         write_text(self.nodes, text)
         if not self.platform.exists():
             made = import_platform(self.nodes)
@@ -171,7 +171,7 @@ class ShadowFolder:
         write_gauges(self.path / "shadow.prom", figures)
 
     def record_text(self, since: int) -> str:
-        """Jobs that ended in the month of `since` (Unix s) or later, run or wait, as sacct's text. Raises InputError.
+        """Jobs that ended since the month of `since` (Unix s), run or wait, as sacct's text. Raises InputError.
 
         Lines of ended jobs come last: they replace others of the same job.
         """

@@ -18,7 +18,7 @@ TIME_LIMIT_S: Final = 60
 
 
 class SlurmError(DardisError):
-    """A call failed: Slurm's message, or that it took too long."""
+    """A call failed, or took too long."""
 
 
 class SlurmReply(NamedTuple):
@@ -40,7 +40,6 @@ class InstalledPrograms:
     """Slurm's programs on PATH."""
 
     def __init__(self, needed: Sequence[str], time_limit_s: float = TIME_LIMIT_S) -> None:
-        """Raises InputError if one does not exist."""
         missing = [name for name in needed if which(name) is None]
         if missing:
             raise InputError(missing[0], "no such program", "Slurm's client programs on PATH")

@@ -47,7 +47,6 @@ class SlurmJob:
     end: int | None
     """Of ended jobs."""
     slurm_start: int | None
-    """Start that Slurm expects for a waiting job."""
     limit_s: int | None
     nodes: int
     amounts: Mapping[str, int]
@@ -57,7 +56,7 @@ class SlurmJob:
     restarts: int
     """How often the job was queued again."""
     has_run: bool
-    """Whether the job got nodes: Slurm states a start of jobs that were cancelled in the queue, too."""
+    """Whether the job got nodes: Slurm states a start of jobs cancelled in the queue, too."""
     cells: Mapping[str, str]
     """By the columns of sacct."""
 
@@ -73,7 +72,7 @@ class SlurmJob:
 
 
 def squeue_jobs(place: str, text: str) -> tuple[list[SlurmJob], list[str]]:
-    """Jobs, and a reason for each malformed one; `place` is for messages. Raises InputError for other output."""
+    """Jobs, and a reason for each malformed one; `place` is for messages. Raises InputError."""
     return read_squeue(place, text, slurm_job)
 
 
@@ -119,7 +118,7 @@ def recorded_jobs(path: Path, text: str) -> RecordedJobs:
 
 
 def merged_records(records: Iterable[RecordedJobs]) -> RecordedJobs:
-    """Jobs of several records; of equal runs, one that ended counts, and later records replace earlier ones."""
+    """Jobs of several records; of equal runs, one that ended counts, then the later one."""
     found: dict[tuple[int, int | None], SlurmJob] = {}
     ignored = 0
     for record in records:
@@ -134,7 +133,6 @@ def merged_records(records: Iterable[RecordedJobs]) -> RecordedJobs:
 
 
 def _unix_cells(cells: Cells, clock: SlurmClock) -> Cells:
-    """Cells with Unix times, both names, and an end of ended jobs."""
     unix = {name: clock.seconds(cells[name]) for name in ("Submit", "Eligible", "Start", "End") if name in cells}
     start, elapsed = unix.get("Start"), cells.get("ElapsedRaw", "")
     if unix.get("End") is None and start is not None and elapsed.isdecimal():
@@ -196,7 +194,7 @@ def job_of_cells(cells: Cells, state: str, reason: str = "", priority: int = 1, 
 
 
 def _waiting_tasks(pending: str | None) -> int:
-    """Number of waiting tasks; of a list that Slurm cut (`1,3,...`), at least those listed."""
+    """Number of waiting tasks; of a list that Slurm cut (`1,3,...`), at least the listed ones."""
     if pending is None:
         return 1
     return slurm.pending_members(re.sub(r"[,-]?[^,]*\.\.\.$", "", pending) or "0")

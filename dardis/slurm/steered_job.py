@@ -28,13 +28,13 @@ _UNSUPPORTED: Final = {
     "tasks_per_socket": "--ntasks-per-socket", "tasks_per_core": "--ntasks-per-core",
     "minimum_tmp_disk_per_node": "--tmp", "minimum_switches": "--switches", "het_job_id": "a heterogeneous job",
 }  # fmt: skip
-"""Numbers, 0 or unset in other jobs."""
+"""Options whose fields are 0 or unset in other jobs."""
 _UNSUPPORTED_TEXTS: Final = {
     "burst_buffer": "a burst buffer", "tres_per_socket": "--gpus-per-socket", "federation_origin": "a federated job",
     "cpus_per_tres": "--cpus-per-gpu", "memory_per_tres": "--mem-per-gpu",
 }  # fmt: skip
 _OTHER_TRES: Final = ("cpu", "mem", "license", "bb/", "fs/", "ic/", "node", "billing", "energy", "vmem", "pages")
-"""Beginnings of resources that are no devices, in requests of tasks."""
+"""Resources that are no devices."""
 
 
 class NodeNeeds(NamedTuple):
@@ -130,7 +130,7 @@ class SteeredJob:
         return max(NO_LIMIT_S if self.job.limit_s is None else self.job.limit_s, 1)
 
     def latest_end(self, now: int, overrun_s: int) -> int:
-        """When a started job ends at the latest, Unix s; beyond its limit `overrun_s` from now."""
+        """Latest end of a started job, Unix s; beyond its limit `overrun_s` from now."""
         if self.job.start is None or self.job.phase is JobPhase.SUSPENDED:
             return UNKNOWN_END
         end = self.job.start + self.walltime
@@ -200,7 +200,6 @@ def _request(record: Mapping[str, Any], job: SlurmJob, required: str) -> NodeReq
 
 
 def _devices(record: Mapping[str, Any], nodes: int, tasks_of_node: int) -> dict[str, int]:
-    """Generic resources of each node. Raises ValueError."""
     found: dict[str, int] = {}
     for key, of_node in (("tres_per_node", 1.0), ("tres_per_task", float(tasks_of_node)), ("tres_per_job", 1 / nodes)):
         for kind, amount in _by_kind(record.get(key)).items():
@@ -209,7 +208,6 @@ def _devices(record: Mapping[str, Any], nodes: int, tasks_of_node: int) -> dict[
 
 
 def _by_kind(text: object) -> dict[str, int]:
-    """Amounts of `gres/gpu:a100:2` by kind and by type. Raises ValueError."""
     words = (word for word in re.split(r",(?![^(]*\))", str(text or "")) if not word.startswith(_OTHER_TRES))
     try:
         return amounts_of(gres_of("job", _PREFIX.sub("", ",".join(words)).replace("=", ":")))
@@ -218,7 +216,6 @@ def _by_kind(text: object) -> dict[str, int]:
 
 
 def _held(record: Mapping[str, Any], job: SlurmJob) -> dict[str, dict[str, int]]:
-    """Holdings of a started job; without stated shares, equal ones."""
     names = names_of(text) if (text := str(record.get("nodes") or "")) else []
     cores = {str(one.get("nodename", one.get("name"))): _allocated_cores(one) for one in _allocations(record)}
     devices = _texts(record.get("gres_detail"))
@@ -231,12 +228,10 @@ def _held(record: Mapping[str, Any], job: SlurmJob) -> dict[str, dict[str, int]]
 
 
 def _texts(value: object) -> list[str]:
-    """Texts of a list; none of another value."""
     return [*map(str, value)] if isinstance(value, list) else []
 
 
 def _allocations(record: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Shares of nodes, before 0.0.40 and since."""
     resources = record.get("job_resources")
     found = inner(resources, "allocated_nodes") or inner(resources, "nodes", "allocation") or ()
     values = found.values() if isinstance(found, Mapping) else found if isinstance(found, list) else ()
@@ -259,5 +254,4 @@ def _count(record: Mapping[str, Any], key: str) -> int:
 
 
 def _hosts(value: object) -> str:
-    """Host list of a text or list."""
     return ",".join(map(str, value)) if isinstance(value, list) else str(value or "")

@@ -1,6 +1,6 @@
 """Nodes of a steered partition, and the machine that jobs leave at an instant. Pure.
 
-What jobs hold is closed like maintenance until their time limits, so that each decision begins anew from reality.
+Holdings of jobs are closed like maintenance until their time limits, so each decision begins anew from reality.
 """
 
 from __future__ import annotations
@@ -58,7 +58,6 @@ class SteeredNodes:
     threads: int = 1
     """CPUs that Slurm gives out together."""
     always_whole: bool = False
-    """Whether each job gets whole nodes."""
 
     @classmethod
     def of(
@@ -173,17 +172,13 @@ def _absent(name: str) -> NodeRecord:
 
 
 class _NodeSpans:
-    """What a node lacks over time."""
-
     def __init__(self, capacity: Ints) -> None:
         self._capacity = capacity
         self.held: list[tuple[int, Ints]] = []
         self.closed: list[tuple[int, int]] = []
         self.lacks: list[tuple[int, int, tuple[int, ...] | None]] = []
-        """Separate spans; None: the whole node."""
 
     def cut(self, now: int) -> None:
-        """Find `lacks` from `now` on."""
         edges = {now, *(end for end, _ in self.held), *(edge for span in self.closed for edge in span)}
         for start, end in pairwise(sorted(edge for edge in edges if edge >= now)):
             less: tuple[int, ...] | None = None

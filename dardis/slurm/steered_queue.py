@@ -26,7 +26,6 @@ PATIENCE_S: Final = 30
 OVERRUN_S: Final = 30
 """Assumed rest of jobs beyond their limits."""
 MOST_JOBS: Final = 2000
-"""Most waiting jobs in a round."""
 _NO_LIMIT: Final = 1 << 62
 Decide = Callable[[Platform, DesiredProfile | None, Sequence[Job], int], RoundDecision]
 """Machine, profile, jobs and time to starts."""
@@ -52,7 +51,6 @@ class SteeredQueue:
         self, partition: str, reservation: str, nodes: SteeredNodes, decide: Decide, *,
         desired: DesiredProfile | None = None, predictor: Predictor | None = None, past: Iterable[Entry] = (),
     ) -> None:  # fmt: skip
-        """`past`: the log; `reservation`: the lease's name."""
         self._partition, self._reservation, self._nodes, self._decide = partition, reservation, nodes, decide
         self._desired, self._predictor = desired, predictor
         self._place = {name: place for place, name in enumerate(nodes.names)}
@@ -62,7 +60,6 @@ class SteeredQueue:
         """Next attempt, and the pause after it."""
         self._limits = LearnedLimits()
         self._expected: dict[str, int] = {}
-        """Predicted runtimes."""
         self._is_first = True
 
     def on_lapse(self) -> None:
@@ -160,7 +157,6 @@ class SteeredQueue:
         self.open.running[label] = Run(one.job.start, nodes, one.job.restarts, None if pin is None else pin.job)
 
     def _again(self, one: SteeredJob, label: str, found: RoundResult, now: int) -> Pin:
-        """The decision stands after a requeue, or an order that was carried out late."""
         before = self.open.decided[label].before
         found.entries.append(Entry(now, label, Event.START, one.required, before=before, detail=QUEUED_AGAIN))
         return Pin(now, one.required)
@@ -195,7 +191,6 @@ class SteeredQueue:
     def _candidates(
         self, waiting: Sequence[SteeredJob], found: RoundResult, now: int
     ) -> Iterator[tuple[str, SteeredJob, int]]:  # fmt: skip
-        """Jobs and tasks to decide."""
         left: dict[str, int] = {}
         for one in waiting:
             if one.array not in left:
@@ -219,14 +214,12 @@ class SteeredQueue:
                         yield label, one, place
 
     def _permitted_tasks(self, one: SteeredJob) -> int:
-        """Further tasks of an array that may run."""
         if not one.array or not one.throttle:
             return _NO_LIMIT
         busy = sum(label.startswith(f"{one.array}_") for label in (*self.open.running, *self.open.pins))
         return max(one.throttle - busy, 0)
 
     def _review_pins(self, waiting: Sequence[SteeredJob], found: RoundResult, now: int) -> None:
-        """Take back decisions that Slurm does not carry out."""
         pins = self.open.pins
         for one in waiting:
             for label in one.labels:
@@ -310,7 +303,6 @@ class SteeredQueue:
         return replace(job, prediction=self._expected[label])
 
     def _holdings(self, view: View, now: int) -> Iterator[Holding]:
-        """Of running and pinned jobs, and use stated beyond."""
         known: dict[str, dict[str, int]] = {name: {} for name in self._place}
         for one in view.jobs:
             for name, amounts in one.held.items():

@@ -1,7 +1,7 @@
 """Steers a partition of a real Slurm: reads, decides, orders, and holds the lease.
 
-A round calls `squeue` and `scontrol show node` once each, and once `scontrol` for the lease or the reservations;
-each order is one more call.
+A round calls `squeue` and `scontrol show node` once each, and once `scontrol` for the lease or the reservations; each
+order is one more call.
 """
 
 from __future__ import annotations
@@ -42,7 +42,6 @@ class SteeredRound:
     changed_nodes: str = ""
     """Nodes that came into the partition or left it."""
     is_taken_again: bool = False
-    """Whether the lease had lapsed and was taken again."""
 
 
 class Steerer:
@@ -58,7 +57,6 @@ class Steerer:
         self._place = {name: place for place, name in enumerate(nodes.names)}
         self._others: tuple[SlurmReservation, ...] = ()
         self._done_at = self._known_at = -inf
-        """Steady times of the last round, and of known reservations."""
         self._changed: frozenset[str] = frozenset()
 
     def _clock(self) -> int:
@@ -96,8 +94,8 @@ class Steerer:
     def round(self) -> SteeredRound:
         """Renew the lease, read, decide and order.
 
-        Raises SlurmError if Slurm does not answer or its answer is incomplete: then nothing was ordered. Raises
-        InputError if another steerer holds the partition.
+        Raises SlurmError if Slurm does not answer completely: then nothing was ordered. Raises InputError if another
+        steerer holds the partition.
         """
         is_taken_again = self._hold_lease()
         view, malformed, seconds = self._read()
@@ -119,7 +117,6 @@ class Steerer:
         return_queue(self._programs, self.lease, self._queue.open, self.log, self._clock)
 
     def _changed_nodes(self, view: View) -> str:
-        """As in `SteeredRound`, once. Raises InputError if no node is left."""
         if not view.nodes:
             raise InputError(f"partition {self.lease.partition}", "has no nodes any more", "a partition with nodes")
         changed = frozenset(view.nodes.keys() ^ self._place.keys()) - self._changed
@@ -214,7 +211,6 @@ class Steerer:
 
 
 def _give_order(programs: SlurmPrograms, order: Order) -> str:
-    """Order a change; return Slurm's refusal, or an empty text."""
     # Slurm refuses an account for jobs that run: their nodes stay as they are.
     words = [f"JobId={order.what}", f"Account={order.account}"]
     words += [] if order.reservation is None else [f"ReservationName={order.reservation}"]
@@ -229,7 +225,7 @@ def _give_order(programs: SlurmPrograms, order: Order) -> str:
 def return_queue(
     programs: SlurmPrograms, lease: Lease, decisions: OpenDecisions, log: SteeringLog, clock: Callable[[], int]
 ) -> None:  # fmt: skip
-    """Leave all waiting jobs as their users submitted them, and end the lease.
+    """Leave all waiting jobs as submitted, and end the lease.
 
     Raises InputError, and SlurmError, also after the end of the lease if decisions remain.
     """

@@ -94,7 +94,7 @@ class SteeringLog:
             os.fsync(file.fileno())
 
     def entries(self) -> list[Entry]:
-        """All entries; lines that a crash cut short are left out. Raises InputError."""
+        """All entries, without lines that a crash cut short. Raises InputError."""
         if not self.path.exists():
             return []
         lines = read_text(self.path).splitlines()
@@ -120,7 +120,6 @@ def last_lease(entries: Sequence[Entry]) -> Entry | None:
 
 
 def _entry(place: str, line: str) -> Entry | None:
-    """Entry of a line; None if it is cut."""
     try:
         cells = next(csv.reader([line]), [])
         if len(cells) < len(DECISIONS.columns):
@@ -139,7 +138,7 @@ class LogSummary:
 
     count: dict[Event, int] = field(default_factory=lambda: dict.fromkeys(Event, 0))
     delays_s: list[int] = field(default_factory=list)
-    """From decision to Slurm's start, of jobs that started as decided."""
+    """From decision to Slurm's start."""
     violations: list[str] = field(default_factory=list)
 
 

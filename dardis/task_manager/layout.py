@@ -30,11 +30,9 @@ class Layout:
     is_limited: bool = False
     """Whether nodes share a desired profile."""
     hours: Mapping[str, PermittedStarts] = field(default_factory=dict)
-    """Start hours of queues with limited hours."""
     levels: Mapping[str, int] = field(default_factory=lambda: {"": 0})
     """Number of lower priorities, by queue."""
     _cuts: Ints = field(init=False, compare=False, repr=False)
-    """Bounds as an array: conversions are slow."""
     _group_ends: Ints = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:

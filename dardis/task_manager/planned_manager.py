@@ -38,7 +38,6 @@ class PlannedManager:
             setup.backfill_scope, self._negotiation.rules, self._negotiation.sampling
         )
         self._measures = not setup.drawn and not claims.tentative
-        """Measure starts with all nodes up."""
 
     @property
     def messages(self) -> int:

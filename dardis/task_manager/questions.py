@@ -23,10 +23,7 @@ class QueryRouter:
     """Queries to hosts, direct, by tree or to samples."""
 
     def __init__(self, layout: Layout, reach: Reach, address: ManagerAddress, resend: int, gone: set[HostId]) -> None:
-        """Send queries, with answers to `address`.
-
-        `resend`: s until tree hosts ask again (0: never). `gone`: dead hosts, updated by the caller.
-        """
+        """`resend`: s until tree hosts ask again (0: never). `gone`: dead hosts, updated by the caller."""
         self._layout = layout
         self._hosts = layout.hosts
         self._arity = reach.arity
@@ -108,7 +105,6 @@ class RenegotiationQueue:
     """Jobs that query again after nodes became free, in order."""
 
     def __init__(self, scope: BackfillScope, rules: SearchRules, sampling: Sampling | None) -> None:
-        """`sampling`: moving jobs query samples."""
         self._scope = scope
         self._rules = rules
         self._sampling = sampling if scope is BackfillScope.ALL_NODES else None

@@ -30,7 +30,6 @@ _GENERATORS = {
 }  # fmt: skip
 
 ALL_NODES: tuple[Ints, Ints] = (np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))
-"""Sample (offset, nodes) of a query to all nodes."""
 MOST_DRAWN_FROM = 1 << 22
 """Most instants for draws (eight years of minutes); beyond: all runs."""
 
@@ -58,7 +57,6 @@ class JobState:
     nodes: Ints | None = None
     units: Ints | None = None
     hosts: tuple[HostId, ...] = ()
-    """Reservation's hosts."""
     claim: int = 0
     fills_nodes: bool | None = None
     """The job's units fill the reserved nodes; None: unknown."""
@@ -106,7 +104,6 @@ class Round:
     dead_host_count: int = 0
     """Most hosts in `relay.gone`."""
     measures: tuple[Round, Pick] | None = None
-    """Round and pick to claim after this measurement."""
     sums: say.Sums | None = None
     starts: list[tuple[int, int]] = field(default_factory=list)
     """(place, start) of each query with a start in the sums."""
@@ -174,7 +171,7 @@ def quota_of(search: Search, units: int, nodes: int, grain: int) -> int:
 
 
 def note_fills_nodes(state: JobState, layout: Layout, setup: SetUp) -> None:
-    """Record whether a job needs all its nodes, which allows early refusals."""
+    """Record whether a job needs all its nodes: allows early refusals."""
     if state.fills_nodes is None and state.nodes is not None:
         distinct = setup.units_per_node is UnitsPerNode.DISTINCT
         state.fills_nodes = layout.most_units(state.nodes, state.job.request, distinct=distinct) == state.job.units
@@ -187,7 +184,7 @@ def make_query(
 ) -> say.OfferQuery:  # fmt: skip
     """Query for all these jobs.
 
-    Repeated queries key draws by instant, so draws do not depend on other jobs.
+    Repeated queries key draws by instant: independent of other jobs.
     """
     draws = [search.first if asks_again else state.round_count for state, search in zip(states, searches, strict=True)]
     rows = [
@@ -241,7 +238,6 @@ def _draw(seed: int, job: int, attempt: int) -> Draw:
 
 
 def _take_instant(policy: SelectionPolicy, spans: Ints, ask: say.OfferQuery, place: int, seed: int) -> int:
-    """Policy's instant for an ask. Raises ProtocolError if it is no common start."""
     taken = int(policy.take(spans, _draw(seed, int(ask.job[place]), int(ask.draw_key[place]))))
     if not ((spans[:, FROM] <= taken) & (taken < spans[:, TO])).any():
         raise ProtocolError(f"selection={policy} chose instant {taken}, which is no common start")
@@ -263,10 +259,7 @@ def starts_of(this: Round, policy: SelectionPolicy, seed: int) -> list[tuple[int
 
 
 def make_candidates_query(number: int, this: Round) -> say.OfferQuery:
-    """Build the query for the best nodes of selected starts.
-
-    Nodes with all runs need only the start.
-    """
+    """Build the query for the best nodes of selected starts."""
     ask, places = this.query, [place for place, _ in this.starts]
     start = np.array([start for _, start in this.starts], dtype=np.int64)
     runs = ask.quota[places] < 0

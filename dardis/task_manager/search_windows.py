@@ -28,7 +28,6 @@ class Search:
     desired_binds: bool
     quota: bool
     is_only_window: bool = False
-    """Whether no window follows."""
     is_horizon_query: bool = False
     """Whether nodes report only their last change."""
     sample: int = 0

@@ -116,10 +116,7 @@ class Switchboard:
     """Server of all links."""
 
     def __init__(self, address: str, keys: Keys, allowed: Mapping[bytes, HostId]) -> None:
-        """Listen for `allowed` keys on two free ports of a numeric local address.
-
-        Raises InputError.
-        """
+        """Listen for `allowed` keys on two free ports of a numeric local address. Raises InputError."""
         self._context = zmq.Context()
         door = self._context.socket(zmq.REP)
         door.bind(_AUTH_ENDPOINT)  # before any peer can connect
@@ -233,7 +230,6 @@ class Link:
     """Host end of a link."""
 
     def __init__(self, places: tuple[str, str], server: bytes, keys: Keys) -> None:
-        """`server`: public key of the switchboard."""
         self._context = zmq.Context()
         # Queue no messages for missing connections.
         client: _Options = {zmq.CURVE_SERVERKEY: server, zmq.IMMEDIATE: 1}

@@ -74,7 +74,6 @@ class LocalHosts:
     """Local hosts. `encoded`: use the wire format."""
 
     def __init__(self, machines: Sequence[StateMachine], *, encoded: bool = False) -> None:
-        """Host h is `machines[h]`."""
         self._machines = machines
         self._encoded = encoded
         self._interpreter = Interpreter(self)

@@ -20,14 +20,14 @@ _LONG = (1 << 14, 1 << 16, 1 << 18, 1 << 20)
 """Bytes. The gap per byte is their slope."""
 _BURST = 32
 _PEERS = 8
-"""Most measured ranks, evenly spaced: the median usually is on another node."""
+"""Most measured ranks, evenly spaced."""
 _TAG_DATA, _TAG_MARK = 11, 12
 
 
 def measure(comm: Communicator, repetitions: int = 15) -> LogGP | None:
-    """Medians between rank 0 and others, or None for one rank.
+    """Medians between rank 0 and others, or None for one rank. Collective.
 
-    Collective. With more ranks than cores, waiting ranks are included in the cost.
+    With more ranks than cores, waiting ranks are included in the cost.
     """
     if comm.size < 2:
         return None
@@ -106,9 +106,9 @@ def _receive_burst(comm: Communicator, source: int) -> None:
 
 
 def collective_ns(comm: Communicator, down_bytes: int, up_bytes: Sequence[int], repetitions: int = 31) -> Floats:
-    """Times of `Bcast` and `Gatherv`, in ns; (repetitions,).
+    """Times of `Bcast` and `Gatherv`, in ns; (repetitions,). Collective.
 
-    Collective. `up_bytes`: one size per rank.
+    `up_bytes`: one size per rank.
     """
     if len(up_bytes) != comm.size:
         raise ValueError(f"{len(up_bytes)} sizes for {comm.size} ranks")

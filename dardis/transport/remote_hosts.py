@@ -37,7 +37,7 @@ class RemoteHosts:
         self, switchboard: RequestChannel, plan: dict[str, Any], hosts: int, session: int, patience_s: float,
         here: Mapping[HostId, StateMachine],
     ) -> None:  # fmt: skip
-        """Start `session`, unknown to all hosts. `plan`: to build remote machines (plain values and arrays)."""
+        """Start `session`, unknown to all hosts. `plan`: to build remote machines."""
         self._switchboard = switchboard
         self._plan = pack(plan)
         self._hosts = hosts
@@ -97,7 +97,6 @@ class RemoteHost:
     """Remote host with at most one session."""
 
     def __init__(self, build: Callable[[dict[str, Any], HostId], StateMachine]) -> None:
-        """`build` makes a machine from a plan."""
         self._build = build
         self._session = NO_SESSION
         self._machine: LocalHosts | None = None

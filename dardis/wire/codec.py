@@ -26,7 +26,7 @@ from dardis.wire.messages import EncodedMessage, Message
 
 VERSION = 10
 MEMORY_FACTOR, MEMORY_BASE = 128, 1 << 20
-"""Memory limit of decoding: factor of the payload, and extra bytes. A list of one byte takes 72."""
+"""Memory limit of decoding: factor of the payload, and extra bytes."""
 SHORT = 512
 """Longest payload in bytes without a check of declared lengths: msgpack may allocate 8 bytes per byte, at each third
 level."""
@@ -218,10 +218,6 @@ def _put(message: Message | EncodedMessage, pieces: list[Piece]) -> int:
 
 
 def _message(ints: memoryview, values: Ints, at: int, levels: int) -> tuple[Message, int]:
-    """Decode a message; return its end, too.
-
-    Raises IndexError beyond the payload.
-    """
     tag, end = ints[at], at + ints[at + LENGTH]
     if not 0 <= tag < len(_FORMS):
         raise ProtocolError("a message of an unknown kind")
@@ -327,7 +323,6 @@ _CARRIED: dict[object, tuple[Callable[..., int], Callable[..., tuple[Any, int]]]
     list[Message | EncodedMessage]: (_put_all, _all_unread),
     list[messages.Parcel]: (_put_parcels, _parcels),
 }  # fmt: skip
-"""Writer and reader by type."""
 
 
 def _getter(names: Sequence[str]) -> Callable[[object], tuple[Any, ...]]:

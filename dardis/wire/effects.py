@@ -140,7 +140,6 @@ class Solved:
     """Why the solver's last run ended."""
     objective: float | None
     bound: float | None
-    """Lower bound of the objective."""
     variables: int
     deterministic_s: float
     first_cpu_s: float

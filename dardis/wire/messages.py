@@ -42,9 +42,8 @@ class OfferQuery:
     """Step of starts, in s."""
     desired_binds: bool
     held_only: bool
-    """Query only reserved nodes."""
     as_if_up: bool = False
-    """Whether sleeping nodes answer as if up, to measure the cost of sleep."""
+    """Whether sleeping nodes answer as if up."""
     sample_offset: Ints = field(default_factory=lambda: _NONE)
     """Ask i is for `sample[sample_offset[i] : sample_offset[i + 1]]`; empty: all."""
     sample: Ints = field(default_factory=lambda: _NONE)
@@ -115,7 +114,6 @@ class Sums:
 
     round: int
     hosts: int
-    """Hosts included."""
     horizon: int
     last_end: int
     down_until: int
@@ -135,7 +133,6 @@ class Candidates:
     offset: Ints
     rows: Ints
     hosts: int = 1
-    """Hosts included."""
 
 
 @value(frozen=True, slots=True)
@@ -156,7 +153,6 @@ class Relay:
     serial: int
     """Names the query, with `origin`."""
     origin: ManagerAddress
-    """Asking task manager."""
     parent: Address
     """Address for the answer: a host or the origin. A host's own share has itself as parent."""
     first: HostId
@@ -287,7 +283,6 @@ class CapacityFreed:
 
 
 HEAD_COLUMNS, BACKLOG_COLUMNS = 6, 12
-"""Columns of heads and backlogs."""
 
 
 @value(frozen=True, slots=True)
@@ -331,7 +326,6 @@ class Published:
     at: int
     """Time of this state."""
     next_change: int
-    """Next change without an event."""
     heads: Ints
     """Announced reservations: rows (job, submission, walltime, cores, level, until)."""
     backlogs: Ints

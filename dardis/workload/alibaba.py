@@ -1,6 +1,6 @@
 """Reads pod lists of Alibaba's GPU cluster (cluster-trace-gpu-v2023); a pod is a job of one unit.
 
-Cores and GPU shares are rounded up, so schedules legal here were legal there. Times: seconds of the list's clock.
+Cores and GPU shares are rounded up: schedules legal here were legal there. Times: seconds of the list's clock.
 """
 
 from __future__ import annotations

@@ -27,11 +27,11 @@ _EXPECTED: Final = "a Batsim workload: an object with the list `jobs` and the ob
 
 
 def parse_batsim(path: Path, text: str, *, strict: bool, flop_per_s: float | None = None) -> Trace:
-    """Read a workload; `flop_per_s`: a core's speed.
+    """Read a workload. Raises InputError.
 
-    Without `flop_per_s`, jobs that compute are skipped. "Line": position in `jobs`. Ids (after `WORKLOAD!`) are job
-    numbers if distinct whole numbers; else jobs are numbered by occurrence, with the id as `name`. `nb_res` becomes
-    MaxProcs. Raises InputError.
+    `flop_per_s`: a core's speed; without it, jobs that compute are skipped. "Line": position in `jobs`. Ids (after
+    `WORKLOAD!`) are job numbers if distinct whole numbers; else jobs are numbered by occurrence, with the id as `name`.
+    `nb_res` becomes MaxProcs.
     """
     jobs, stated, processors = _workload(path, text)
     profiles = Profiles(stated, flop_per_s)
@@ -63,7 +63,6 @@ def parse_batsim(path: Path, text: str, *, strict: bool, flop_per_s: float | Non
 
 
 def _workload(path: Path, text: str) -> tuple[list[Any], dict[str, Any], int | None]:
-    """Jobs, profiles, and `nb_res` if valid. Raises InputError."""
     try:
         found = json.loads(text, parse_constant=_no_number)
     except RecursionError:
@@ -96,7 +95,6 @@ def _numbers(jobs: list[Any]) -> tuple[dict[str, int], bool]:
 
 
 def _runtime(job: dict[str, Any], profiles: Profiles) -> int | str:
-    """Runtime, or reason for none. Raises ValueError."""
     hosts = job.get("res")
     found = profiles.seconds(job.get("profile"), hosts if type(hosts) is int else 1)
     return found if isinstance(found, str) else whole_seconds(found)
@@ -179,7 +177,6 @@ _ALL_HOSTS: Final = frozenset({"parallel_homogeneous_total", "msg_par_hg_tot"})
 _SPREAD: Final = frozenset({"defined_amount_spread_uniformly", "DefinedAmountsSpreadUniformly"})
 _SEQUENCES: Final = frozenset({"composed", "sequential_composition", "SequentialCompositionProfile"})
 _DEEPEST: Final = 100
-"""Depth limit of nested sequences."""
 _LONGEST_TYPE: Final = 60
 
 
@@ -190,14 +187,13 @@ class Profiles:
         self._stated = stated
         self._flop_per_s = flop_per_s
         self._known: dict[tuple[str, int], tuple[float | str, int]] = {}
-        """Runtime, and depth of sequences."""
 
     def seconds(self, name: object, hosts: int) -> float | str:
         """Runtime on `hosts` hosts, or reason for none. Raises ValueError."""
         return self._runtime_and_depth(name, hosts, 0)[0]
 
     def _runtime_and_depth(self, name: object, hosts: int, above: int) -> tuple[float | str, int]:
-        """Runtime, and depth; `above`: enclosing sequences."""
+        """`above`: enclosing sequences."""
         profile = self._stated.get(name) if isinstance(name, str) else None
         if not isinstance(name, str) or not isinstance(profile, dict) or not isinstance(profile.get("type"), str):
             raise ValueError(f"profile {name!r} is unknown")

@@ -100,7 +100,6 @@ def parse_table(path: Path, text: str, *, strict: bool) -> Trace:
 def _further_cells(
     path: Path, line: int, header: list[str], converters: list[Callable[[str], Any]], fields: list[str]
 ) -> shape_rows.Cells:
-    """Cells of a further row; None if empty. Raises InputError."""
     says = [name for name, cell in zip(header, fields, strict=False) if cell]
     try:
         values = _values(
@@ -205,7 +204,7 @@ def _columns(columns: dict[str, list[Any]]) -> dict[str, Any]:
 
 
 def processors(units: Ints, request: dict[str, Ints]) -> Ints:
-    """Cores of whole jobs; stays out of range if out of range."""
+    """Cores of whole jobs; values out of range stay so."""
     cores = request.get(CORES, np.zeros_like(units))
     return np.where(cores.astype(float) * units > LARGEST, LARGEST + 1, cores * np.maximum(units, 0))
 

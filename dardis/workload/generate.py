@@ -34,7 +34,7 @@ MOST_JOBS = 1_000_000
 
 
 class _Queue(NamedTuple):
-    """Queue of the thesis. Shares: percent of jobs, 100 per printed column."""
+    """Queue of the thesis. Shares: percent of jobs."""
 
     name: str
     share: int
@@ -94,8 +94,7 @@ def generate(
 def _eurora(wanted: GeneratorRequest, rng: np.random.Generator) -> Trace:
     """T 4.5.2. Shares are met as exactly as whole jobs allow.
 
-    Nodes have GPUs or MICs, never both: MICs go to jobs without GPUs, in the printed share. Jobs request at most half
-    the nodes: as many have GPUs.
+    MICs go to jobs without GPUs, in the printed share. Jobs request at most half the nodes: as many have GPUs.
     """
     jobs = wanted.jobs
     queue = _apportion(rng, jobs, {index: q.share for index, q in enumerate(EURORA_QUEUES)})
@@ -293,8 +292,7 @@ def _check(wanted: AuctionParameters) -> None:
 def _block(wanted: AuctionParameters, nodes: int, rng: np.random.Generator) -> dict[str, Ints]:
     """Random jobs; `node_cores` is 0 for any nodes.
 
-    "The number of CPUs a job requests is multiples of the CPUs per node in a system": total cores of every type follow
-    this rule, and determine the nodes.
+    As in the paper, total cores are multiples of the cores per node, and determine the nodes.
     """
     size = 1000
     weights = np.array(WORKLOADS[wanted.workload])

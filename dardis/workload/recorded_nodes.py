@@ -15,9 +15,9 @@ NO_NODES = frozenset({*UNSTATED, "None assigned"})
 
 
 def read_places(path: Path) -> dict[int, list[str]]:
-    """Node names by job number; jobs without nodes or own number are omitted.
+    """Node names by job number, without jobs that lack nodes or number.
 
-    Ignores malformed lines: the trace reader has reported them. A job's last line counts.
+    Ignores malformed lines. A job's last line counts.
     """
     return places_of(path, read_text(path))
 

@@ -64,7 +64,6 @@ class ShapeRows:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._rows: list[tuple[int, Cells]] = []
-        """Lines and cells of the current job."""
         self.requests: dict[int, tuple[StatedRequest, ...]] = {}
         """By job number."""
         self._seen: set[int] = set()

@@ -260,7 +260,6 @@ def _count(value: object) -> str:
 
 
 def _seconds(value: object) -> str:
-    """Span of `{seconds, microseconds}` as sacct writes it."""
     seconds = number_of(inner(value, "seconds")) if isinstance(value, Mapping) else None
     if seconds is None or seconds == math.inf:
         return ""
@@ -270,7 +269,6 @@ def _seconds(value: object) -> str:
 
 
 def _tres(value: object) -> str:
-    """Resources of a list as in `AllocTRES`; memory is in MiB."""
     if value is None:
         return ""
     if not isinstance(value, list) or not all(isinstance(one, Mapping) for one in value):

@@ -1,7 +1,7 @@
 """Reads what jobs used from Slurm's accounting: cores and devices over time, CPU time and energy.
 
-Each run counts: of requeued jobs (`sacct -D`), resized jobs and running jobs (so far). A job without stated energy has
-the greatest energy of its steps: steps of a job share its nodes, so their energies overlap.
+Each run counts: of requeued jobs (`sacct -D`), resized jobs and running jobs (so far). Without stated energy, a job has
+the greatest energy of its steps: steps share its nodes, so energies overlap.
 """
 
 from __future__ import annotations
@@ -64,7 +64,6 @@ class UsedSpan:
     joules: float | None
     """Measured energy; None if none was measured."""
     cpu_s: float | None
-    """CPU time; None if unknown."""
     is_running: bool
 
     @property
@@ -90,8 +89,6 @@ def read_usage(path: Path) -> SlurmUsage:
 
 
 class _Usage:
-    """Runs read so far, by job and start."""
-
     def __init__(self, path: Path) -> None:
         self._path, self._clock = path, SlurmClock()
         self._runs: dict[tuple[str, int], UsedSpan] = {}
@@ -150,7 +147,6 @@ class _Usage:
 
 
 def _run_of(line: int, cells: Cells, clock: SlurmClock) -> UsedSpan | None:
-    """None if the job never ran."""
     state = read_cell(cells, "State", slurm.state)
     phase = slurm.PHASE_OF[state]
     start = read_cell(cells, "Start", clock.seconds)

@@ -106,7 +106,6 @@ def _read_each(rows: list[str], lines: list[int]) -> tuple[Ints, list[int], list
 
 
 def _numbers(fields: list[str], width: int) -> list[int]:
-    """Numbers of a line without CPU time. Raises ValueError."""
     if len(fields) != width:
         raise ValueError(f"{len(fields)} fields instead of {width}")
     texts = fields[:FIELDS]
@@ -155,10 +154,7 @@ def _names(numbers: Ints) -> Texts:
 
 
 def _metacentrum(columns: dict[str, Any], extras: list[_Extra]) -> dict[str, Any]:
-    """Queue names, and KiB per processor from bytes per node.
-
-    Data show bytes per node.
-    """
+    """Queue names, and KiB per processor from bytes per node, as data show."""
     nodes = np.array([extra.nodes for extra in extras], dtype=np.int64)
     stated = columns["memory_kb"]
     kib_a_node = np.minimum(-(-stated // 1024), LARGEST + 1)
@@ -244,7 +240,7 @@ def is_of_lines(trace: Trace, source: Path) -> bool:
 def write_lines(trace: Trace, source: Path, path: Path, cut: str) -> None:
     """Write the jobs' lines of `source`, and all comments.
 
-    `cut` notes the changes; if empty, only omitted lines are noted. Raises InputError for a changed source.
+    `cut` notes the changes; empty: only omitted lines are noted. Raises InputError for a changed source.
     """
     assert trace.line is not None
     lines = read_bytes(source).decode(errors="surrogateescape").removeprefix("\ufeff").split("\n")

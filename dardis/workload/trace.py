@@ -168,8 +168,8 @@ def build_trace(
     """Check parsed rows; return jobs, sorted by (submit, job number).
 
     `columns`: arrays of Trace; `lines`: their lines; `problems`: unparsed lines. A row without runtime is a job that
-    runs or waits, unless `never_ran`, or its walltime ended a day before the last event without being `suspended`.
-    Such jobs are also in `skipped`. Raises InputError without valid jobs, and with `strict` for a malformed line.
+    runs or waits, unless `never_ran`, or its walltime ended a day before the last event without being `suspended`. Such
+    jobs are also in `skipped`. Raises InputError without valid jobs, and with `strict` for a malformed line.
     """
     line_of = np.asarray(lines, dtype=np.int64)
     trace = Trace(**_with_defaults(columns, len(line_of)), comments=comments)

@@ -25,7 +25,6 @@ class RoundingExcess(NamedTuple):
 
     cores: int = 0
     jobs: int = 0
-    """Jobs with an excess."""
 
 
 NO_ROUNDING: Final = RoundingExcess()
@@ -44,8 +43,8 @@ def to_jobs(trace: Trace, platform: Platform, *, unit_cores: int | None = None, 
     """Make jobs of a trace for a platform.
 
     Processors become units by eligible nodes (see `in_units`), or of `unit_cores` cores. With `think_times`, jobs
-    follow preceding jobs in the trace. Raises InputError for a bad `unit_cores`, undeclared queues (if any is
-    declared), or no declared kinds.
+    follow preceding jobs. Raises InputError for a bad `unit_cores`, undeclared queues (if any is declared), or no
+    declared kinds.
     """
     notes: list[str] = []
     if unit_cores is not None and not trace.counts_processors:
@@ -87,7 +86,7 @@ def _with_requests(job: ActualJob, stated: Sequence[StatedRequest], platform: Pl
             if not any(amounts):
                 found = "has a part that requests no resource of the platform"
                 raise InputError(f"job {job.number}", found, ", ".join(platform.kinds))
-            groups = groups_of_one(part.partition, job.queue, platform)
+            groups = _groups_of_one(part.partition, job.queue, platform)
             parts.append(Part(part.units, amounts, groups, part.nodes))
         requests.append(Request(tuple(parts), request.walltime, request.contiguous))
     asked = replace(job.job, requests=tuple(requests))
@@ -101,7 +100,6 @@ def _check_queues(trace: Trace, platform: Platform) -> None:
 
 
 def _request(trace: Trace, platform: Platform, notes: list[str]) -> list[tuple[int, ...]]:
-    """Request per unit in the platform's order."""
     for kind, amounts in trace.request.items():
         if kind not in platform.kinds and amounts.any():
             count = np.count_nonzero(amounts)
@@ -158,7 +156,7 @@ def in_units(trace: Trace, platform: Platform | None, unit_cores: int | None = N
 def _node_cores(trace: Trace, platform: Platform) -> Ints:
     """Cores per node of the group that shapes each job's units.
 
-    Of eligible groups whose node holds a unit: fewest cores. If none, the largest, and the job fits nowhere.
+    Of eligible groups whose node holds a unit: fewest cores; if none, the largest.
     """
     kinds = [platform.kinds.index(kind) for kind in (CORES, MEMORY) if kind in platform.kinds]
     capacity = platform.group_capacity[:, kinds]
@@ -193,8 +191,7 @@ def groups_of(trace: Trace, platform: Platform) -> Sets:
     return bits
 
 
-def groups_of_one(partition: str, queue: str, platform: Platform) -> int:
-    """Like `groups_of`, for one job or part."""
+def _groups_of_one(partition: str, queue: str, platform: Platform) -> int:
     bits = _of_partition(partition, platform)
     return _within(bits, platform.queue_of[queue], platform) if queue in platform.queue_of else bits
 

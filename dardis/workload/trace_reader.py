@@ -31,8 +31,8 @@ def read_trace(
     """Read SWF, a job table, Slurm's jobs, Batsim's JSON, or Eurora, Alibaba or Philly tables; also gzipped.
 
     Invalid lines, and (unless `not_ended`) jobs that have not ended, are in `Trace.skipped`. `flop_per_s`: core speed
-    for Batsim jobs. Raises InputError for unreadable or unknown files and no valid job; with `strict`, also for
-    malformed lines.
+    for Batsim jobs. Raises InputError for unreadable or unknown files and no valid job; with `strict`, for malformed
+    lines.
     """
     trace = _parse(path, read_text(path, read), strict=strict, flop_per_s=flop_per_s)
     return _select_ended(path, trace, not_ended=not_ended)

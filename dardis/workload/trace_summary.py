@@ -142,7 +142,7 @@ def stated_size(trace: Trace) -> dict[str, int]:
 def unlike_header(trace: Trace, platform: Platform) -> str:
     """Message if header and platform differ in size, else empty.
 
-    Processors take precedence over nodes. No message for one named partition: the header describes the whole machine.
+    Processors take precedence over nodes. None for one named partition: the header describes the machine.
     """
     stated = stated_size(trace)
     partitions = {*trace.partition.tolist()}
@@ -173,8 +173,6 @@ def runnable(trace: Trace, platform: Platform) -> Runnable:
 
 
 class _JobChecker:
-    """Caches verdicts on equal requests."""
-
     def __init__(self, platform: Platform) -> None:
         self._platform = platform
         self._known: dict[tuple[int, tuple[int, ...], int], str] = {}

@@ -152,10 +152,7 @@ ALMOST_S: Final = 86_400
 
 
 def resampled(trace: Trace, by: Resampling, seed: int, name: str, draw: int) -> Trace:
-    """Draw `draw` of the trace `name`; equal arguments give equal traces.
-
-    Raises InputError for short traces.
-    """
+    """Draw `draw` of the trace `name`; equal arguments give equal traces. Raises InputError for short traces."""
     rng = stream(seed, "resample", str(by), name, draw)
     session = sessions(trace)
     if by.method is ResamplingMethod.SHAKE:

@@ -22,7 +22,7 @@ from offline.apply.redfish_client import ControllerError
 T = TypeVar("T")
 R = TypeVar("R")
 MOST_POLLS: Final = 16
-"""Longest retry delay in polls; doubles from 1."""
+"""Longest retry delay in polls."""
 RESET_S: Final = 600
 """Seconds before an unfinished reset is repeated."""
 
@@ -149,7 +149,6 @@ class Applier:
                 self.world.log(f"{node}: {action.kind}")
 
     def _send(self, action: Action) -> bool:
-        """Send the request; False: busy node, no shutdown."""
         if action.kind is RequestKind.SHUT_DOWN and not self.world.is_idle(action.node):
             return False
         if action.kind is RequestKind.LIMIT:

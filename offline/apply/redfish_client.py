@@ -61,7 +61,6 @@ class Controllers:
         limits: bool,
         switches: bool,
     ) -> None:
-        """`clock`: monotonic seconds. `limits`, `switches`: states to read."""
         self._controllers = controllers
         self._timeout_s, self._clock = timeout_s, clock
         self._limits, self._switches = limits, switches

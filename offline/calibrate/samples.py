@@ -24,7 +24,6 @@ DAY_S = 86_400
 SLOT_S = 300
 """Slot in s; multiplied to match the values' interval."""
 MOST_DEVICES = 64
-"""Most devices of a kind on a node."""
 LEAST_MEASURED = 0.9
 """Least share of measured nodes in a group, if the jobs' nodes are unknown."""
 _OFF = 1.5

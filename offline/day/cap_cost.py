@@ -26,7 +26,6 @@ class WhatIf:
     profit: float
     cost: float
     later_jobs: int
-    """Jobs started later than without the limit."""
 
 
 def parse_limit(text: str, day_start: int) -> PowerLimit:

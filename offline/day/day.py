@@ -41,7 +41,6 @@ from offline.planner.switched_bound import bound_with_switching, most_of_machine
 from offline.site.calendar import DAY_S
 
 SEARCH_SHARE = 0.6
-"""Share of the time limit for searches."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +84,7 @@ def plan_day(
 ) -> DayPlan:  # fmt: skip
     """Plan UTC day `day` from the knowledge at planning time.
 
-    The time before it is simulated. `standing`: initial state of nodes; default: all on. Raises InputError for a day
+    The time before is simulated. `standing`: initial state of nodes; default: all on. Raises InputError for a day
     without history, weather or prices, and for infeasible power limits.
     """
     begun, watch = process_cpu_s(), Watch(options.time_limit, progress, stop)
@@ -141,7 +140,7 @@ def planned_downtime(
 ) -> Downtime:
     """Downtime of nodes if jobs come as planned.
 
-    Closed nodes stay. Other nodes off at first, without planned switching, boot at once.
+    Closed nodes stay. Without planned switching, other nodes off at first boot at once.
     """
     platform, conditions = problem.platform, problem.conditions
     standing = standing or InitialNodes.all_on(platform.node_count)
@@ -197,8 +196,8 @@ def profile_rows(
 ) -> ProfileTable:
     """Make profile.csv, a row for each segment.
 
-    All figures but the cap are means. Nodes on and power limits limit the target. The cap covers the target on all
-    nodes on at any time of the segment, and the planned power.
+    All figures but the cap are means. Nodes on and power limits limit the target. The cap covers the planned power, and
+    the target on all nodes on at any time of the segment.
     """
     conditions, platform = problem.conditions, problem.platform
     edges = conditions.edges
@@ -230,7 +229,7 @@ def powered_of(platform: Platform, downtime: Downtime) -> StepFunction:
 def usable_cores(day: DayPlan) -> tuple[Ints, Ints]:
     """Usable cores by segment under a capped plan: edges, cores.
 
-    The target, limited to nodes on at any time of the segment, and by power limits.
+    The target, limited by power limits and to nodes on at any time of the segment.
     """
     platform, edges = day.problem.platform, day.problem.conditions.edges
     most_on, most_powered = (envelope(f, edges)[1] for f in (nodes_on_of(day), powered_of(platform, day.downtime)))

@@ -187,7 +187,7 @@ def switched_day(
 
 
 def downtime_rows(on: StepFunction, count: int, first: int, power: NodePower) -> list[tuple[int, int, int]]:
-    """Return (node, down, up) of `count` nodes from `first` on, with the first `on` nodes on.
+    """Return (node, down, up) of `count` nodes from `first` on, the first `on` nodes on.
 
     Nodes off at first have been off for a day.
     """

@@ -47,7 +47,7 @@ def break_even_seconds(platform: Platform) -> int:
     return ceil(finite.max()) if len(finite) else 0
 
 
-def idle_seconds(platform: Platform, use: float = 0.0) -> int:
+def _idle_seconds(platform: Platform, use: float = 0.0) -> int:
     """Idle time before a shutdown: break-even (at high use) or `LEAST_IDLE_S`, s."""
     even = break_even_seconds(platform)
     return max(even, LEAST_IDLE_S) if even and use <= HIGH_USE else even
@@ -91,7 +91,7 @@ def reserve_of_day(
     platform = known.platform
     past = {group: demand.before(known.until) for group, demand in demands.items()}
     table = known.table(known.first_day, max(days, 0)) if days > 0 else known.table(day, 1).rows(0, 0)
-    idle_s = idle_seconds(platform, _mean_use(past, table.edges))
+    idle_s = _idle_seconds(platform, _mean_use(past, table.edges))
     rule = learn_reserve(past, table, platform, idle_s, wait_j=wait_j)
     hours = known.table(day, 1)
     begins = hours.edges[:-1]
@@ -120,6 +120,6 @@ def thesis_switching(cores: StepFunction, platform: Platform) -> Switching | Non
     """Floor of nodes on; None if being off saves nothing."""
     power = MachinePower.of_platform(platform)
     saves = {int(group) for group in platform.group_of_node[power.idle_w > power.off_w]}
-    wished = target_tree.floor_switching(cores, platform, idle_seconds(platform))
+    wished = target_tree.floor_switching(cores, platform, _idle_seconds(platform))
     floors = {group: floor for group, floor in wished.floors.items() if group in saves}
     return replace(wished, floors=floors) if floors else None

@@ -140,7 +140,7 @@ def initial_nodes_of(states: NodeStates, platform: Platform, now: int, start: in
 
 
 def downtime_after_plan(folder: Path, platform: Platform, start: int, offset: int) -> Downtime:
-    """Downtimes at `start` from a plan that ends then; `offset`: Unix time minus the trace's.
+    """Downtimes at `start` from a plan that ends then; `offset`: Unix minus trace time.
 
     Raises InputError for another machine or end.
     """

@@ -40,7 +40,7 @@ def write_day(
     | None = None,
     report: bool = True,
 ) -> tuple[PlanFolder, Target]:  # fmt: skip
-    """Write all files to an existing folder and return the content. Raises OSError.
+    """Write all files to an existing folder; return the content. Raises OSError.
 
     `cap`: limit dispatchers to the target cores.
     """
@@ -104,7 +104,7 @@ def summary_of(site: SiteInputs, day: DayPlan, wait_price: float) -> dict[str, F
         "jobs_forecast_other": count[JobKind.FORECAST] - day.jobs_forecast,
         **_range("jobs", "", day.forecast.jobs),
         **_range("core_h", "", day.forecast.core_h),
-        **promise_figures(day.promise),
+        **_promise_figures(day.promise),
         "wait_price_eur": wait_price,
         "profit_eur": told.profit,
         "income_eur": told.income_eur,
@@ -138,8 +138,7 @@ def notes_of(site: SiteInputs, day: DayPlan) -> list[str]:
     return [*day.history, *day.notes, *site.notes]
 
 
-def promise_figures(promise: Promise | None) -> dict[str, Figure]:
-    """Figures of the expected gain; None if unknown."""
+def _promise_figures(promise: Promise | None) -> dict[str, Figure]:
     told = promise or UNKNOWN_PROMISE
     found: dict[str, Figure] = {
         "gain_eur": told.gain.mean,

@@ -115,10 +115,6 @@ def _number_of(day: int | date, calendar: Calendar) -> int:
 
 
 def _moment(request: PlanSpec, trace: Trace, calendar: Calendar) -> PlanningTime:
-    """Planning time: `--now`, or the first full hour after the last event.
-
-    At most the day's beginning.
-    """
     start = calendar.day(_number_of(request.wanted_day, calendar))[0]
     counted = not_ended(trace)
     if request.now is not None:

@@ -47,10 +47,7 @@ class Reactive:
 
 
 def loop_switching(text: str) -> tuple[SwitchingRule, Reactive | None]:
-    """Rule for planning, and a reactive rule (`reactive:SECONDS[,SPARES]`) in its place.
-
-    Raises InputError.
-    """
+    """Rule for planning, and a reactive rule (`reactive:SECONDS[,SPARES]`) in its place. Raises InputError."""
     name, colon, rest = text.partition(":")
     if name != REACTIVE:
         try:

@@ -1,6 +1,6 @@
 """Uses the room below a power limit left by nodes off.
 
-Another search, with limits eased by it, is kept if feasible and more profitable.
+A search with eased limits is kept if feasible and more profitable.
 """
 
 from __future__ import annotations

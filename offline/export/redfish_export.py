@@ -33,8 +33,8 @@ _RULE = (
 def node_limits(platform: Platform, on: Bools, cap_w: float, need_w: Floats) -> Ints:
     """Power limits of nodes under the machine's cap, W, (nodes,).
 
-    `NO_LIMIT` without a cap (NaN). `need_w`: planned power above idle. A cap below total idle power gives idle power,
-    one below total need is shared by need.
+    `NO_LIMIT` without a cap (NaN). `need_w`: planned power above idle. A cap below total idle power gives idle power;
+    below total need, need is shared.
     """
     machine = MachinePower.of_platform(platform)
     if np.isnan(cap_w):
@@ -43,7 +43,7 @@ def node_limits(platform: Platform, on: Bools, cap_w: float, need_w: Floats) -> 
     needed_w = np.where(on, np.minimum(need_w, most_w), 0.0)
     # Tolerance of 0.001 W: the cap of a full machine limits no node.
     whole_w = np.where(on, np.ceil(machine.idle_w + needed_w - 1e-3) - machine.idle_w, 0.0)
-    left_w = max(cap_w - least_watts(machine, on), 0.0)
+    left_w = max(cap_w - _least_watts(machine, on), 0.0)
     if left_w < whole_w.sum():
         added_w = left_w * needed_w / max(float(needed_w.sum()), 1e-9)
     else:
@@ -52,7 +52,7 @@ def node_limits(platform: Platform, on: Bools, cap_w: float, need_w: Floats) -> 
     return np.floor(machine.idle_w + added_w + 1e-3).astype(np.int64)
 
 
-def planned_watts(plan: PlanFolder) -> Floats:
+def _planned_watts(plan: PlanFolder) -> Floats:
     """Highest planned power above idle, W, (segments, nodes).
 
     Devices count as busy on nodes with jobs.
@@ -72,8 +72,7 @@ def planned_watts(plan: PlanFolder) -> Floats:
     return found
 
 
-def least_watts(machine: MachinePower, on: Bools) -> float:
-    """Power of the machine without jobs."""
+def _least_watts(machine: MachinePower, on: Bools) -> float:
     return float(np.where(on, machine.idle_w, machine.off_w).sum())
 
 
@@ -120,11 +119,11 @@ def export_redfish(plan: PlanFolder, names: list[str], *, limits_only: bool = Fa
 
 
 def _moments(plan: PlanFolder, *, all_on: bool) -> Iterator[tuple[int, list[tuple[int, str | int]], bool, bool]]:
-    """Yield time, ordered (node, reset type or limit), and whether the cap covers idle power, and needs."""
+    """Time, ordered (node, reset type or limit), and whether the cap covers idle power, and needs."""
     profile, platform = plan.profile, plan.platform
     machine = MachinePower.of_platform(platform)
     actions = {step.time: step for step in steps(plan.onoff)}
-    used, needed = _used(plan, actions), planned_watts(plan)
+    used, needed = _used(plan, actions), _planned_watts(plan)
     on = initially_on(plan.onoff, platform.node_count)
     every = np.ones(platform.node_count, dtype=np.bool_)
     last = np.full(platform.node_count, NO_LIMIT, dtype=np.int64)
@@ -147,7 +146,7 @@ def _moments(plan: PlanFolder, *, all_on: bool) -> Iterator[tuple[int, list[tupl
         last = limits
         if time < profile.edges[0]:  # initial state, no requests
             continue
-        least_w = least_watts(machine, busy)
+        least_w = _least_watts(machine, busy)
         yield time, found, not cap_w < least_w, not cap_w < least_w + need_w[busy].sum()
 
 

@@ -29,7 +29,6 @@ HIGH_USE: Final = 0.8
 SHAPES: Final = (Shape(min_samples_leaf=1 << 30), Shape(max_leaf_nodes=2), Shape(max_leaf_nodes=4))
 """Candidate trees: one, two or four numbers."""
 _NODE_HOURS: Final = tuple(float(x) for x in 0.25 * 1.5 ** np.arange(19))
-"""Candidate prices of a delayed job, in idle node-hours."""
 
 
 @dataclass(frozen=True, slots=True)

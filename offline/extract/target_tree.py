@@ -85,8 +85,8 @@ def desired_cores(
     u) · `offset`, rounded up to whole cores; `offset` is 1 in DARDIS100, 0.7 in DARDIS70. After a day above 84 %, the
     whole day is full.
 
-    `used`: past use in cores; no value counts as unused. Hours of the day itself count as `planned`, the expected use,
-    or as the previous day's.
+    `used`: past use in cores; no value counts as unused. Hours of the day itself count as `planned`, or as the previous
+    day's.
     """
     share = Fraction(offset).limit_denominator(10**6)
     if not 0 <= share <= 1:

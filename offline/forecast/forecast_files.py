@@ -33,11 +33,10 @@ DEMAND: Final = CsvTable(
 def write_forecast(forecast: Forecast, platform: Platform, calendar: Calendar, jobs: Path, demand: Path) -> None:
     """Write both files, with jobs in the platform's units."""
     write_table(in_units(forecast.trace, platform), jobs)
-    write_text(demand, demand_csv(forecast, calendar))
+    write_text(demand, _demand_csv(forecast, calendar))
 
 
-def demand_csv(forecast: Forecast, calendar: Calendar) -> str:
-    """Bands of both demands by hour."""
+def _demand_csv(forecast: Forecast, calendar: Calendar) -> str:
     starts = forecast.edges[:-1].tolist()
     utc = [calendar.text(moment) if calendar.is_known else "" for moment in starts]
     bands = [

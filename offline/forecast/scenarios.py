@@ -177,13 +177,11 @@ class Donors:
         return self.any_hour == 0 and bool((self.weights.max(axis=1) == 1).all())
 
 
-def previous_day(past: SubmissionHistory, ahead: int) -> Donors:
-    """Thesis method: repeat the last 24 hours."""
+def _previous_day(past: SubmissionHistory, ahead: int) -> Donors:
     return Donors(_replay(past.days, [1] * ahead))
 
 
-def previous_week(past: SubmissionHistory, ahead: int) -> Donors:
-    """Repeat last week's weekday, or the previous day."""
+def _previous_week(past: SubmissionHistory, ahead: int) -> Donors:
     if past.days < WEEK:
         note = f"previous-week: less than a week of history (days: {past.days}), so the previous day is replayed"
         return Donors(_replay(past.days, [1] * ahead), notes=(note,))
@@ -219,8 +217,8 @@ def seasonal(past: SubmissionHistory, ahead: int) -> Donors:
 
 
 METHODS: Final[dict[str, Callable[[SubmissionHistory, int], Donors]]] = {
-    "previous-day": previous_day,
-    "previous-week": previous_week,
+    "previous-day": _previous_day,
+    "previous-week": _previous_week,
     "mean": mean,
     "seasonal": seasonal,
 }

@@ -17,8 +17,7 @@ from offline.planner.budget import SearchProgress, ignore_progress
 from offline.site.site_inputs import load_site
 
 
-def loop_options(spec: HybridSpec) -> LoopOptions:
-    """Loop's options. Raises InputError."""
+def _loop_options(spec: HybridSpec) -> LoopOptions:
     planned, reactive = loop_switching(spec.switching)
     rule = {name: getattr(spec, name) for name in DayRule.model_fields}
     day = DaySpec.model_construct(switching=planned, **rule)
@@ -33,7 +32,7 @@ def run_hybrid(
     request: HybridSpec, progress: SearchProgress | None, have: Objects = NO_OBJECTS
 ) -> tuple[Loop, LoopTables]:
     """Run the days and write the folder; objects may replace files. Raises InputError, OSError."""
-    options = loop_options(request)
+    options = _loop_options(request)
     with LOOP_FOLDER.lock(request.out, force=request.force):
         site = load_site(request, have=have)
         settings = request.record() | asdict(options) | {"day": options.day.model_dump(mode="json", by_alias=True)}

@@ -191,7 +191,7 @@ def run_loop(site: SiteInputs, options: LoopOptions, progress: SearchProgress) -
     progress("the days", None, None)
     lived = lived_with(target)
     rivals = {}
-    for rule in reactive_rules(site.platform) if switching is not None else ():
+    for rule in _reactive_rules(site.platform) if switching is not None else ():
         progress(f"the days under {rule}", None, None)
         other = replace(target, switching=reactive_switching(rule, site.platform, start))
         rivals[rule] = lived if rule == options.reactive else lived_with(other)
@@ -203,8 +203,7 @@ def run_loop(site: SiteInputs, options: LoopOptions, progress: SearchProgress) -
     return Loop(site, options, conditions, tuple(plans), target, always_on, best, lived, rivals, notes)
 
 
-def reactive_rules(platform: Platform) -> tuple[Reactive, ...]:
-    """Typical rules of Slurm's power saving."""
+def _reactive_rules(platform: Platform) -> tuple[Reactive, ...]:
     even = break_even_seconds(platform)
     numbers = [ceil(share * platform.node_count) for share in REACTIVE_SPARES]
     rules = (Reactive(even), Reactive(REACTIVE_IDLE_S), *(Reactive(even, spares) for spares in numbers))

@@ -81,7 +81,7 @@ class LoopTables(NamedTuple):
 
 def write_loop(out: Path, loop: Loop, settings: dict[str, Any], *, report: bool = True) -> LoopTables:
     """Write all files and return the content. Raises OSError."""
-    rows, beside = day_rows(loop), beside_rows(loop)
+    rows, beside = day_rows(loop), _beside_rows(loop)
     summary = summary_of(loop, rows)
     found = LoopTables(summary, rows, beside)
     for table in (found.days_table, found.beside_table):
@@ -98,8 +98,7 @@ def write_loop(out: Path, loop: Loop, settings: dict[str, Any], *, report: bool 
     return found
 
 
-def beside_rows(loop: Loop) -> list[dict[str, Figure]]:
-    """Rows of beside.csv: all nodes on, reactive rules, ours, clairvoyant."""
+def _beside_rows(loop: Loop) -> list[dict[str, Figure]]:
     ours = {} if loop.options.reactive in loop.reactive_runs else {loop.options.switching: loop.switched}
     rivals = {str(rule): lived for rule, lived in loop.reactive_runs.items()}
     some = {ALL_ON: loop.always_on} | rivals | (ours if loop.target.switching is not None else {})
@@ -150,11 +149,11 @@ def summary_of(loop: Loop, rows: Sequence[dict[str, Figure]]) -> dict[str, Figur
         **{key: ours[key] for key in ("mean_boot_delay_s", "delayed_share", "cycles_per_node_day", "mean_wait_s")},
         "always_on_mean_wait_s": mean_wait(loop.always_on, before),
         "wait_price_eur": price,
-        "wait_cost_eur": wait_cost(price, total_wait(loop.switched, counted)),
-        "always_on_wait_cost_eur": wait_cost(price, total_wait(loop.always_on, before)),
+        "wait_cost_eur": wait_cost(price, _total_wait(loop.switched, counted)),
+        "always_on_wait_cost_eur": wait_cost(price, _total_wait(loop.always_on, before)),
         "most_wait_s": longest_wait(loop.switched, counted),
         "always_on_most_wait_s": longest_wait(loop.always_on, before),
-        "overutilisation_core_s": excess_over_cap(loop),
+        "overutilisation_core_s": _excess_over_cap(loop),
         "makespan_s": makespan(loop, loop.switched, counted),
         "always_on_makespan_s": makespan(loop, loop.always_on, before),
         "income_eur": told.income_eur,
@@ -168,16 +167,15 @@ def summary_of(loop: Loop, rows: Sequence[dict[str, Figure]]) -> dict[str, Figur
         "peak_kw": told.peak_kw,
         "always_on_peak_kw": base.peak_kw,
         "mean_nodes_on": ours["mean_nodes_on"],
-        **promise_summary(rows),
-        **work_at_bounds(loop),
+        **_promise_summary(rows),
+        **_work_at_bounds(loop),
         "plan_cpu_s": sum(plan.cpu_s for plan in loop.plans),
         "currency": loop.site.platform.currency,
         "notes": "; ".join(notes_of(loop)),
     }
 
 
-def promise_summary(rows: Sequence[dict[str, Figure]]) -> dict[str, Figure]:
-    """Promised gain, and days within the range."""
+def _promise_summary(rows: Sequence[dict[str, Figure]]) -> dict[str, Figure]:
     keys = ("switching_gain_eur", *PROMISED)
     told = [[float(row[key] or 0) for key in keys] for row in rows if row[PROMISED[0]] is not None]
     gained, means, low, high = np.array(told).reshape(-1, len(keys)).T
@@ -188,19 +186,17 @@ def promise_summary(rows: Sequence[dict[str, Figure]]) -> dict[str, Figure]:
     }
 
 
-def work_at_bounds(loop: Loop) -> dict[str, Figure]:
-    """Core-hours of running and waiting jobs at beginning and end."""
+def _work_at_bounds(loop: Loop) -> dict[str, Figure]:
     start, end = loop.conditions.start, loop.conditions.end
     moments = (("begin", loop.switched, start), ("end", loop.switched, end), ("always_on_end", loop.always_on, end))
     return {
         f"{name}_{what}_core_h": value
         for name, lived, moment in moments
-        for what, value in zip(("running", "waiting"), work_at(lived.schedule, moment), strict=True)
+        for what, value in zip(("running", "waiting"), _work_at(lived.schedule, moment), strict=True)
     }
 
 
-def work_at(schedule: Schedule, moment: int) -> tuple[float, float]:
-    """Remaining core-hours of running and of waiting jobs."""
+def _work_at(schedule: Schedule, moment: int) -> tuple[float, float]:
     cores = schedule.units * schedule.request[:, schedule.kinds.index(CORES)]
     came = schedule.ran & (schedule.submit < moment)
     runs, waits = came & (schedule.start < moment), came & (schedule.start >= moment)
@@ -230,8 +226,7 @@ def mean_wait(lived: SimulatedDays, counted: np.ndarray) -> float | None:
     return float(waits.mean()) if len(waits) else None
 
 
-def total_wait(lived: SimulatedDays, counted: np.ndarray) -> float:
-    """Total wait of the counted jobs, s."""
+def _total_wait(lived: SimulatedDays, counted: np.ndarray) -> float:
     return float((lived.schedule.start - lived.schedule.submit)[counted].sum())
 
 
@@ -240,8 +235,7 @@ def longest_wait(lived: SimulatedDays, counted: np.ndarray) -> int | None:
     return int((lived.schedule.start - lived.schedule.submit)[counted].max()) if counted.any() else None
 
 
-def excess_over_cap(loop: Loop) -> int | None:
-    """Core-seconds above the target cores; None without a cap."""
+def _excess_over_cap(loop: Loop) -> int | None:
     desired = loop.target.desired
     if desired is None:
         return None

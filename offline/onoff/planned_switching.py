@@ -299,7 +299,7 @@ def nodes_on(
 def _step(cost: Floats, up: float, down: float, most_on: int, most_off: int) -> tuple[Floats, Ints]:
     """Least cost of each number of nodes, and the previous number.
 
-    Costs are convex in the number, so the best feasible previous number is nearest to the unconstrained optimum.
+    Costs are convex in the number: the best feasible previous number is nearest to the unconstrained optimum.
     """
     every = np.arange(len(cost))
     from_below = cost - up * every

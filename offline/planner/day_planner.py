@@ -25,7 +25,6 @@ POLISHES = 2
 PROOF_S = 5.0
 """Deterministic seconds of each solver."""
 OPTIMAL_GAP = 1e-6
-"""Relative gap of an optimal plan."""
 
 
 @dataclass(frozen=True)

@@ -43,7 +43,7 @@ def profit_of(problem: DayProblem, start: Ints) -> DayProfit:
     levels_w: Floats = idle_w + step_w * np.arange(STEPS, dtype=np.float64)
     price = price_per_j(problem) * np.diff(conditions.edges)
     found = _limits(problem, start)
-    quarters = conditions_at(conditions, conditions.quarters if found else conditions.edges[:2])
+    quarters = _conditions_at(conditions, conditions.quarters if found else conditions.edges[:2])
     limits = _limit_costs(found, quarters, _drawn_w(problem, quarters, levels_w) / 1000)
     return DayProfit(
         _grid(problem, start, conditions, _drawn_w(problem, conditions, levels_w) * price[:, None], step_w),
@@ -77,8 +77,7 @@ def _limits(problem: DayProblem, start: Ints) -> list[Limit]:
     return [(begin, end, most, LATE if price is None else price) for begin, end, most, price in found]
 
 
-def conditions_at(conditions: Conditions, edges: Ints) -> Conditions:
-    """Mean conditions between other edges."""
+def _conditions_at(conditions: Conditions, edges: Ints) -> Conditions:
     series = (conditions.temp_c, conditions.price_per_kwh, conditions.gco2_per_kwh)
     temp_c, price, gco2 = (Series(conditions.edges, values).means(edges) for values in series)
     return Conditions(edges, temp_c, price, gco2, conditions.offset)

@@ -146,10 +146,7 @@ def running_of(schedule: Schedule, on: Ints, finish: Ints, jobs: Sequence[Job], 
 
 
 def _known_walltimes(schedule: Schedule, now: int) -> Ints:
-    """Walltimes (jobs,); those equal to still unknown runtimes are replaced.
-
-    The replacement is the mean of ended jobs, or twice the elapsed time.
-    """
+    """Walltimes (jobs,); equal to still unknown runtimes: mean of ended jobs, or twice the elapsed time."""
     length, ended = schedule.finish - schedule.start, schedule.ran & (schedule.finish <= now)
     if not ended.any() or (length != schedule.walltime)[ended].any():
         return schedule.walltime

@@ -45,7 +45,7 @@ def multi_search(problem: DayProblem, watch: Watch) -> tuple[Plan, Ints]:
     """Algorithm 6: the heuristic's best plan over all orders (at least one), and the order."""
     best, order, rank = heuristic(problem), order_of(problem, "earliest start"), -float("inf")
     with watch.interruptible():
-        for name, jobs in all_orders(problem).items():
+        for name, jobs in _all_orders(problem).items():
             if watch.over():
                 break
             packing = place_in_order(problem, jobs)
@@ -104,8 +104,7 @@ def order_of(problem: DayProblem, name: str, *, decreasing: bool = False) -> Int
     return np.lexsort((ties(problem), -values if decreasing else values)).astype(np.int64)
 
 
-def all_orders(problem: DayProblem) -> dict[str, Ints]:
-    """Every order in both directions, by name."""
+def _all_orders(problem: DayProblem) -> dict[str, Ints]:
     return {
         f"{name}, {'decreasing' if decreasing else 'increasing'}": order_of(problem, name, decreasing=decreasing)
         for name in ORDERS

@@ -16,7 +16,6 @@ from offline.planner.day_problem import DayProblem
 from offline.planner.money import account_of_running, most_added_w, price_per_j
 
 _GRAIN = 2000
-"""Most numbers of busy cores to evaluate."""
 
 
 def bound_with_switching(problem: DayProblem, *, guard_s: float = 60.0) -> float:
@@ -44,7 +43,6 @@ def most_of_machine(problem: DayProblem) -> float:
     most_w = _most_watts(platform, float(core_w.max()))
 
     def facility_w(it_w: float) -> Floats:
-        """Within the plant's known range."""
         known = min(it_w, getattr(problem.cooling, "most_it_w", np.inf))
         return np.asarray(it_w + problem.cooling.watts(conditions.temp_c, np.full(len(price), known)))
 

@@ -31,7 +31,6 @@ class SpanFigures:
     max_wait_s: float | None
     mean_bounded_slowdown: float | None
     core_h: float
-    """Core-hours in the span."""
     idle_nodes: float
     """Mean number of nodes that could have been off."""
     energy_kwh: float | None
@@ -127,7 +126,6 @@ def _idle_nodes(schedule: Schedule, platform: Platform, span: tuple[int, int]) -
 
 
 def _idle_times(schedule: Schedule, platform: Platform, span: tuple[int, int]) -> tuple[Ints, Ints, Ints]:
-    """Node, begin and end of idle times, within a day around the span."""
     low, high = span[0] - 86_400, span[1] + 86_400
     job = schedule.placed.job_of
     used = schedule.ran[job] & (schedule.finish[job] > low) & (schedule.start[job] < high)

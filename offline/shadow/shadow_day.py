@@ -75,8 +75,6 @@ class ShadowDay:
 
 @dataclass(frozen=True)
 class _ComparedDay:
-    """What all schedules of a day have in common."""
-
     path: Path
     trace: Trace
     platform: Platform
@@ -119,7 +117,6 @@ def shadow_day(
 
 
 def _jobs_around(jobs: ClusterRecord, start: int) -> Trace:
-    """Jobs until a day after the day, without those that ended before the warm-up."""
     trace = complete_times(jobs.trace, jobs.now)
     ends = trace.submit + np.maximum(trace.wait, 0) + trace.runtime
     kept = (ends > start - WARM_UP_DAYS * DAY_S) & (trace.submit < min(jobs.now, start + 2 * DAY_S))
@@ -140,7 +137,6 @@ def _real_figures(day: _ComparedDay, jobs: ClusterRecord) -> tuple[SpanFigures, 
 
 
 def _simulated_figures(day: _ComparedDay, name: str, profile: Path | None = None) -> tuple[SpanFigures, list[str]]:
-    """Figures under a dispatcher `NAME` or `NAME:KEY=VALUE:…`."""
     chosen = contender_of(name)
     request = RunSpec(
         trace=day.path, platform=day.path, dispatcher=chosen.dispatcher, settings=chosen.settings, out=Path(),

@@ -102,7 +102,6 @@ def write_week(folder: ShadowFolder, last: int, inputs: PageInputs) -> Path:
 
 
 def _machine(folder: ShadowFolder, inputs: PageInputs) -> tuple[Platform, list[str]]:
-    """Platform and names of nodes in Slurm: as given, or those that the shadow made."""
     path = inputs.platform or folder.platform
     if inputs.platform is None and not path.exists():
         raise InputError(folder.path, "has no platform yet", "the folder of a running dardis shadow")
@@ -112,7 +111,6 @@ def _machine(folder: ShadowFolder, inputs: PageInputs) -> tuple[Platform, list[s
 
 
 def _starts(jobs: Iterable[SlurmJob]) -> Mapping[int, list[int]]:
-    """Starts of each job or array, ascending."""
     starts: dict[int, list[int]] = {}
     for job in jobs:
         if job.start is not None:

@@ -148,7 +148,6 @@ def _history(request: SiteSpec, made: Trace | None, flop_per_s: float | None, *,
 
 
 def _of_service(request: SiteSpec) -> tuple[SiteSpec, int | None]:
-    """Read the trace in a folder of `dardis history --out`; return the Unix time of its second 0."""
     if not request.history.is_dir():
         return request, None
     record = read_json(request.history / "run.json", RunRecord)

@@ -25,11 +25,8 @@ def driver():
 
 @pytest.fixture(scope="module")
 def live(driver, tmp_path_factory):
-    live = Live(tmp_path_factory.mktemp("browser"), PLATFORM)
-    try:
+    with Live(tmp_path_factory.mktemp("browser"), PLATFORM) as live:
         yield live.start("--page")
-    finally:
-        live.end()
 
 
 def link(live):

@@ -55,10 +55,7 @@ class Outcome:
 
 
 def run_seed(seed: int, *, make_pool: PoolMaker | None = None, log: Log | None = None, **options: bool) -> Outcome:
-    """Draw (see `draw_scenario` for options), run and judge.
-
-    With `reliable`, messages come late and out of order, but all come, and no node crashes.
-    """
+    """Draw (see `draw_scenario`), run and judge. `reliable`: all messages come, perhaps late, and no node crashes."""
     return judge(draw_scenario(seed, **options), make_pool, log)
 
 
@@ -109,23 +106,14 @@ def judge(scenario: Scenario, make_pool: PoolMaker | None = None, log: Log | Non
     record = repr((simulation.network.digest(), simulation.runs, sorted(simulation.told.items())))
     ends = [effect for effects in simulation.told.values() for effect in effects]
     return Outcome(
-        seed=scenario.seed,
-        violations=tuple(violations),
-        digest=hashlib.sha256(record.encode()).hexdigest(),
-        jobs=len(scenario.jobs),
-        done=sum(isinstance(end, JobFinished) for end in ends),
+        seed=scenario.seed, violations=tuple(violations), digest=hashlib.sha256(record.encode()).hexdigest(),
+        jobs=len(scenario.jobs), done=sum(isinstance(end, JobFinished) for end in ends),
         rejected=sum(not isinstance(end, JobFinished) for end in ends),
-        waiting=sum(job.number not in simulation.told for job in scenario.jobs),
-        placements=simulation.placements,
-        cut=verdict.cut,
-        repeated=verdict.repeated,
-        renegotiations=simulation.renegotiations,
-        crashes=len(scenario.crashes),
-        messages=simulation.network.sent,
-        lost=simulation.network.lost,
-        end_s=simulation.network.now,
-        events=simulation.network.events,
-    )
+        waiting=sum(job.number not in simulation.told for job in scenario.jobs), placements=simulation.placements,
+        cut=verdict.cut, repeated=verdict.repeated, renegotiations=simulation.renegotiations,
+        crashes=len(scenario.crashes), messages=simulation.network.sent, lost=simulation.network.lost,
+        end_s=simulation.network.now, events=simulation.network.events,
+    )  # fmt: skip
 
 
 class Verdict:
@@ -143,11 +131,9 @@ class Verdict:
 
     def all(self) -> list[str]:
         return [
-            *(problem for job in self.scenario.jobs for problem in self._job(job)),
-            *self._schedule(),
-            *self._retaken(),
-            *self._leaks(),
-        ]
+            *(problem for job in self.scenario.jobs for problem in self._job(job)), *self._schedule(),
+            *self._retaken(), *self._leaks(),
+        ]  # fmt: skip
 
     def _job(self, job: ActualJob) -> Iterator[str]:
         name = f"job {job.number}"

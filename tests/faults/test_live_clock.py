@@ -66,25 +66,19 @@ def shifted(folder):
 
 @pytest.fixture
 def live(tmp_path):
-    live = Live(tmp_path, PLATFORM.replace("count = 4", "count = 1"))
-    try:
+    with Live(tmp_path, PLATFORM.replace("count = 4", "count = 1")) as live:
         yield live
-    finally:
-        live.end()
 
 
 JUMPS = [(-HOUR, True), (HOUR, False), (-HOUR, False)]
 """By how much the clock jumps, and whether the service begins anew then."""
 
 
-@pytest.mark.parametrize(
-    ("of", "jumps"),
-    [
-        (shifted, JUMPS[1:2]),
-        pytest.param(faked, JUMPS, marks=pytest.mark.slow),
-        pytest.param(shifted, JUMPS, marks=pytest.mark.slow),
-    ],
-)
+@pytest.mark.parametrize(("of", "jumps"), [
+    (shifted, JUMPS[1:2]),
+    pytest.param(faked, JUMPS, marks=pytest.mark.slow),
+    pytest.param(shifted, JUMPS, marks=pytest.mark.slow),
+])  # fmt: skip
 def test_walltimes_and_waits_hold_when_the_wall_clock_jumps(live, of, jumps):
     clock = of(live.ran.parent)
     live.start(under=[] if of is faked else clock.under)  # a keeper that knows nothing of it

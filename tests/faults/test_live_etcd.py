@@ -60,11 +60,8 @@ def cluster(tmp_path_factory):
 
 @pytest.fixture
 def live(tmp_path, cluster):
-    live = Head(tmp_path, cluster.place(tmp_path.name))
-    try:
+    with Head(tmp_path, cluster.place(tmp_path.name)) as live:
         yield live.start()
-    finally:
-        live.end()
 
 
 @pytest.mark.parametrize(

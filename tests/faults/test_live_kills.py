@@ -21,11 +21,8 @@ BOOT_ID = "/proc/sys/kernel/random/boot_id"
 
 @pytest.fixture
 def live(tmp_path):
-    live = Live(tmp_path)
-    try:
+    with Live(tmp_path) as live:
         yield live
-    finally:
-        live.end()
 
 
 def trouble(live, rng, troubles):

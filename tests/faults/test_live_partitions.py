@@ -28,18 +28,12 @@ def network():
 
 @pytest.fixture
 def live(tmp_path, network):
-    live = Partitioned(tmp_path, network)
-    try:
+    with Partitioned(tmp_path, network) as live:
         yield live.start()
-    finally:
-        live.end()
 
 
 def watch(live, away, seconds):
-    """See for so long that what runs on silent hosts is lost, and nothing else is.
-
-    The jobs that were, and when these hosts and no others were silent first, Unix ms; None: never.
-    """
+    """Jobs lost on silent hosts (others never are), and when only these were silent first, Unix ms; None: never."""
     lost, since_ms, end_s = set(), None, time.monotonic() + seconds
     while time.monotonic() < end_s:
         before, jobs, after = live.silent(), live.client.get("/jobs", state="open")["jobs"], live.silent()

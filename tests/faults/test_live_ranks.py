@@ -21,11 +21,8 @@ pytestmark = pytest.mark.skipif(not (ROOT / ".venv" / "bin" / "mpirun").exists()
 
 @pytest.fixture
 def live(tmp_path):
-    live = Ranks(tmp_path)
-    try:
+    with Ranks(tmp_path) as live:
         yield live.start()
-    finally:
-        live.end()
 
 
 def runs_on_all_hosts(live):

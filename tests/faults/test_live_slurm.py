@@ -34,12 +34,8 @@ def live(request):
         worlds = Worlds(Path(folder), dict.fromkeys([*HOSTS, *OTHERS], "127.0.0.1"), {OTHERS[0]: HOSTS[0]})
         if why := worlds.hindrance(HOSTS[0]):
             pytest.skip(why)
-        with Hosts(worlds, [*HOSTS, *OTHERS], request.param) as cluster:
-            live = InSlurm(cluster)
-            try:
-                yield live.start(*HOSTS)
-            finally:
-                live.end()
+        with Hosts(worlds, [*HOSTS, *OTHERS], request.param) as cluster, InSlurm(cluster) as live:
+            yield live.start(*HOSTS)
 
 
 def running(live, command, **more):
@@ -141,11 +137,7 @@ def next_allocation_restores_jobs(live):
         if host == HOSTS[0]:  # its disk is here
             assert (job["state"], "was stopped" in job["why"]) == ("unknown", True), job
         else:
-            assert (job["state"], job["lost"], job["why"]) == (
-                "running",
-                True,
-                f"its host {host} was removed",
-            )
+            assert (job["state"], job["lost"], job["why"]) == ("running", True, f"its host {host} was removed")
     for host in HOSTS[1:]:
         live.client.post(f"/nodes/{host}/lost", {})
     assert states(live, numbers) == ["unknown"] * 6

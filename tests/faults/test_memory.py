@@ -59,10 +59,7 @@ class _Managers(Mapping):
 
 
 class Stream(FaultSimulation):
-    """Machines that always have `IN_SYSTEM` jobs to serve, until as many have ended as are wanted.
-
-    Jobs take up to 8 units of up to 8 cores: 64 cores a node let them wait for each other, 1,000 don't.
-    """
+    """Machines with `IN_SYSTEM` jobs of up to 64 cores: they wait for each other at 64 cores a node only."""
 
     def __init__(
         self, setup: str, *, hosts: int = 4, cores: int = 64, arity: int = 0, managers: int = 2,

@@ -98,21 +98,13 @@ class NoMemory(NodePool):
         return super()._confirm(confirm, now)
 
 
-@pytest.mark.parametrize(
-    ("pool", "kind", "found", "quick"),
-    [
-        (NoFitTest, PLAIN, "exceeds its", 2),
-        (NoFitTest, LATE, "exceeds its", 0),
-        (NoFitTest, TREE, "exceeds its", 0),
-        (NoKill, PLAIN, "exceeds its", 0),
-        (NoKill, LATE, "exceeds its", 19),
-        (NoLapse, PLAIN, "is before the current time", 4),
-        (NoReport, PLAIN, "is lost", 1),
-        (NoMemory, PLAIN, "holds a reservation", 74),
-        (NoMemory, STALE, "after it had released it", 4),
-        (NeverForgets, STALE, "has not forgotten a claim", 0),
-    ],
-)
+@pytest.mark.parametrize(("pool", "kind", "found", "quick"), [
+    (NoFitTest, PLAIN, "exceeds its", 2), (NoFitTest, LATE, "exceeds its", 0), (NoFitTest, TREE, "exceeds its", 0),
+    (NoKill, PLAIN, "exceeds its", 0), (NoKill, LATE, "exceeds its", 19),
+    (NoLapse, PLAIN, "is before the current time", 4), (NoReport, PLAIN, "is lost", 1),
+    (NoMemory, PLAIN, "holds a reservation", 74), (NoMemory, STALE, "after it had released it", 4),
+    (NeverForgets, STALE, "has not forgotten a claim", 0),
+])  # fmt: skip
 def test_faulty_node_manager_is_detected(pool: PoolMaker, kind, found: str, quick: int, monkeypatch):
     monkeypatch.setattr("faults.seeds.MOST_EVENTS", 10_000)
     assert finds(found, quick, pool, **kind)

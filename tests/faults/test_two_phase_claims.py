@@ -15,20 +15,8 @@ from dardis.node_manager.pool import FORGET, LAPSE
 from dardis.task_manager import SETUPS, PlannedManager
 from dardis.task_manager.claims.two_phase_claims import OFFERS, REPEAT_QUERY, RETRY, ClaimTimeouts, TwoPhaseClaims
 from dardis.task_manager.layout import layout_of
+from dardis.wire import effects as wire
 from dardis.wire import messages as say
-from dardis.wire.effects import (
-    Effect,
-    JobFinished,
-    Kill,
-    Launch,
-    Placed,
-    PlacementDeferred,
-    Send,
-    SendToManager,
-    SetTimer,
-    ToHosts,
-    ToManagers,
-)
 
 PACE = ClaimTimeouts(patience=10, resend=4, lead=20)
 AGREED = partial(TwoPhaseClaims, PACE, 1)
@@ -36,12 +24,12 @@ PLATFORM = Platform("two", (NodeGroup("n", 2, {"cores": 4}),))
 JOB = Job(5, 0, 0, None, walltime=50, units=2, request=(4,), groups=1)
 
 
-def sent(effects: list[Effect]) -> list[say.Message]:
-    return [effect.message for effect in effects if isinstance(effect, ToHosts | ToManagers)]
+def sent(effects: list[wire.Effect]) -> list[say.Message]:
+    return [effect.message for effect in effects if isinstance(effect, wire.ToHosts | wire.ToManagers)]
 
 
-def timers(effects: list[Effect], token: int) -> list[SetTimer]:
-    return [effect for effect in effects if isinstance(effect, SetTimer) and effect.timer.token == token]
+def timers(effects: list[wire.Effect], token: int) -> list[wire.SetTimer]:
+    return [effect for effect in effects if isinstance(effect, wire.SetTimer) and effect.timer.token == token]
 
 
 def confirm(attempt: int = 1, start: int = 100, incarnation: int = 0) -> say.Confirm:
@@ -85,7 +73,7 @@ class TestNodeManager:
         pool.handle(say.Release(5, 1, 95), 10)
         pool.handle(second, 20)
         effects = pool.handle(say.Release(5, 2, 60), 30)
-        assert timers(effects, FORGET) == [SetTimer(95, say.Timer(5, 2, FORGET))]
+        assert timers(effects, FORGET) == [wire.SetTimer(95, say.Timer(5, 2, FORGET))]
         pool.handle(say.Timer(5, 2, FORGET), 60)
         assert sent(pool.handle(first, 94)) == [say.Refused(5, 1, 0)]
 
@@ -101,7 +89,7 @@ class TestNodeManager:
 
     @pytest.mark.parametrize("lapses", [True, False])
     def test_a_tentative_claim_lapses_at_its_start(self, pool, lapses):
-        (lapse,) = [effect for effect in pool.handle(confirm(), 10) if isinstance(effect, SetTimer)]
+        (lapse,) = [effect for effect in pool.handle(confirm(), 10) if isinstance(effect, wire.SetTimer)]
         assert lapse.at == 100
         if lapses:  # else the commit is the first to come
             pool.handle(lapse.timer, 100)
@@ -112,7 +100,7 @@ class TestNodeManager:
     def test_a_commit_is_answered_again_and_launches_once(self, pool):
         pool.handle(confirm(), 10)
         first, second = pool.handle(say.Commit(5, 1), 20), pool.handle(say.Commit(5, 1), 21)
-        assert [type(effect) for effect in first] == [SendToManager, Launch]
+        assert [type(effect) for effect in first] == [wire.SendToManager, wire.Launch]
         assert sent(second) == sent(first) == [say.Committed(5, 1, 0)]
         assert len(second) == 1
 
@@ -120,7 +108,7 @@ class TestNodeManager:
         pool.handle(confirm(), 10)
         pool.handle(say.Commit(5, 1), 20)
         effects = pool.handle(confirm(attempt=2, start=130), 110)
-        assert effects[0] == Kill(5, 1)
+        assert effects[0] == wire.Kill(5, 1)
         assert sent(effects) == [say.Reserved(5, 2, 0)]
 
     def ended(self, pool: NodePool, attempt: int, now: int) -> None:
@@ -159,7 +147,7 @@ class Talk:
         self.manager = PlannedManager(SETUPS["dardis-throughput"], layout, 1, make_claims=AGREED)
         self.asked = self.manager.submit(job, 0)
 
-    def tell(self, message: say.Message, now: int) -> list[Effect]:
+    def tell(self, message: say.Message, now: int) -> list[wire.Effect]:
         return self.manager.handle(message, now)
 
     def offers(self, incarnation: int = 0) -> list[say.Message]:
@@ -167,12 +155,12 @@ class Talk:
         pools = [NodePool(PLATFORM, host, host + 1, host=host, incarnation=incarnation) for host in (0, 1)]
         return [message for pool in pools for message in sent(pool.handle(ask, 1))]
 
-    def claim(self) -> list[Effect]:
+    def claim(self) -> list[wire.Effect]:
         first, second = self.offers()
         assert self.tell(first, 2) == []
         return self.tell(second, 2)
 
-    def both(self, kind: type, now: int) -> list[Effect]:
+    def both(self, kind: type, now: int) -> list[wire.Effect]:
         return self.tell(kind(5, 1, 0), now) + self.tell(kind(5, 1, 1), now)
 
 
@@ -186,14 +174,14 @@ class TestTaskManager:
         assert [type(message) for message in sent(talk.claim())] == [say.Confirm, say.Confirm]
         assert sent(talk.both(say.Reserved, 4)) == [say.Commit(5, 1)] * 2
         (placed,) = talk.both(say.Committed, 6)
-        assert (type(placed), placed.start) == (Placed, 20)
-        assert talk.both(say.Finished, 50)[-1] == JobFinished(5)
+        assert (type(placed), placed.start) == (wire.Placed, 20)
+        assert talk.both(say.Finished, 50)[-1] == wire.JobFinished(5)
 
     def test_unresponsive_host_is_queried_again(self, talk):
         talk.tell(talk.offers()[0], 2)
         (again,) = timers(talk.asked, REPEAT_QUERY)
         effects = talk.tell(again.timer, again.at)
-        assert [effect.to for effect in effects if isinstance(effect, Send)] == [1]
+        assert [effect.to for effect in effects if isinstance(effect, wire.Send)] == [1]
 
     def test_without_offers_the_job_requests_again_later(self, talk):
         (late,) = timers(talk.asked, OFFERS)
@@ -232,14 +220,14 @@ class TestTaskManager:
         talk.both(say.Reserved, 4)
         talk.tell(say.Committed(5, 1, 0), 6)
         effects = talk.tell(say.Finished(5, 1, 1), 51)
-        assert [type(effect) for effect in effects] == [Send, Placed]
-        assert talk.tell(say.Finished(5, 1, 0), 52)[-1] == JobFinished(5)
+        assert [type(effect) for effect in effects] == [wire.Send, wire.Placed]
+        assert talk.tell(say.Finished(5, 1, 0), 52)[-1] == wire.JobFinished(5)
 
     def test_host_loss_cancels_the_claim_without_release_from_the_lost_host(self, talk):
         talk.claim()
         talk.both(say.Reserved, 4)
         effects = talk.tell(say.HostDown(1, 0), 5)
-        assert [effect.to for effect in effects if isinstance(effect, Send)] == [0]
+        assert [effect.to for effect in effects if isinstance(effect, wire.Send)] == [0]
         (retry,) = timers(effects, RETRY)
         talk.tell(say.Released(5, 1, 0), 6)
         assert [type(message) for message in sent(talk.tell(retry.timer, retry.at))] == [say.OfferQuery]
@@ -265,7 +253,7 @@ class TestTaskManager:
         first, _ = talk.offers()
         talk.tell(say.HostDown(1, 0), 1)
         effects = talk.tell(first, 2)
-        assert isinstance(effects[0], PlacementDeferred)
+        assert isinstance(effects[0], wire.PlacementDeferred)
         (retry,) = timers(effects, RETRY)
         talk.asked = talk.tell(retry.timer, retry.at)
         first, second = talk.offers(incarnation=1)
@@ -278,7 +266,7 @@ class TestTaskManager:
         talk.both(say.Committed, 6)
         talk.tell(say.Finished(5, 1, 1), 50)
         assert talk.tell(say.HostDown(1, 0), 51) == []
-        assert talk.tell(say.Finished(5, 1, 0), 52)[-1] == JobFinished(5)
+        assert talk.tell(say.Finished(5, 1, 0), 52)[-1] == wire.JobFinished(5)
 
     def test_host_loss_while_a_claim_is_cancelled_is_a_release(self, talk):
         talk.claim()
@@ -294,4 +282,4 @@ class TestTaskManager:
         (retry,) = timers(talk.tell(first, 4), RETRY)
         talk.asked = talk.tell(retry.timer, retry.at)
         first, _ = talk.offers()
-        assert isinstance(talk.tell(first, retry.at + 1)[0], PlacementDeferred)
+        assert isinstance(talk.tell(first, retry.at + 1)[0], wire.PlacementDeferred)

@@ -29,7 +29,7 @@ from dardis.config.power_samples import read_power_samples
 from dardis.config.prices import read_carbon, read_prices
 from dardis.config.site_file import import_platform
 from dardis.config.slurm.slurm_platform import platform_of
-from dardis.config.slurm.slurm_reader import read_slurm
+from dardis.config.slurm.slurm_reader import parse_slurm
 from dardis.config.target_file import load_target, read_profile
 from dardis.config.toml_file import read_json
 from dardis.config.weather import read_weather
@@ -343,7 +343,7 @@ def _read_steered(path: Path) -> list[SteeredJob]:
 
 def _read_slurm(path: Path) -> Platform:
     """What `dardis platform import` writes of it is the same machine, with names that mean all of its nodes."""
-    site = read_slurm(path)
+    site = parse_slurm(path, read_text(path))
     made = platform_of(path, site)
     written = path.with_name("p.toml")
     written.write_text(made.text)

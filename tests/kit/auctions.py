@@ -63,23 +63,14 @@ class Case:
 
 def terms() -> st.SearchStrategy[Terms]:
     return st.builds(
-        Terms,
-        window=st.sampled_from((50, 50, 2)),
-        bids_per_job=st.integers(1, 4),
-        bids=st.sampled_from(BidClasses),
-        slurm_bids=st.booleans(),
-        alpha=st.sampled_from(Alpha),
-        size_weight=st.sampled_from((1000, 3, 0)),
-        age_weight=st.sampled_from((10, 1000, 0)),
-        search_nodes=st.just(1000),
-    )
+        Terms, window=st.sampled_from((50, 50, 2)), bids_per_job=st.integers(1, 4), bids=st.sampled_from(BidClasses),
+        slurm_bids=st.booleans(), alpha=st.sampled_from(Alpha), size_weight=st.sampled_from((1000, 3, 0)),
+        age_weight=st.sampled_from((10, 1000, 0)), search_nodes=st.just(1000),
+    )  # fmt: skip
 
 
 def problem_of(seed: int, most_jobs: int, most_nodes: int, *, as_in_the_paper: bool = False) -> DecisionProblem:
-    """A busy machine and a few jobs, all from a seed: drawn one by one they are hardly ever in each other's way.
-
-    `as_in_the_paper`: nodes have one amount each, and jobs are of types 1, 2 and 3.
-    """
+    """A busy machine and a few jobs from a seed. `as_in_the_paper`: one amount a node, and jobs of types 1, 2 and 3."""
     rng = np.random.default_rng(seed)
 
     def upto(most: int) -> int:

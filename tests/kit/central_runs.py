@@ -32,13 +32,10 @@ Watch = Callable[[int, list[Placed], dict[int, int]], None]
 """Told after every decision: now, what starts, and the start reserved for each that waits and has a reservation."""
 
 POLICY_SETUPS = {
-    "fcfs": ("rules-fcfs", ()),
-    "sjf": ("rules-wt", ()),
-    "easy": ("easy", ()),
-    "easy-event": ("easy", ("event_order=per-event",)),
-    "conservative": ("conservative", ()),
+    "fcfs": ("rules-fcfs", ()), "sjf": ("rules-wt", ()), "easy": ("easy", ()),
+    "easy-event": ("easy", ("event_order=per-event",)), "conservative": ("conservative", ()),
     "conservative-event": ("conservative", ("event_order=per-event",)),
-}
+}  # fmt: skip
 """Which dispatcher, and which settings, make each policy of the pool reference."""
 
 

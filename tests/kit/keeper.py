@@ -9,6 +9,7 @@ import subprocess
 import sys
 from contextlib import suppress
 from pathlib import Path
+from typing import Self
 
 from kit.waiting import PATIENCE_S, until
 
@@ -37,6 +38,12 @@ class Keeper:
         self.process = None
         self.begin()
 
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        finish(self)
+
     def begin(self) -> None:
         """Start one."""
         with (self.folder.parent / "said").open("ab") as said:
@@ -48,6 +55,12 @@ class Keeper:
     def connect(self) -> "Asker":
         """A new connection, once it listens."""
         return Asker(self.folder / "keeper.sock", self.process)
+
+    def lead(self, epoch: int = 1) -> "Asker":
+        """A new connection that leads."""
+        asker = self.connect()
+        asker.hello(epoch)
+        return asker
 
     def kill(self) -> None:
         """End it as nothing can be prepared for."""
@@ -180,8 +193,7 @@ def finish(keeper: Keeper) -> None:
     if keeper.process.poll() is None:
         keeper.kill()
     keeper.begin()
-    asker = keeper.connect()
-    asker.hello(epoch=1000)
+    asker = keeper.lead(1000)
 
     def stopped() -> bool:
         left = asker.ask("stop").get("runs")

@@ -75,10 +75,7 @@ def run_late(
     arity: int = 0,
     local: bool = False,
 ) -> LateRun:
-    """Run the jobs, in (submit, number) order, with the machine split over hosts at the node numbers `cuts`.
-
-    The schedule has passed the audit.
-    """
+    """An audited schedule of jobs in (submit, number) order, with the machine split over hosts at the nodes `cuts`."""
     bounds = (0, *cuts, platform.node_count)
     pools = [
         NodePool(platform, first, last, desired=desired, host=host)

@@ -42,10 +42,7 @@ def cost_of_all(ahead: PlanBuffers, starts: list[int], now: int) -> float:
 
 
 def drawn(seed: int, count: int = 7, columns: int = 2) -> tuple[PlanBuffers, np.ndarray]:
-    """A plan of `count` jobs on a profile of a few steps from second 5 on, and that profile by the second.
-
-    Some jobs ask for more than there ever is, and for nothing of a column.
-    """
+    """A plan of `count` jobs, some too large, on a profile of a few steps from second 5 on, and it by the second."""
     rng = np.random.default_rng(seed)
     steps = int(rng.integers(1, 9))
     ahead = make_plan_buffers(np.array([0]), np.full((1, columns), 8), count, 4 * count)

@@ -31,9 +31,9 @@ def live_for_all(name: str, platform: str | None = None, *more: str):
     live = Live(folder, platform or PLATFORM)
     live.ran.chmod(0o666)
     try:
-        yield live.start("--users", *more)
+        with live:
+            yield live.start("--users", *more)
     finally:
-        live.end()
         subprocess.run(["rm", "-rf", str(folder)], check=True)
 
 
@@ -50,6 +50,12 @@ class Live:
         self.platform.write_text(platform)
         self.ran.touch()
         self.service: subprocess.Popen[bytes] | None = None
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.end()
 
     def start(self, *more, wait=True, under=()):
         """Serve; `under`: words of a command that becomes the service, in a world of its own."""

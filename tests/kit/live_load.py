@@ -10,10 +10,8 @@ from dardis.live.live_decisions import replay
 from dardis.model.errors import DardisError
 
 COMMANDS = [
-    "echo $DARDIS_JOB_ID >> $RAN",
-    "echo $DARDIS_JOB_ID >> $RAN; sleep 0.3",
-    "sleep 0.1; echo $DARDIS_JOB_ID >> $RAN",
-]
+    "echo $DARDIS_JOB_ID >> $RAN", "echo $DARDIS_JOB_ID >> $RAN; sleep 0.3", "sleep 0.1; echo $DARDIS_JOB_ID >> $RAN",
+]  # fmt: skip
 
 
 class Load(threading.Thread):

@@ -63,23 +63,9 @@ def main():
     rank, size, meeting, folder, platform, address = sys.argv[1:]
     ranks.finish = lambda: None  # there is no MPI to be over
     asked = ranks.ServiceSettings(
-        Path(folder),
-        Path(platform),
-        None,
-        False,
-        DEFAULT_JOBS,
-        UNLIMITED_S,
-        None,
-        1,
-        False,
-        None,
-        False,
-        None,
-        None,
-        switching(),
-        address,
-        lambda _: None,
-    )
+        Path(folder), Path(platform), None, False, DEFAULT_JOBS, UNLIMITED_S, None, 1, False, None, False, None, None,
+        switching(), address, lambda _: None,
+    )  # fmt: skip
     return ranks.serve_ranks(Meeting(meeting, int(rank), int(size)), asked)
 
 

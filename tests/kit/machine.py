@@ -196,10 +196,7 @@ BUSY_UNTIL = 4000
 
 @st.composite
 def busy_hours(draw) -> tuple[Platform, list[ActualJob], DesiredProfile]:
-    """A machine with maintenance, under a profile of many steps, and 20 to 40 jobs of up to 1500 s.
-
-    The jobs come from a seed: that many, drawn one by one, are too much for Hypothesis, and of no use to its shrinker.
-    """
+    """A machine with maintenance, under a profile of many steps, and 20 to 40 jobs of up to 1500 s, from a seed."""
     platform = draw(platforms(most_nodes=9, until=BUSY_UNTIL))
     rng = np.random.default_rng(draw(st.integers(0, 1 << 32)))
     desired = draw(desired_profiles(platform, 2 * BUSY_UNTIL, steps=12))

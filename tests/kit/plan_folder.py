@@ -47,31 +47,21 @@ def profile(start: int = 5_000) -> ProfileTable:
     it_w = np.where(place == 3, 0.0, 1_500.0 + 100.1 * place)
     cooling_w = 0.3 * it_w
     return ProfileTable(
-        edges=start + 3_600 * np.arange(5),
-        cores_target=200 - 10 * place,
-        power_cap_w=np.where(place == 1, np.nan, 2_000.0 + 50 * place),
-        it_w=it_w,
-        cooling_w=cooling_w,
+        edges=start + 3_600 * np.arange(5), cores_target=200 - 10 * place,
+        power_cap_w=np.where(place == 1, np.nan, 2_000.0 + 50 * place), it_w=it_w, cooling_w=cooling_w,
         pue=np.divide(it_w + cooling_w, it_w, out=np.full(4, np.nan), where=it_w > 0),
-        price_per_kwh=0.1 - 0.05 * place,
-        gco2_per_kwh=350.0 + place,
-        temp_c=-2.5 + place,
-        nodes_on=8.0 + 0.25 * place,
-    )
+        price_per_kwh=0.1 - 0.05 * place, gco2_per_kwh=350.0 + place, temp_c=-2.5 + place, nodes_on=8.0 + 0.25 * place,
+    )  # fmt: skip
 
 
 def schedule() -> ScheduleTable:
     """One running, one queued and one forecast job, the last one after the day."""
     return ScheduleTable(
-        number=np.array([7, 8, 9]),
-        submit=np.array([100, 4_000, 6_000]),
-        start=np.array([200, 5_000, 900_000]),
-        finish=np.array([6_000, 5_001, 900_060]),
-        units=np.array([1, 3, 1]),
-        req_cores=np.array([32, 8, 64]),
+        number=np.array([7, 8, 9]), submit=np.array([100, 4_000, 6_000]), start=np.array([200, 5_000, 900_000]),
+        finish=np.array([6_000, 5_001, 900_060]), units=np.array([1, 3, 1]), req_cores=np.array([32, 8, 64]),
         kind=(JobKind.RUNNING, JobKind.QUEUED, JobKind.FORECAST),
         placed=Placements(np.array([0, 1, 3, 4]), np.array([2, 2, 3, 9]), np.array([1, 1, 2, 1])),
-    )
+    )  # fmt: skip
 
 
 def plan(platform: Platform = PLATFORM, actions: tuple[tuple[int, int, bool], ...] = ACTIONS) -> PlanFolder:

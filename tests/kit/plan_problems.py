@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
+from dataclasses import fields
 
 import numpy as np
 from hypothesis import strategies as st
@@ -44,10 +44,7 @@ def conditions(draw) -> Conditions:
 
 @st.composite
 def plan_problems(draw, *, most: int = 10, maintenance: bool = True) -> DayProblem:
-    """A small machine, up to `most` jobs of up to 60 s, some that run already, any weather and prices.
-
-    Every job fits the empty machine. Times are seconds where a real day has hours, so that the dense oracle keeps up.
-    """
+    """A small machine, up to `most` fitting jobs of up to 60 s (some run already), any weather and prices."""
     platform = draw(platforms(until=200))
     if not maintenance:
         platform = Platform("random", platform.groups)
@@ -168,12 +165,6 @@ def _busy_nodes(begin: int, nodes: int, cores: int, share: float, rng: np.random
         begin + rng.integers(60, 8 * HOUR_S, many), np.full((many, 1), cores), np.full(many, 6.33),
         np.full(many, 0.013), Placements(np.arange(many + 1), busy, np.ones(many, dtype=np.int64)),
     )  # fmt: skip
-
-
-def without_jobs(problem: DayProblem) -> DayProblem:
-    """The same day on which nobody asks for anything."""
-    jobs = {field.name: getattr(problem.jobs, field.name)[:0] for field in fields(problem.jobs)}
-    return replace(problem, jobs=PlanJobs(**jobs))
 
 
 def same(one: Plan, other: Plan) -> bool:

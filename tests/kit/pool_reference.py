@@ -82,10 +82,7 @@ def starts(jobs: PoolJobs, processors: int, policy: str) -> list[int]:
 
 
 class _Queue:
-    """Starts jobs from a queue in its order; with backfilling later ones pass the head if they do not delay it.
-
-    The queue is by arrival, or by estimate. `ends` is a heap of (completion, job).
-    """
+    """Starts jobs by arrival or estimate, perhaps with backfilling. `ends`: heap of (completion, job)."""
 
     def __init__(self, jobs: PoolJobs, processors: int, policy: str) -> None:
         self.ends: list[tuple[int, int]] = []

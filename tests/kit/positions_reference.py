@@ -53,10 +53,7 @@ def fill(waiting: WaitingJob, start: int, node: int, offsets: tuple[int, ...], t
 def can_place(
     problem: DecisionProblem, jobs: list[tuple[WaitingJob, int]], table: Dense, units: int = 0, last=()
 ) -> bool:
-    """Whether all jobs have positions when they start then; `units` of the first one have, the last of them at `last`.
-
-    Units are alike, so only ascending places are looked at.
-    """
+    """Whether all jobs have positions then; `units` of the first have, the last at `last`. Places ascend."""
     if not jobs:
         return True
     waiting, start = jobs[0]

@@ -3,15 +3,7 @@
 import asyncio
 import random
 
-from dardis.live.live_decisions import (
-    InstantEvents,
-    LiveDecider,
-    RunningJob,
-    SchedulingRequest,
-    host_of_plan,
-    local_hosts,
-    plan_of_hosts,
-)
+from dardis.live import live_decisions as decisions
 from dardis.model.platform import NodeGroup, Platform
 from dardis.runs.hosts import even_bounds
 from dardis.transport.links import Link
@@ -25,23 +17,23 @@ class Site:
         groups = NodeGroup("a", nodes - 2, {"cores": cores, "memory": 100}), NodeGroup("b", 2, {"cores": 2, "gpu": 1})
         self.platform = Platform("m", groups)
         self.hosts, self.bounds = hosts, even_bounds(nodes, hosts)
-        self.plan = plan_of_hosts(self.platform, self.bounds)
+        self.plan = decisions.plan_of_hosts(self.platform, self.bounds)
 
     def machine(self, host):
-        return host_of_plan(self.plan, host)
+        return decisions.host_of_plan(self.plan, host)
 
     def far_host(self):
-        return RemoteHost(host_of_plan)
+        return RemoteHost(decisions.host_of_plan)
 
     def local(self):
-        return local_hosts(self.platform, self.bounds)
+        return decisions.local_hosts(self.platform, self.bounds)
 
     def far(self, switchboard, here=(), session=1, patience_s=60.0):
         here = {host: self.machine(host) for host in here}
         return RemoteHosts(switchboard, self.plan, self.hosts, session, patience_s, here)
 
     def decider(self, hosts):
-        return LiveDecider(self.platform, self.bounds, hosts)
+        return decisions.LiveDecider(self.platform, self.bounds, hosts)
 
 
 class Chance:
@@ -63,7 +55,7 @@ class Chance:
         submitted = tuple(self.asks() for _ in range(rng.choice((0, 1, 2, 6))))
         self.running = [job for job in self.running if job not in ended]
         self.waiting = [job for job in self.waiting if job not in withdrawn] + [asks.job for asks in submitted]
-        return InstantEvents(self.now, ended, withdrawn, closed, runs, submitted)
+        return decisions.InstantEvents(self.now, ended, withdrawn, closed, runs, submitted)
 
     def runs(self):
         """What runs already when all begins."""
@@ -74,8 +66,10 @@ class Chance:
             placed, nodes = tuple(nodes[:2]), nodes[2:]
             request = tuple(int(kind == "cores") for kind in self.kinds)
             found.append(
-                RunningJob(
-                    SchedulingRequest(self.next, 900, 300, len(placed), request), placed, rng.choice((-5, 10, 200))
+                decisions.RunningJob(
+                    decisions.SchedulingRequest(self.next, 900, 300, len(placed), request),
+                    placed,
+                    rng.choice((-5, 10, 200)),
                 )
             )
             self.next += 1
@@ -86,13 +80,11 @@ class Chance:
         rng = self.rng
         number, self.next = self.next, self.next + 1
         request = {
-            "cores": rng.choice((1, 1, 2, 4)),
-            "memory": rng.choice((0, 10, 60)),
-            "gpu": rng.choice((0, 0, 0, 1)),
-        }
+            "cores": rng.choice((1, 1, 2, 4)), "memory": rng.choice((0, 10, 60)), "gpu": rng.choice((0, 0, 0, 1)),
+        }  # fmt: skip
         if request["gpu"]:
             request["memory"] = 0
-        return SchedulingRequest(
+        return decisions.SchedulingRequest(
             number, self.now, rng.choice((10, 60, 600)), rng.choice((1, 1, 1, 2, 4)),
             tuple(request[kind] for kind in self.kinds),
         )  # fmt: skip

@@ -106,11 +106,9 @@ class Cluster:
         self.environment = os.environ | {"SLURM_CONF": f"{folder}/slurm.conf", "PATH": PATH}
         port, *node_ports = free_ports(1 + len(names))
         facts = {
-            "folder": folder,
-            "host": socket.gethostname().partition(".")[0],
-            "user": getpass.getuser(),
+            "folder": folder, "host": socket.gethostname().partition(".")[0], "user": getpass.getuser(),
             "select": select,
-        }
+        }  # fmt: skip
         nodes = [
             f"NodeName={name} NodeHostname={facts['host']} NodeAddr=127.0.0.1 Port={p} CPUs=4 State=UNKNOWN "
             + (words or {}).get(name, "")

@@ -89,10 +89,7 @@ def swf(rows: list[Row]) -> str:
 
 
 def other_future(rows: list[Row], now: int, unfinished: set[int]) -> list[Row]:
-    """The same past with another future: other jobs from `now` on, and what runs or waits then runs on for longer.
-
-    `unfinished` are the numbers of the jobs that have been submitted by `now` and have not ended.
-    """
+    """Other jobs from `now` on, and longer runs of `unfinished` ones: jobs submitted by `now` that have not ended."""
     past = [
         replace(row, runtime=row.runtime + 7_777, walltime=-1 if row.walltime < 0 else max(row.walltime, row.runtime))
         if row.number in unfinished

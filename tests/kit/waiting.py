@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
+from functools import wraps
 
 PATIENCE_S = 60.0
 
@@ -17,6 +18,16 @@ def until(
     while not holds():
         assert time.monotonic() < end, why if isinstance(why, str) else why()
         time.sleep(0.005)
+
+
+def in_loop(test: Callable[..., Coroutine[object, object, None]]) -> Callable[..., None]:
+    """A test that runs in an event loop of its own."""
+
+    @wraps(test)
+    def run(**fixtures: object) -> None:
+        asyncio.run(test(**fixtures))
+
+    return run
 
 
 async def until_async(holds: Callable[[], object]) -> None:

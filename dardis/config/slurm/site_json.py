@@ -23,7 +23,6 @@ _PARTITION_WORDS = {
     "MaxTime": (("maximums", "time"), ("max_time_limit",)),
     "MaxNodes": (("maximums", "nodes"), ("maximum_nodes_per_job",)),
 }
-"""Paths of keys from 0.0.39, and before."""
 _SINFO_WORDS = {"CPUTot": "cpus", "ThreadsPerCore": "threads", "RealMemory": "memory"}
 _UNSUPPORTED = {"features": "AvailableFeatures", "weight": "Weight", "temporary_disk": "TmpDisk", "owner": "Owner"}
 _USUAL = {"weight": 1, "temporary_disk": 0}
@@ -72,7 +71,6 @@ def _node(place: str, record: SlurmRecord) -> NodeRecord:
 
 
 def _add(words: KeyValues, word: str, *values: object) -> None:
-    """Add the first stated value."""
     for value in values:
         if isinstance(value, str):
             words.add(word, value)
@@ -104,7 +102,6 @@ def _partition(place: str, name: str, content: Mapping[str, Any], line: int) -> 
 
 
 def _sinfo_nodes(place: str, record: SlurmRecord) -> Iterator[NodeRecord]:
-    """Equal nodes of a line."""
     content, words = record.content, KeyValues(record.line)
     for word, key in _SINFO_WORDS.items():
         least, most = (number_of(inner(content, key, edge)) for edge in ("minimum", "maximum"))

@@ -175,7 +175,6 @@ class NodeRecord:
     state: SlurmState
     partitions: tuple[str, ...] = ()
     features: tuple[str, ...] = ()
-    """Active features."""
     core_cpus: int = 1
     """CPUs of a core: hardware threads that count as CPUs."""
     allocated: Mapping[str, int] = field(default_factory=dict, compare=False)

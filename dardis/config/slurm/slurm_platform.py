@@ -1,6 +1,6 @@
 """Platform file from a Slurm site.
 
-Groups: nodes with equal cores, memory, typed generic resources and partitions, in file order.
+A group has equal cores, memory, typed generic resources and partitions, in file order.
 """
 
 from __future__ import annotations
@@ -32,7 +32,6 @@ class _Kind(NamedTuple):
         return cls(node.cores, node.memory, tuple(sorted(node.gres)), frozenset(node.partitions))
 
     def resources(self, apart: AbstractSet[str]) -> dict[str, int]:
-        """Amounts by kind, with separate types of kinds in `apart`."""
         amounts = {CORES: self.cores} | ({} if self.memory is None else {MEMORY: self.memory})
         for gres in self.gres:
             amounts[gres.kind] = amounts.get(gres.kind, 0) + gres.amount
@@ -53,7 +52,7 @@ def _kinds_with_types(site: SlurmSite) -> set[str]:
 def platform_of(path: Path, site: SlurmSite, merge_memory: float = 0.0) -> Imported:
     """Convert a site; `path` is its file. Raises InputError.
 
-    Nodes outside partitions and oversized generic resources are omitted. Memory that differs by at most the fraction
+    Omits nodes outside partitions and oversized generic resources. Memory that differs by at most the fraction
     `merge_memory` is merged.
     """
     kept = tuple(node for node in site.nodes if site.schedules(node))
@@ -110,7 +109,7 @@ def _without_large_gres(site: SlurmSite) -> tuple[SlurmSite, list[str]]:
 def _merge_memory(site: SlurmSite, part: float) -> tuple[SlurmSite, list[str]]:
     """Make nearly equal memory equal, with a note.
 
-    A kind includes otherwise equal nodes with at least `1 - part` of its maximum memory; the minimum counts.
+    Otherwise equal nodes with at least `1 - part` of their maximum memory get the minimum.
     """
     sizes: dict[_Kind, set[int]] = {}
     for node in site.nodes:

@@ -19,15 +19,10 @@ from dardis.config.slurm.slurm_fields import (
     partition_of,
 )
 from dardis.model.errors import InputError
-from dardis.model.files import is_json, read_text
+from dardis.model.files import is_json
 from dardis.model.hostlist import names_of
 
 _EXPECTED = "the output of scontrol show node -o, or a slurm.conf with nodes"
-
-
-def read_slurm(path: Path) -> SlurmSite:
-    """Read any of these formats. Raises InputError."""
-    return parse_slurm(path, read_text(path))
 
 
 def parse_slurm(path: Path, text: str) -> SlurmSite:
@@ -35,9 +30,9 @@ def parse_slurm(path: Path, text: str) -> SlurmSite:
     if is_json(text):
         site = parse_site_json(path, text)
     elif SHOWN.search(text):
-        site = parse_show(path, text)
+        site = _parse_show(path, text)
     elif CONFIGURES.search(text):
-        site = parse_conf(path, text)
+        site = _parse_conf(path, text)
     else:
         raise InputError(path, "not a known Slurm format" if text.strip() else "is empty", _EXPECTED)
     if not site.nodes:
@@ -127,7 +122,6 @@ class _ConfContent:
         self.unused |= {key: None for key, value in words if key.lower() not in used and is_meaningful(value)}
 
     def members(self, place: str, what: str, text: str) -> list[str]:
-        """Nodes of a host list with node sets or ALL. Raises InputError."""
         members: list[str] = []
         for name in _names(place, what, text) if text else ():
             if name.upper() == _ALL:
@@ -151,8 +145,7 @@ class _ConfContent:
         return told + [one for feature in features for one in self.features.get(feature, ())]
 
 
-def parse_conf(path: Path, text: str) -> SlurmSite:
-    """Parse slurm.conf; `path`: for messages. Raises InputError."""
+def _parse_conf(path: Path, text: str) -> SlurmSite:
     found = _ConfContent(path)
     for line, told in _lines(text):
         key = _KEY.match(told)
@@ -228,12 +221,10 @@ _UNSUPPORTED_KEYS = (
     "Owner",
     "MCS_label",
 )
-"""Unsupported keys of permanent properties."""
 _DEFAULT_VALUES = {"Weight": "1", "TmpDisk": "0"}
 
 
-def parse_show(path: Path, text: str) -> SlurmSite:
-    """Parse `scontrol show`; `path`: for messages. Raises InputError."""
+def _parse_show(path: Path, text: str) -> SlurmSite:
     nodes: list[NodeRecord] = []
     told: dict[str, SlurmPartition] = {}
     unused: dict[str, None] = {}

@@ -109,7 +109,7 @@ class SlurmState(NamedTuple):
 
     @property
     def power(self) -> StateMeaning | str:
-        """BOOTING, SHUTTING_DOWN, OFF or "on". Orders to boot take precedence, then actions over the state before."""
+        """BOOTING, SHUTTING_DOWN, OFF or "on"; orders to boot come first, then actions, then states before."""
         for meaning in (StateMeaning.BOOTING, StateMeaning.SHUTTING_DOWN, StateMeaning.OFF):
             if meaning in self._meanings:
                 return meaning

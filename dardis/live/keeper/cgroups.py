@@ -22,7 +22,6 @@ class CgroupParents:
     runs: str | None = None
     runs_version: str | None = None
     memory: str | None = None
-    """Equals `whole` in version 2."""
     memory_version: str | None = None
 
     def clean(self) -> None:

@@ -31,7 +31,6 @@ class RunSettings:
     boot: str
     reset_signals: Sequence[signal.Signals]
     file_limits: tuple[int, int]
-    """Original limits on open files."""
     lock: int
     """Held until the start file exists, so no new supervisor misses the run."""
 

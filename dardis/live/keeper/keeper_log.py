@@ -20,7 +20,6 @@ from dardis.live.keeper.log_records import (
 )
 
 SLACK: Final = 2000
-"""Outdated entries that cause compaction."""
 
 
 class Log:

@@ -43,7 +43,7 @@ def set_process_name(name: bytes) -> None:
 def fork_into(cgroup: int) -> int:
     """Fork into an open cgroup of version 2; 0 in the child. Raises OSError.
 
-    Faster than a later entry. Only for a single thread: skips Python's fork hooks.
+    Only for a single thread: skips Python's fork hooks.
     """
     asked = struct.pack("11Q", _CLONE_INTO_CGROUP, 0, 0, 0, signal.SIGCHLD, 0, 0, 0, 0, 0, cgroup)
     return _checked(_C.syscall(ctypes.c_long(_CLONE3), asked, ctypes.c_size_t(len(asked))))

@@ -134,11 +134,9 @@ FAILED: Final = "failed to start: "
 UNKNOWN: Final = "unknown: "
 NEVER_BEGUN: Final = FAILED + "the keeper died"
 ALREADY_KNOWN: Final = "it is known already"
-"""Refusal of a known run."""
 LEASE: Final = "lease"
 """End reason of an expired lease."""
 LEASE_LINE: Final = b"lease\n"
-"""Line for the start file of a killed run."""
 _FAILURE: Final = b"failed: "
 
 
@@ -170,7 +168,7 @@ def failure_text(why: str) -> bytes:
 
 
 def parse_start_record(text: bytes) -> StartRecord | None:
-    """Parse a start file. None: an empty file that blocks the start."""
+    """Parse a start file. None: empty, blocks the start."""
     if not text:
         return None
     first, _, rest = text.partition(b"\n")
@@ -193,7 +191,7 @@ class RecoveredState(Enum):
 
 
 def recovered_state(intent_boot: str, boot: str, begun: StartRecord | None, *, lives: bool) -> RecoveredState:
-    """Run's state. No start record may appear after `begun` was read."""
+    """Run's state. `begun` must be read last."""
     if intent_boot != boot:  # the start file may not have reached the disk
         return RecoveredState.HOST_RESTARTED
     if begun is None:

@@ -12,7 +12,6 @@ from typing import Final
 
 TICKS_PER_S: Final = os.sysconf("SC_CLK_TCK")
 RESOURCE_ERRORS: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM})
-"""Errors unrelated to the requested process."""
 RUN_VARIABLE: Final = "DARDIS_RUN"
 """Environment variable: `RUN@KEEPER`."""
 

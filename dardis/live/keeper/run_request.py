@@ -41,7 +41,6 @@ class TimedSignal:
     number: int
     after_ms: int
     first_only: bool
-    """Only to the first process."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +56,6 @@ class StartRequest:
     error: str
     """Absolute path, opened as the user. Equal paths share a file."""
     input: str | None
-    """None: no input."""
     append: bool
     cores: list[int] | None
     """None: any."""

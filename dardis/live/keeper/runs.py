@@ -33,11 +33,8 @@ from dardis.live.keeper.run_request import StartRequest, TimedSignal
 LOST: Final = UNKNOWN + "it started before, and its record is lost"
 UNSEEN: Final = UNKNOWN + "its job supervisor died before it ended"
 KILL_AGAIN_MS: Final = 1000
-"""Pause before the next SIGKILL, ms."""
 REAP_WAIT_MS: Final = 5000
-"""Longest, for an adopted process, ms."""
 SLACK: Final = 1000
-"""Outdated entries that cause a rebuild."""
 LOOK_MS: Final = (2, 500)
 """First and longest pause, ms."""
 
@@ -64,12 +61,10 @@ class SupervisedRun:
     leased: bool
     tmp: str | None = None
     signal: TimedSignal | None = None
-    """Still to be sent."""
     unix_ms: int | None = None
     boot_ms: int = 0
     pid: int | None = None
     start: int = 0
-    """Earliest start of the first process, in ticks."""
     pidfd: int | None = None
     seen_dead_ms: tuple[int, int] | None = None
     """First: ms of CLOCK_BOOTTIME and Unix ms."""
@@ -77,7 +72,6 @@ class SupervisedRun:
     has_outlived_lease: bool = False
     why: str | None = None
     due: int | None = None
-    """Next action, ms of CLOCK_BOOTTIME."""
     ended: ProcessExit | None = None
     pause: int = LOOK_MS[0]
     untrusted_until_ms: int = 0

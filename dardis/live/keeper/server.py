@@ -1,6 +1,6 @@
 """Main loop of the job supervisor.
 
-Each turn commits requests and events, forks runs, commits failures, and sends answers.
+A turn commits requests and events, forks runs, commits failures, and answers.
 """
 
 from __future__ import annotations
@@ -28,13 +28,11 @@ MOST_BYTES: Final = 1 << 20
 LONGEST: Final = 64 << 20
 """Longest line and most unsent bytes."""
 TERM_DELAY_S: Final = 0.02
-"""Longest delay to the supervisor after its runs, s."""
 KILL_DELAY_MS: Final = 1000
 """Longest delay to the supervisor after its runs, ms."""
 MOST_CONNECTIONS: Final = 64
 """Runs need the remaining open files."""
 RETRY_MS: Final = 1000
-"""Pause after a failed write, ms."""
 
 Message = dict[str, Any]
 
@@ -50,7 +48,6 @@ class Connection:
     unsent: bytearray = field(default_factory=bytearray)
     is_slow: bool = False
     is_closing: bool = False
-    """Close after the last answer."""
     closed: bool = False
 
 
@@ -63,7 +60,6 @@ class PendingRequest:
     execute: Callable[[], Message]
     log_entries: Callable[[], list[Entry]] = list
     is_exclusive: bool = False
-    """Handled apart from other requests."""
 
 
 class Server:
@@ -72,7 +68,7 @@ class Server:
     def __init__(
         self, log: Log, listener: socket.socket, wake: socket.socket, host: Message, stops: list[int], *, step: bool
     ) -> None:  # fmt: skip
-        """`wake` is readable after a signal, `host` is sent to clients, `stops` collects SIGTERM."""
+        """`wake` is readable after a signal, `stops` collects SIGTERM, clients get `host`."""
         self._log, self._listener, self._wake, self._host, self._stops = log, listener, wake, host, stops
         self._step, self._leaving = step, False
         self._timer = kernel.boot_timer()
@@ -83,10 +79,8 @@ class Server:
         self._leader: Connection | None = None
         self._retry: int | None = None
         self._claimed: set[str] = set()
-        """Runs intended this turn."""
         self._stopping = False
         self._marked = False
-        """Whether a hello was accepted."""
 
     def watch(self, file: int) -> None:
         """Also poll a file."""
@@ -171,7 +165,7 @@ class Server:
             self._flush(connection)
 
     def _commit(self, runs: SupervisedRuns, asked: list[Entry]) -> str | None:
-        """Commit requests with events, or events alone. Return the requests' error.
+        """Commit requests with events. Return the requests' error.
 
         Exits need not wait for the disk: a lost exit is unknown.
         """

@@ -1,7 +1,7 @@
 """Watchdog: kills runs after their lease, even without a job supervisor.
 
-The jobs may then start on another host. Reads only log and start files. A new supervisor replaces the
-watchdog. Without a supervisor, a watchdog named in the lease file continues until all leased runs are dead.
+The jobs may then start on another host. Reads only log and start files. A new supervisor replaces the watchdog. Without
+a supervisor, a watchdog named in the lease file continues until all leased runs are dead.
 """
 
 from __future__ import annotations
@@ -25,11 +25,9 @@ AGAIN_MS: Final = 20
 DISK_WAIT_MS: Final = 500
 """Longest, before killing, ms."""
 LOOK_MS: Final = 1000
-"""Interval of checks after the lease, ms."""
 LINGERS_MS: Final = 2000
 """After the last leased run, ms."""
 START_AGAIN_MS: Final = 1000
-"""Pause after a failed start, ms."""
 NAME: Final = b"dardis-guard"
 
 
@@ -37,16 +35,11 @@ class Watchdog:
     """At most one watchdog process of a supervisor."""
 
     def __init__(self, folder: str, keeper: str, boot: str, watch: Callable[[int], None]) -> None:
-        """Open the lease. Raises OSError.
-
-        `watch`: as in `SupervisedRuns`.
-        """
         self._folder, self._keeper, self._boot, self._watch = folder, keeper, boot, watch
         self.lease = Lease(f"{folder}/lease", boot)
         self.pid: int | None = None
         self._pidfd = -1
         self.due: int | None = None
-        """Time of the next `start_or_end`, ms of CLOCK_BOOTTIME."""
         self._older = process_tree.open_process(*self.lease.watchdog) if self.lease.watchdog[0] else None
 
     def start(self) -> None:
@@ -183,7 +176,7 @@ def end_leased(
 ) -> bool:
     """Kill leased runs. Return whether any lived. Raises OSError and DamagedLogError.
 
-    `marked`: runs with the end reason in the start file.
+    `marked`: runs whose start file has the end reason.
     """
     since = boot_ms() * process_tree.TICKS_PER_S // 1000
     known = read_log(read_without_atime(f"{folder}/log")).state
@@ -245,7 +238,7 @@ def _open_first_process(begun: StartRecord, processes: process_tree.ProcessTree)
 def _orphaned_processes(
     meant: Sequence[_IntendedRun], seen: Mapping[int, process_tree.ProcessInfo], maker: int, since: int
 ) -> set[int]:
-    """Orphaned processes of unknown runs, unless from a run without a lease.
+    """Orphaned processes of unknown runs, unless of a run without a lease.
 
     Skips processes since tick `since`: `meant` may lack their runs.
     """

@@ -1,4 +1,4 @@
-"""`python -m dardis.live.slurm_programs PROGRAM [ARGUMENTS]`: one of Slurm's programs in front of the live service."""
+"""`python -m dardis.live.slurm_programs PROGRAM [ARGUMENTS]`: one of Slurm's programs."""
 
 from __future__ import annotations
 

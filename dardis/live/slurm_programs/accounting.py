@@ -122,7 +122,7 @@ def main(words: Sequence[str]) -> int:
     if left:
         raise InputError("sacct", repr(left[0]), "options such as --jobs=12")
     usual = BRIEF if "brief" in said else os.environ.get("SACCT_FORMAT", USUAL)
-    columns = read_columns(said.get("format", usual))
+    columns = _read_columns(said.get("format", usual))
     now_ms = unix_ms()
     rows = []
     for job in selected(said, now_ms, local_now()):
@@ -149,8 +149,7 @@ def _cell(column: Column, text: str) -> str:
     return text.ljust(width) if column.width < 0 or column.field.startswith("JobID") else text.rjust(width)
 
 
-def read_columns(text: str) -> list[Column]:
-    """Columns of --format: `JobID%20,State`. Raises InputError."""
+def _read_columns(text: str) -> list[Column]:
     columns = []
     for part in text.split(","):
         name, _, size = part.strip().partition("%")

@@ -32,7 +32,6 @@ _VARIABLES: Final = {
     "GRES": "gres", "OUTPUT": "output", "ERROR": "error", "INPUT": "input", "CPUS_PER_GPU": "cpus-per-gpu",
     "NO_REQUEUE": "no-requeue", "REQUEUE": "requeue", "WAIT": "wait",
 }  # fmt: skip
-"""Variables SBATCH_… and their options."""
 
 
 def main(words: Sequence[str]) -> int:

@@ -41,7 +41,6 @@ class JobName(NamedTuple):
     indices: str = ""
     """Indices in the array as stated; empty: all."""
     step: str = ""
-    """Step of `srun`, not kept; empty: the job."""
 
     def matches(self, job: Job) -> bool:
         """Whether it names a job, or its array."""
@@ -197,8 +196,7 @@ def command_of(job: Job) -> str:
     return " ".join([job["name"]] * job["has_script"] + job["argv"]) or "(null)"
 
 
-def tasks_of(job: Job) -> int:
-    """Number of tasks."""
+def _tasks_of(job: Job) -> int:
     return int(job["tasks"] or (job["tasks_per_node"] or 1) * job["node_count"])
 
 
@@ -220,7 +218,7 @@ def show_lines(job: Job, now_ms: int) -> list[str]:
         f"   StartTime={of(job['started_ms'])} EndTime={of(ends_ms)} Deadline={moment(job['deadline_ms'], NONE)}",
         f"   Partition={partition_of(job)} ClusterName={CLUSTER}",
         f"   NodeList={nodes_text(job)} BatchHost={(job['nodes'] or ['(null)'])[0]}",
-        f"   NumNodes={job['node_count']} NumCPUs={cores_of(job)} NumTasks={tasks_of(job)}",
+        f"   NumNodes={job['node_count']} NumCPUs={cores_of(job)} NumTasks={_tasks_of(job)}",
         f"   CPUs/Task={job['cpus_per_task'] or NONE}",
         f"   Comment={job['comment']}",
         f"   Command={command_of(job)}",

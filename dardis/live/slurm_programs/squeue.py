@@ -113,13 +113,13 @@ def main(words: Sequence[str]) -> int:
         raise InputError("squeue", repr(left[0]), "options such as --me")
     usual = LONG if "long" in said else START if "start" in said else os.environ.get("SQUEUE_FORMAT", USUAL)
     columns = (
-        read_long_format(said["Format"]) if "Format" in said else read_format(said.get("format", usual), FIELDS)
+        _read_long_format(said["Format"]) if "Format" in said else read_format(said.get("format", usual), FIELDS)
     )  # fmt: skip
     now_ms = unix_ms()
     jobs = sorted(selected(said, now_ms), key=lambda job: (job["state"] == "running", job["id"]))
     rows = [(job, of.job_id(job)) for job in jobs] if "array" in said else of.folded(jobs)
     lines = [] if "noheader" in said else [line_of(columns, lambda field: FIELDS[field][0])]
-    for job, number in sort_rows(rows, said.get("sort", ""), now_ms):
+    for job, number in _sort_rows(rows, said.get("sort", ""), now_ms):
         row = Row(job, number, now_ms)
         lines.append(line_of(columns, lambda field, row=row: FIELDS[field][1](row)))  # type: ignore[misc]
     sys.stdout.write("".join(f"{line}\n" for line in lines))
@@ -164,8 +164,7 @@ def _texts(text: str) -> list[str]:
     return [part for part in re.split(r"[,\s]+(?![^\[]*\])", text) if part]
 
 
-def sort_rows(rows: Sequence[tuple[Job, str]], order: str, now_ms: int) -> list[tuple[Job, str]]:
-    """Rows in the order of --sort. Raises InputError."""
+def _sort_rows(rows: Sequence[tuple[Job, str]], order: str, now_ms: int) -> list[tuple[Job, str]]:
     found = list(rows)
     keys: Mapping[str, Callable[[Job], Any]] = {
         "i": lambda job: job["id"], "M": lambda job: of.run_s(job, now_ms) or 0, "D": lambda job: job["node_count"],
@@ -181,8 +180,7 @@ def sort_rows(rows: Sequence[tuple[Job, str]], order: str, now_ms: int) -> list[
     return found
 
 
-def read_long_format(text: str) -> list[Column]:
-    """Columns of --Format: `JobID:10,State`. Raises InputError."""
+def _read_long_format(text: str) -> list[Column]:
     columns = []
     for part in text.split(","):
         name, _, size = part.strip().partition(":")

@@ -35,15 +35,12 @@ from dardis.model.hostlist import names_of
 from dardis.model.numbers import whole_number
 
 FORWARDED: Final = (signal.SIGUSR1, signal.SIGUSR2, signal.SIGQUIT, signal.SIGCONT, signal.SIGALRM)
-"""Signals that srun passes on to its tasks."""
 _LARGEST: Final = 1 << 20
 _PIECE: Final = re.compile(r"""'([^']*)'|"([^"]*)"|([^\s'"]+)""")
-"""Part of a word in a file of --multi-prog."""
 _NOT_OF_MPI: Final = (
     "label", "output", "error", "input", "nodelist", "exclude", "nodes", "time", "chdir", "overcommit", "gpus-per-task",
     "ntasks-per-node", "export",
 )  # fmt: skip
-"""Options not passed to mpirun."""
 SRUN: Final = OptionTable("srun", {
     **options_of(VALUE, USED, """
         chdir/D cpus-per-task/c error/e exclude/x export gpus/G gpus-per-node gpus-per-task gres input/i job-name/J
@@ -94,7 +91,6 @@ def main(words: Sequence[str]) -> int:
 
 
 def _run_mpi_program(said: Mapping[str, GivenOption], asked: TaskRequest, command: Sequence[str]) -> None:
-    """Become the `mpirun` of an MPI program, if it is one. Raises InputError."""
     kind = said["mpi"].value if "mpi" in said else ""
     if asked.tasks == 1 or kind == "none" or "multi-prog" in said:
         return
@@ -171,12 +167,9 @@ class _Step:
         self._kills = text == "1"
         self._ends: dict[int, Mapping[str, Any]] = {}
         self._stream: InputStream | None = None
-        """None: a file."""
         self._streamed: set[int] | None = None
-        """Ranks that read the stream; None: not yet known."""
 
     def run(self, path: str, attempt: int, first: int, ends_s: float | None) -> int:
-        """Run all tasks until `ends_s` (monotonic s); return the highest exit code."""
         service = Client(Path(os.environ["DARDIS_FOLDER"]))
         try:
             with ExitStack() as stack, raise_signals():
@@ -205,7 +198,6 @@ class _Step:
             service.post(f"{path}/signal", {"number": number}, again=False)
 
     def _input(self, stack: ExitStack) -> dict[str, Any]:
-        """Request entries with the tasks' standard input."""
         if "input" in self._said:
             text, place = self._said["input"].value, self._said["input"].written
             if text in {"none", "/dev/null"}:
@@ -224,7 +216,6 @@ class _Step:
     def _follow(
         self, service: Client, path: str, body: dict[str, Any], output: TaskOutput, ends_s: float | None
     ) -> bool:
-        """Copy all output. False: time limit. Retries without a service."""
         pause_s = PAUSE_S[0]
         while True:
             for told in answer_lines(service, path, body):

@@ -13,7 +13,7 @@ from typing import Final
 
 _BLOCK: Final = 1 << 16
 MOST_AHEAD: Final = 64 << 20
-"""How far standard input is read ahead of the fastest task, bytes."""
+"""Bytes that standard input is read ahead of the fastest task."""
 
 
 def input_file() -> Path | None:
@@ -41,12 +41,9 @@ class InputStream:
     """Copies standard input to a named pipe per task. Each reads at its own pace."""
 
     def __init__(self, stack: ExitStack, tasks: int) -> None:
-        """Make the pipes; `stack` removes them."""
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="srun-")))
         self.prefix = f"{folder}/in."
-        """Path of the pipe of a task, without its rank."""
         self._written: dict[int, int] = {}
-        """Bytes that each task has taken."""
         self._spool = stack.enter_context((folder / "spool").open("w+b", buffering=0))
         self._news, self._size, self._is_over = Condition(), 0, False
         for rank in range(tasks):

@@ -1,4 +1,4 @@
-"""MPI programs of `srun`, started by their library's `mpirun`: else each task would have one rank."""
+"""MPI programs of `srun`, started by their library's `mpirun`; else each task would have one rank."""
 
 from __future__ import annotations
 

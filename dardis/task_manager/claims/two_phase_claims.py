@@ -87,18 +87,16 @@ class TwoPhaseClaims:
     tentative = True
 
     def __init__(self, pace: ClaimTimeouts, seed: int, retry: Retry, levels: int = 0, questions: int = 1) -> None:
-        """`levels`: of the host tree below the root. `questions`: most queries of a round, in sequence."""
+        """`levels`: of the host tree below the root. `questions`: most queries of a round."""
         self._pace = pace
         self._retry = retry
         self.resend = pace.resend
         self._waits = levels + 1
-        """Query's waits: one plus one per tree level."""
         self._waits_of_round = questions * self._waits
         self._longest_growth = LONGEST_BACKOFF + (self._waits_of_round - 1).bit_length()
         self._seed = seed
         self._open: dict[JobId, Proposal] = {}
         self._dead: dict[HostId, int] = {}
-        """Last dead incarnation of each host."""
         self._alive: dict[HostId, int] = {}
         self.dead_hosts: set[HostId] = set()
         self._failures: dict[JobId, int] = {}

@@ -1,6 +1,6 @@
 """Backlog of jobs, and the time of aging.
 
-Aging depends on pending and running work, and on the used share of requests. Integers make totals independent of order.
+Aging depends on pending and running work, and on the used share of requests.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ from dardis.wire import messages as say
 from dardis.wire.effects import SendAll
 
 _DIGIT = 1 << 62
-"""Base of the two digits of a total."""
 
 
 class Totals(NamedTuple):
@@ -61,7 +60,6 @@ class Backlog:
         self._others: dict[int, tuple[int, Totals, int]] = {}
         """By manager: report number, totals, receipt."""
         self._jobs: dict[JobId, tuple[Job, int | None]] = {}
-        """Jobs, with the start of bound jobs."""
         self._waits = self._ends = self._cores_bound = self._asked = self._used = 0
 
     @property

@@ -37,7 +37,6 @@ from dardis.wire.effects import Effect, Placed, Rejected, SendAll, ToHosts
 
 _NO_LIMIT = make_rows(0, 1, 0, np.int64)
 _FEW = 64
-"""Fewest stale entries worth a cleanup."""
 Old = tuple[int, int, JobId]
 """(time of aging, submission, number): the least goes first."""
 
@@ -66,26 +65,20 @@ class LockstepLateManager:
         self._order = Order(layout)
         self._backlog = Backlog(layout, address, setup)
         self._old_at: dict[JobId, int] = {}
-        """Time of aging of waiting jobs."""
         self._ageing: list[Old] = []
         """Heap of aging jobs; stale entries drop at the head."""
         self._undated: list[Job] = []
         self._oldest: JobId | None = None
-        """Job that goes first anywhere."""
         self._view = view = ProfileView(setup, self._rules, layout, seed)
         self._placer = Placer(view, view.rules, len(layout.kinds), view.waiting.slots)
         self._alone = None if pool is None else LocalTurns(setup, self._rules, view, pool)
         self._limit = limit
         self._need: Ints = np.zeros((0, 0), dtype=np.int64)
-        """What the job in each slot takes of the limit."""
         self._later: list[tuple[int, JobId, Job]] = []
         """Next turn of jobs without turns now."""
         self._delayed: set[JobId] = set()
-        """Of these, jobs that the limit may delay."""
         self._waking: set[JobId] = set()
-        """Jobs that wait for sleeping nodes."""
         self._heads: dict[JobId, Ints] = {}
-        """Announced reservations by job."""
         self._count = 0
         """Jobs with turns in this wake-up, first in the list."""
         self._fresh = 0

@@ -28,15 +28,11 @@ class LocalTurns:
     """Submits waiting jobs to the pool, in order."""
 
     def __init__(self, setup: LateSetUp, rules: SearchRules, view: ProfileView, pool: LocalNodes) -> None:
-        """Serve the jobs of `view`.
-
-        The pool reserves only without queue hours, binding profile and random nodes.
-        """
+        """The pool reserves only without queue hours, binding profile and random nodes."""
         simple = not rules.desired_binds and not rules.hours and setup.node_choice is not NodeChoice.RANDOM
         self._reserves = HOST_RESERVES if simple else MANAGER_RESERVES
         self._view, self._pool = view, pool
         self._places: Ints = np.zeros(0, dtype=np.int64)
-        """Places of the last query's jobs in the order."""
 
     def bind(self, begin: int, count: int, dropped: JobId, now: int, *, whole: bool, reserves: bool) -> BindResponse:
         """Give turns to the first `count` jobs from place `begin` on. `whole`: all, not only new jobs."""

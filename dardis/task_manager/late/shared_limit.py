@@ -34,10 +34,7 @@ class SharedLimit:
     """What is left of the machine-wide values over time, by resource kind, then power in mW."""
 
     def __init__(self, platform: Platform, desired: DesiredProfile) -> None:
-        """Start without jobs.
-
-        A power cap limits the idle power of all nodes plus the power that jobs add.
-        """
+        """A power cap limits the idle power of all nodes plus the power that jobs add."""
         kinds = len(platform.kinds)
         self._power = UnitPower(platform)
         self._sets = platform.sets

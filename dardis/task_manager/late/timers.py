@@ -32,7 +32,6 @@ LEASE = 3
 BEST_KEY, BUCKETS, WIDTH = 16, 6, 4
 """A key of 2^BEST_KEY tries at once; each factor of 2^WIDTH less adds a step, up to BUCKETS - 1."""
 RESENDS_PER_POLL = 4
-"""Resend times between two polls."""
 
 
 class TimedLateManager:
@@ -47,7 +46,6 @@ class TimedLateManager:
         reach: Reach = EVERY_HOST,
         address: ManagerAddress = ONLY_MANAGER,
     ) -> None:
-        """`address`: for answers of a host tree, below 0."""
         self._claims = TwoPhaseClaims(pace, seed, self.retry, reach.levels(layout.hosts), reach.questions)
         self._negotiation = Negotiation(setup.search, layout, seed, reach, address, self._claims, self._conclude)
         self._rules = self._negotiation.rules
@@ -58,11 +56,9 @@ class TimedLateManager:
         self._hosts = all_hosts(layout.hosts)
         self._pace = pace
         self._idle: set[JobId] = set()
-        """Waiting jobs with no activity but timers."""
         self._mine: dict[JobId, int] = {}
         """Start of each head: a reservation as best job."""
         self._peeking: set[JobId] = set()
-        """Heads that ask for an earlier start."""
         self._others: dict[tuple[HostId, int], dict[JobId, Ints]] = {}
         """Published heads by host incarnation and job."""
         self._seen: dict[tuple[HostId, int], int] = {}

@@ -24,7 +24,6 @@ LEVELS = 8192
 """IT power levels; between two, the cheaper cooling applies."""
 
 _BLOCK = 2_000
-"""Jobs in a block, to bound memory."""
 
 
 @dataclass(frozen=True)
@@ -160,7 +159,6 @@ def _power_reach(problem: DayProblem, base_w: Floats, count: int) -> Floats:
 POWER_CLASSES = 8
 """Core power steps to classify jobs."""
 HULL_POINTS = 129
-"""Points of the cost curve for its hull."""
 
 
 def fluid_prices(market: Market, budget: Budget) -> Prices | None:

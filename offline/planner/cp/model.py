@@ -183,11 +183,10 @@ def _limit_node_use(day: DayModel, on_node: list[list[tuple[int, IntervalVar]]])
 def add_capacity_rows(day: DayModel) -> None:
     """Limit capacity by rows: necessary, not always sufficient."""
     for row in rows(day.problem):
-        add_capacity_row(day, row)
+        _add_capacity_row(day, row)
 
 
-def add_capacity_row(day: DayModel, row: CapacityRow) -> None:
-    """Add a row's cumulative."""
+def _add_capacity_row(day: DayModel, row: CapacityRow) -> None:
     most, start, end, missing = row.fixed()
     some = np.flatnonzero(row.demand)
     _cumulative(day, [(day.runs[job], int(row.demand[job])) for job in some] + _fixed(day, start, end, missing), most)
@@ -228,7 +227,7 @@ def _cumulative(day: DayModel, there: list[tuple[IntervalVar, int]], capacity: i
         day.model.add_cumulative([interval for interval, _ in there], [amount for _, amount in there], capacity)
 
 
-def add_overlaps(day: DayModel) -> list[list[tuple[int, LinearExpr | int]]]:
+def _add_overlaps(day: DayModel) -> list[list[tuple[int, LinearExpr | int]]]:
     """Jobs and their seconds by segment (thesis: overlapLength)."""
     edges = day.segments.edges.tolist()
     found: list[list[tuple[int, LinearExpr | int]]] = [[] for _ in edges[1:]]
@@ -258,10 +257,10 @@ def add_profit(day: DayModel) -> None:
     watts, income = added_w(day.problem), cores_of(day.problem) * day.problem.jobs.income / 3600
     rounded = np.ceil if day.optimistic else np.round
     power = np.round(POWER * watts).astype(np.int64)
-    for place, there in enumerate(add_overlaps(day)):
+    for place, there in enumerate(_add_overlaps(day)):
         worth = rounded(MONEY * (income - watts * day.segments.price_per_j[place])).astype(np.int64)
         day.terms += [(seconds, int(worth[job])) for job, seconds in there]
-        add_cooling(day, place, there, worth, power)
+        _add_cooling(day, place, there, worth, power)
 
 
 def fixed_money(problem: DayProblem) -> float:
@@ -270,7 +269,9 @@ def fixed_money(problem: DayProblem) -> float:
     return running.income_eur - float((price_per_j(problem) * running.it_w * np.diff(running.edges)).sum())
 
 
-def add_cooling(day: DayModel, place: int, there: list[tuple[int, LinearExpr | int]], worth: Ints, power: Ints) -> None:
+def _add_cooling(
+    day: DayModel, place: int, there: list[tuple[int, LinearExpr | int]], worth: Ints, power: Ints
+) -> None:
     """Add a segment's cooling cost, looked up by mean power (thesis eq. 6.4: element)."""
     segment = day.segments
     seconds = int(segment.edges[place + 1] - segment.edges[place])

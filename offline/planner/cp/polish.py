@@ -226,7 +226,7 @@ class Window:
     def _round_shares(self, choices: Choices, share: Floats) -> Ints:
         """Select a choice for each job: the largest share that fits, largest jobs first.
 
-        A stuck job comes first in the next attempt. Worse results are rejected.
+        A stuck job comes first in the next attempt.
         """
         stay: Ints = (choices.start == self.start[self.movable][choices.place]).astype(np.int64)
         size = self.problem.jobs.duration[self.movable] * cores_of(self.problem)[self.movable]
@@ -263,7 +263,7 @@ class Window:
     def _choices(self, place: int, profit: MarginalProfit) -> Ints:
         """Candidate starts of a job: the current, the best, and an even spread.
 
-        Candidates are on a grid, at the earliest start, or aligned with a segment.
+        On a grid, at the earliest start, or aligned with a segment.
         """
         jobs, conditions = self.problem.jobs, self.problem.conditions
         job = int(self.movable[place])

@@ -107,33 +107,24 @@ def test_comparison_file_error_names_the_key(tmp_path, old, new, said):
     assert [part for part in said if part not in line] == []
 
 
-@pytest.mark.parametrize(
-    ("text", "contender"),
-    [
-        ("easy", Contender("easy", "easy")),
-        ("a:x=1:y_s=2", Contender("a x=1 y_s=2", "a", ("x=1", "y_s=2"))),
-        ("a:x=m:n:y=on", Contender("a x=m n y=on", "a", ("x=m:n", "y=on"))),
-        ("a:arity=8:b=c:sample=default", Contender("a arity=8 b=c sample=default", "a", ("b=c",), 8, DEFAULT_SAMPLE)),
-        ("a:arity=flat:sample=all", Contender("a arity=flat sample=all", "a", (), 0, 0)),
-        ("easy:order", Contender("easy order", "easy:order")),
-        ("my.rules:Wide", Contender("my.rules Wide", "my.rules:Wide")),
-        ("my.rules:Wide:depth=3", Contender("my.rules Wide depth=3", "my.rules:Wide", ("depth=3",))),
-    ],
-)
+@pytest.mark.parametrize(("text", "contender"), [
+    ("easy", Contender("easy", "easy")),
+    ("a:x=1:y_s=2", Contender("a x=1 y_s=2", "a", ("x=1", "y_s=2"))),
+    ("a:x=m:n:y=on", Contender("a x=m n y=on", "a", ("x=m:n", "y=on"))),
+    ("a:arity=8:b=c:sample=default", Contender("a arity=8 b=c sample=default", "a", ("b=c",), 8, DEFAULT_SAMPLE)),
+    ("a:arity=flat:sample=all", Contender("a arity=flat sample=all", "a", (), 0, 0)),
+    ("easy:order", Contender("easy order", "easy:order")),
+    ("my.rules:Wide", Contender("my.rules Wide", "my.rules:Wide")),
+    ("my.rules:Wide:depth=3", Contender("my.rules Wide depth=3", "my.rules:Wide", ("depth=3",))),
+])  # fmt: skip
 def test_a_dispatcher_with_settings_of_its_own(text, contender):
     assert contender_of(text) == contender
 
 
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("a:arity=1", "arity: '1'; expected flat"),
-        ("a:x=1:sample=", "sample: ''"),
-        ("easy:x=../y", "a letter or digit"),
-        (":order=sjbf", "a letter or digit"),
-        ("easy:" + "x" * 60, "a letter or digit"),
-    ],
-)
+@pytest.mark.parametrize(("text", "said"), [
+    ("a:arity=1", "arity: '1'; expected flat"), ("a:x=1:sample=", "sample: ''"), ("easy:x=../y", "a letter or digit"),
+    (":order=sjbf", "a letter or digit"), ("easy:" + "x" * 60, "a letter or digit"),
+])  # fmt: skip
 def test_invalid_arity_sample_or_folder_is_reported(text, said):
     line = line_of(contender_of, text)
     assert line.startswith("--dispatchers")
@@ -162,25 +153,22 @@ name = "easy"
 """
 
 
-@pytest.mark.parametrize(
-    ("more", "of_trace", "said"),
-    [
-        ('resample = "shake"', "", "resample shake:86400 without replicates; expected both, or none"),
-        ('replicates = 2\nresample = "days"', "", "expected weeks, shake, or"),
-        ("replicates = 1", "", "replicates: 1; expected greater than or equal to 2"),
-        ('recorded = "no"', "", "recorded: 'no'; expected a valid boolean"),
-        ("replicates = 2", 'deadlines = "late.csv"', "replicates of a trace with a table of deadlines"),
-        ('replicates = 2\nresample = "shake"', "think_times = true", "shakes with think times, which fix submissions"),
-        ("", "[[dispatchers]]\nname = 'a'\ngrid = { x = 1 }", "expected a table of lists"),
-        ("", "from_ = 5", "from_: unknown key"),
-        ("", 'from_s = "5"', "from_s is '5'; expected whole seconds"),
-        ("", 'overrun = ["extend"]', "expected kill|extend"),
-        ('seeds = ["1"]', "", "expected a list"),
-        ("", 'trim = "1,2"', "expected a list"),
-        ("", "arity = true", "'True'; expected flat"),
-        ("", "[[dispatchers]]\nname = 'a'\ngrid = { x = [1, 1] }", "expected values that differ"),
-    ],
-)
+@pytest.mark.parametrize(("more", "of_trace", "said"), [
+    ('resample = "shake"', "", "resample shake:86400 without replicates; expected both, or none"),
+    ('replicates = 2\nresample = "days"', "", "expected weeks, shake, or"),
+    ("replicates = 1", "", "replicates: 1; expected greater than or equal to 2"),
+    ('recorded = "no"', "", "recorded: 'no'; expected a valid boolean"),
+    ("replicates = 2", 'deadlines = "late.csv"', "replicates of a trace with a table of deadlines"),
+    ('replicates = 2\nresample = "shake"', "think_times = true", "shakes with think times, which fix submissions"),
+    ("", "[[dispatchers]]\nname = 'a'\ngrid = { x = 1 }", "expected a table of lists"),
+    ("", "from_ = 5", "from_: unknown key"),
+    ("", 'from_s = "5"', "from_s is '5'; expected whole seconds"),
+    ("", 'overrun = ["extend"]', "expected kill|extend"),
+    ('seeds = ["1"]', "", "expected a list"),
+    ("", 'trim = "1,2"', "expected a list"),
+    ("", "arity = true", "'True'; expected flat"),
+    ("", "[[dispatchers]]\nname = 'a'\ngrid = { x = [1, 1] }", "expected values that differ"),
+])  # fmt: skip
 def test_invalid_draws_and_grids_are_refused(tmp_path, more, of_trace, said):
     (tmp_path / "late.csv").write_text("job_id,lst_s\n")
     text = DRAWS.replace("[[disp", f"{of_trace}\n[[disp")
@@ -221,16 +209,13 @@ def test_invalid_spans_are_refused_in_one_line(text):
         cut_of("--from", text)
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("60,0", (60, 0)),
-        ("2d,12h", (172_800, 43_200)),
-        ("+1m,+2m", (60, 1000 - 127 + 1)),  # who comes at 127 s is not before it
-        ("2012-02-03,0", (43, 0)),
-        ("0,2012-02-03", (0, 1000 - 50 + 1)),
-        ("2012-02-01, 2012-03-01", (0, 0)),
-    ],
-)
+@pytest.mark.parametrize(("text", "expected"), [
+    ("60,0", (60, 0)),
+    ("2d,12h", (172_800, 43_200)),
+    ("+1m,+2m", (60, 1000 - 127 + 1)),  # who comes at 127 s is not before it
+    ("2012-02-03,0", (43, 0)),
+    ("0,2012-02-03", (0, 1000 - 50 + 1)),
+    ("2012-02-01, 2012-03-01", (0, 0)),
+])  # fmt: skip
 def test_warm_up_and_cool_down(text, expected):
     assert trim_seconds("--trim", trim_of("--trim", text), DATED, 1000) == expected

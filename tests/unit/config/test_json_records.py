@@ -44,30 +44,27 @@ def test_platform_record_round_trips(tmp_path: Path) -> None:
     assert read_record(tmp_path, older).machine(tmp_path).facility == Facility()
 
 
-@pytest.mark.parametrize(
-    ("place", "value", "message"),
-    [
-        (("groups", 0, "count"), "2", "groups[0].count: '2'; expected a valid integer"),
-        (("groups", 0, "count"), 2.5, "groups[0].count: 2.5; expected a valid integer"),
-        (("groups", 0, "count"), 0, "groups[0].count: 0; expected greater than or equal to 1"),
-        (("groups", 0, "power", "idle_w"), "a", "groups[0].power.idle_w: 'a'; expected a valid number"),
-        (("groups", 0, "power", "idle_w"), float("nan"), "groups[0].power.idle_w: nan; expected a finite number"),
-        (("groups", 0, "power", "idle_w"), -1, "groups[0].power.idle_w: -1"),
-        (("groups", 0, "power", "idle_w"), 1e300, "groups[0].power.idle_w: 1e+300"),
-        (("groups", 0, "resources"), {"cores": 0}, "groups[0].resources: no cores"),
-        (("groups", 0, "prefix"), "b", "groups[0].prefix: 'b' gives the same node names as 'b'; expected distinct"),
-        (("groups", 0, "always_on"), 1, "groups[0].always_on: 1; expected a valid boolean"),
-        (("groups",), [], "groups: []"),
-        (("groups",), 3, "groups: 3"),
-        (("partitions", "fat"), [2], ": partition 'fat' names group 2; expected numbers from 0 to 1"),
-        (("maintenance", 0, "nodes"), [3], "maintenance[0].nodes: unknown node 3; expected numbers from 0 to 2"),
-        (("maintenance", 0, "end"), 500, "maintenance[0]: end 500 is not after start 500"),
-        (("income_by_queue", "q"), None, "income_by_queue.q: None; expected a valid number"),
-        (("facility", "limits", 0, "end"), 5, "facility.limits[0]: end 5 is not after start 5"),
-        (("facility", "cooling_rows"), "all", "facility.cooling_rows: 'all'"),
-        (("name",), None, "name: None; expected a valid string"),
-    ],
-)
+@pytest.mark.parametrize(("place", "value", "message"), [
+    (("groups", 0, "count"), "2", "groups[0].count: '2'; expected a valid integer"),
+    (("groups", 0, "count"), 2.5, "groups[0].count: 2.5; expected a valid integer"),
+    (("groups", 0, "count"), 0, "groups[0].count: 0; expected greater than or equal to 1"),
+    (("groups", 0, "power", "idle_w"), "a", "groups[0].power.idle_w: 'a'; expected a valid number"),
+    (("groups", 0, "power", "idle_w"), float("nan"), "groups[0].power.idle_w: nan; expected a finite number"),
+    (("groups", 0, "power", "idle_w"), -1, "groups[0].power.idle_w: -1"),
+    (("groups", 0, "power", "idle_w"), 1e300, "groups[0].power.idle_w: 1e+300"),
+    (("groups", 0, "resources"), {"cores": 0}, "groups[0].resources: no cores"),
+    (("groups", 0, "prefix"), "b", "groups[0].prefix: 'b' gives the same node names as 'b'; expected distinct"),
+    (("groups", 0, "always_on"), 1, "groups[0].always_on: 1; expected a valid boolean"),
+    (("groups",), [], "groups: []"),
+    (("groups",), 3, "groups: 3"),
+    (("partitions", "fat"), [2], ": partition 'fat' names group 2; expected numbers from 0 to 1"),
+    (("maintenance", 0, "nodes"), [3], "maintenance[0].nodes: unknown node 3; expected numbers from 0 to 2"),
+    (("maintenance", 0, "end"), 500, "maintenance[0]: end 500 is not after start 500"),
+    (("income_by_queue", "q"), None, "income_by_queue.q: None; expected a valid number"),
+    (("facility", "limits", 0, "end"), 5, "facility.limits[0]: end 5 is not after start 5"),
+    (("facility", "cooling_rows"), "all", "facility.cooling_rows: 'all'"),
+    (("name",), None, "name: None; expected a valid string"),
+])  # fmt: skip
 def test_damage_is_reported_with_file_and_key(tmp_path: Path, place: tuple[Any, ...], value: Any, message: str) -> None:
     platform = part = json.loads(json.dumps(platform_to_dict(PLATFORM)))
     for key in place[:-1]:
@@ -81,16 +78,13 @@ def test_damage_is_reported_with_file_and_key(tmp_path: Path, place: tuple[Any, 
 COUNTS = {"jobs": 3, "completed": 2, "killed": 1, "rejected": 0}
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"jobs": "3"}, "jobs is '3'; expected a number, or null"), ({"killed": -1}, "killed is -1; expected a number"),
-        ({"rejected": None}, "rejected is None; expected a number"), ({"completed": 1.5}, "completed is 1.5"),
-        ({"mean_wait_s": "a"}, "mean_wait_s is 'a'"), ({"mean_wait_s": float("nan")}, "mean_wait_s: nan"),
-        ({"mean_wait_s": True}, "mean_wait_s: True"), ({"mean_wait_s": [1]}, "mean_wait_s: [1]"),
-        ({"mean_wait_s": 10**30}, "mean_wait_s: 10000"), ({"schedule_digest": 5}, "schedule_digest is 5"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("change", "message"), [
+    ({"jobs": "3"}, "jobs is '3'; expected a number, or null"), ({"killed": -1}, "killed is -1; expected a number"),
+    ({"rejected": None}, "rejected is None; expected a number"), ({"completed": 1.5}, "completed is 1.5"),
+    ({"mean_wait_s": "a"}, "mean_wait_s is 'a'"), ({"mean_wait_s": float("nan")}, "mean_wait_s: nan"),
+    ({"mean_wait_s": True}, "mean_wait_s: True"), ({"mean_wait_s": [1]}, "mean_wait_s: [1]"),
+    ({"mean_wait_s": 10**30}, "mean_wait_s: 10000"), ({"schedule_digest": 5}, "schedule_digest is 5"),
+])  # fmt: skip
 def test_damaged_metrics_are_reported(tmp_path: Path, change: dict[str, Any], message: str) -> None:
     (tmp_path / "metrics.json").write_text(json.dumps(COUNTS | change))
     assert f"metrics.json: {message}" in line_of(read_json, tmp_path / "metrics.json", Metrics)

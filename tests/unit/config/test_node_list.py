@@ -60,17 +60,14 @@ def test_platform_file_of_a_node_list_round_trips(tmp_path_factory, nodes, rando
         assert {*held} == {*spec.split("|")}
 
 
-@pytest.mark.parametrize(
-    ("text", "asked", "message"),
-    [
-        (NODES.replace("sn,cpu_milli", "sn,cores"), [], r"nodes\.csv:1: no column cpu_milli; expected columns cpu"),
-        (HEADER, [], r"nodes\.csv: 0 kinds of node; expected 1 to 16384"),
-        (NODES.replace("8999", "999"), [], r"nodes\.csv:3: not a node \('999' is out of range\)"),
-        (NODES.replace("8999,512", "8999"), [], r"nodes\.csv:3: not a node \(4 fields instead of 5\)"),
-        (NODES.replace("A10", "A 10"), [], r"nodes\.csv:5: not a node \(model 'A 10' with blanks\)"),
-        (NODES, ["V100"], r"nodes\.csv: jobs request the unknown GPU model 'V100'; expected one of T4, A10"),
-    ],
-)
+@pytest.mark.parametrize(("text", "asked", "message"), [
+    (NODES.replace("sn,cpu_milli", "sn,cores"), [], r"nodes\.csv:1: no column cpu_milli; expected columns cpu"),
+    (HEADER, [], r"nodes\.csv: 0 kinds of node; expected 1 to 16384"),
+    (NODES.replace("8999", "999"), [], r"nodes\.csv:3: not a node \('999' is out of range\)"),
+    (NODES.replace("8999,512", "8999"), [], r"nodes\.csv:3: not a node \(4 fields instead of 5\)"),
+    (NODES.replace("A10", "A 10"), [], r"nodes\.csv:5: not a node \(model 'A 10' with blanks\)"),
+    (NODES, ["V100"], r"nodes\.csv: jobs request the unknown GPU model 'V100'; expected one of T4, A10"),
+])  # fmt: skip
 def test_mistakes_in_a_node_list(text, asked, message, tmp_path):
     with pytest.raises(InputError, match=message):
         read_node_list(listed(tmp_path, text), asked)
@@ -97,16 +94,13 @@ def test_pods_play_on_their_machine_and_are_audited(tmp_path):
     assert all(node in allowed for node, allowed in zip(nodes, ({2, 3, 4}, {0, 1}, {2, 4}, {3}), strict=True))
 
 
-@pytest.mark.parametrize(
-    ("more", "message"),
-    [
-        (("--nodes", "n.csv"), "--nodes, --platform-out: one without the other; expected both or neither"),
-        (("--nodes", "nodes.csv", "--platform-out", "p.csv"), "p.csv: no name of a platform file"),
-        (("--nodes", "nodes.csv", "--platform-out", "no/p.toml"), "no/p.toml: its folder does not exist"),
-        (("--nodes", "nodes.csv", "--platform-out", "kept.toml"), "kept.toml: exists"),
-        (("--nodes", "pods.csv", "--platform-out", "p.toml"), "pods.csv:1: no column gpu, model"),
-    ],
-)
+@pytest.mark.parametrize(("more", "message"), [
+    (("--nodes", "n.csv"), "--nodes, --platform-out: one without the other; expected both or neither"),
+    (("--nodes", "nodes.csv", "--platform-out", "p.csv"), "p.csv: no name of a platform file"),
+    (("--nodes", "nodes.csv", "--platform-out", "no/p.toml"), "no/p.toml: its folder does not exist"),
+    (("--nodes", "nodes.csv", "--platform-out", "kept.toml"), "kept.toml: exists"),
+    (("--nodes", "pods.csv", "--platform-out", "p.toml"), "pods.csv:1: no column gpu, model"),
+])  # fmt: skip
 def test_command_errors_write_nothing(more, message, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "kept.toml").write_text("kept")

@@ -34,13 +34,10 @@ def nodes_where(states: NodeStates) -> dict[str, list[int]]:
     return {word: nodes for word in words if (nodes := np.flatnonzero(getattr(states, word)).tolist())}
 
 
-@pytest.mark.parametrize(
-    ("state", "words"),
-    [
-        ("IDLE", ""), ("ALLOCATED#", "busy"), ("IDLE~", "off"), ("IDLE%", "shutting_down"), ("IDLE#", "booting"),
-        ("MIXED+POWER_DOWN", "busy"), ("ALLOCATED+DRAIN", "busy closed"), ("DOWN+POWERED_DOWN", "closed off"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("state", "words"), [
+    ("IDLE", ""), ("ALLOCATED#", "busy"), ("IDLE~", "off"), ("IDLE%", "shutting_down"), ("IDLE#", "booting"),
+    ("MIXED+POWER_DOWN", "busy"), ("ALLOCATED+DRAIN", "busy closed"), ("DOWN+POWERED_DOWN", "closed off"),
+])  # fmt: skip
 def test_slurm_node_states_are_read(tmp_path: Path, state: str, words: str) -> None:
     found = read(tmp_path, node_of("cn02", state) + node_of("cn01", "IDLE"))
     assert [word for word, nodes in nodes_where(found).items() if nodes == [1]] == words.split()
@@ -49,17 +46,14 @@ def test_slurm_node_states_are_read(tmp_path: Path, state: str, words: str) -> N
     assert found.unnamed == 3
 
 
-@pytest.mark.parametrize(
-    ("text", "why"),
-    [
-        ("node,state\ncn09,off\n", "'cn09' is not a node of platform grid; expected a name such as cn01"),
-        ("node,state\ncn01,off\ncn01,on\n", "s:3: node cn01 again, after line 2; expected each node once"),
-        ("node,state\ncn01,asleep\n", "s:2: state 'asleep'; expected of on, busy, closed, off"),
-        ("node,state\ncn01,off,1\n", "s:2: 3 fields instead of 2"),
-        ("node\ncn01\n", "s:1: no column state; expected columns node,state"),
-        ("", "s: is empty"),
-    ],
-)
+@pytest.mark.parametrize(("text", "why"), [
+    ("node,state\ncn09,off\n", "'cn09' is not a node of platform grid; expected a name such as cn01"),
+    ("node,state\ncn01,off\ncn01,on\n", "s:3: node cn01 again, after line 2; expected each node once"),
+    ("node,state\ncn01,asleep\n", "s:2: state 'asleep'; expected of on, busy, closed, off"),
+    ("node,state\ncn01,off,1\n", "s:2: 3 fields instead of 2"),
+    ("node\ncn01\n", "s:1: no column state; expected columns node,state"),
+    ("", "s: is empty"),
+])  # fmt: skip
 def test_error_is_reported_with_its_position(tmp_path: Path, text: str, why: str) -> None:
     assert why in line_of(read, tmp_path, text)
 

@@ -44,26 +44,23 @@ def rows(found):
     return sorted(zip(found.time.tolist(), found.node.tolist(), found.watts.tolist(), strict=True))
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("a,b\n1,2\n", ":1: columns 'a,b' have an unknown format; expected time,node,watts"),
-        ("time,node,amps\n1,n0,2\n", ":1: no column of watts in 'time,node,amps'; expected watts, power_w"),
-        (f"time,node,watts\n{T},n0,1\n{T},n7,2\n", ":3: unknown node 'n7'; expected a platform node such as n0, or"),
-        (f"time,n0,x:9\n{T},1,2\n", ":1: unknown node 'x'; expected a platform node"),
-        (f"time,n0,n1,n0:9\n{T},1,2,3\n", ":1: node 'n0:9' occurs twice; expected each node once"),
-        (f"time,node,watts\n{T},n0,1\n\n{T + 1},n0,many\n", ":4: watts 'many'; expected a number"),
-        (f"time,node,watts\n{T},n0,-5\n", ":2: watts '-5'; expected 0 to 1e+09"),
-        (f"time,node,watts\n{T},n0,2e9 kW\n", ":2: watts '2e9 kW'; expected 0 to 1e+09"),
-        (f"time,node,watts\n{T},n0\n", ":2: 2 fields; expected 3, as in the header"),
-        ("time,node,watts\n-5,n0,1\n", ":2: time '-5'; expected Unix seconds"),
-        ("time,node,watts\nnoon,n0,1\n", ":2: time 'noon'; expected Unix seconds, or a time such as"),
-        (f"time,node,watts\n{T},n0,1\n{T},n1,1\n{T},n0,2\n", ":4: a second value of the node at 2023-05-01T00:00Z"),
-        (f"time,node,watts\n{T},n0,0\n", ": no measured values; expected time,node,watts"),
-        ("job,watts_per_node\nx,1\n", ":2: job 'x'; expected a job number"),
-        ("job,watts_per_node\n1,1\n2,3\n1,1\n", ":4: job 1 again; expected each job once"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("text", "message"), [
+    ("a,b\n1,2\n", ":1: columns 'a,b' have an unknown format; expected time,node,watts"),
+    ("time,node,amps\n1,n0,2\n", ":1: no column of watts in 'time,node,amps'; expected watts, power_w"),
+    (f"time,node,watts\n{T},n0,1\n{T},n7,2\n", ":3: unknown node 'n7'; expected a platform node such as n0, or"),
+    (f"time,n0,x:9\n{T},1,2\n", ":1: unknown node 'x'; expected a platform node"),
+    (f"time,n0,n1,n0:9\n{T},1,2,3\n", ":1: node 'n0:9' occurs twice; expected each node once"),
+    (f"time,node,watts\n{T},n0,1\n\n{T + 1},n0,many\n", ":4: watts 'many'; expected a number"),
+    (f"time,node,watts\n{T},n0,-5\n", ":2: watts '-5'; expected 0 to 1e+09"),
+    (f"time,node,watts\n{T},n0,2e9 kW\n", ":2: watts '2e9 kW'; expected 0 to 1e+09"),
+    (f"time,node,watts\n{T},n0\n", ":2: 2 fields; expected 3, as in the header"),
+    ("time,node,watts\n-5,n0,1\n", ":2: time '-5'; expected Unix seconds"),
+    ("time,node,watts\nnoon,n0,1\n", ":2: time 'noon'; expected Unix seconds, or a time such as"),
+    (f"time,node,watts\n{T},n0,1\n{T},n1,1\n{T},n0,2\n", ":4: a second value of the node at 2023-05-01T00:00Z"),
+    (f"time,node,watts\n{T},n0,0\n", ": no measured values; expected time,node,watts"),
+    ("job,watts_per_node\nx,1\n", ":2: job 'x'; expected a job number"),
+    ("job,watts_per_node\n1,1\n2,3\n1,1\n", ":4: job 1 again; expected each job once"),
+])  # fmt: skip
 def test_power_sample_errors_are_one_line(tmp_path, text, message):
     assert line_of(read, tmp_path, text).startswith(f"{tmp_path / 'w.csv'}{message}")
 

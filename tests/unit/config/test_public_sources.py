@@ -96,46 +96,40 @@ def test_periods_of_entsoe_may_come_in_any_order_and_the_first_auction_counts(fi
     np.testing.assert_allclose(values, np.array(hours + quarters) / 1000)
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (lambda text: text.replace("PT60M", "P1D"), "f: Period: '2023-05-01T00:00Z' to '2023-05-01T02:00Z', .*'P1D'"),
-        (lambda text: text.replace("<end>2023", "<end>2029"), "expected at most a year in steps of PT15M"),
-        (lambda text: text.replace("<position>2<", "<position>3<"), "f: Point 2: position '3'; expected 1 to 2"),
-        (lambda text: text.replace("<position>2<", "<position>1<"), "f: Point 1: position 1 after 1; expected ascend"),
-        (lambda text: text.replace(">50.0<", ">dear<"), r"f: Point 1: price \(EUR/MWh\) 'dear'; expected a number"),
-        (lambda text: text.replace("MWH", "KWH"), "f: price_Measure_Unit.name: 'KWH'; expected MWH"),
-        (lambda text: text.replace("EUR", ""), "f: currency_Unit.name: ''; expected a currency such as EUR"),
-        (lambda text: text.replace("A03", "A04"), "f: curveType: 'A04'; expected A01 or A03"),
-        (lambda text: text.replace("Publication", "Other"), "f: is <Other_MarketDocument>; expected a Publication_Ma"),
-        (lambda text: text[:-9], "f: is not XML"),
-        (lambda text: text.replace("<type>", "<!DOCTYPE a [<!ENTITY b 'c'>]><type>"), "f: declares entities"),
-        (lambda text: text.replace("TimeSeries", "Reason"), "f: no values"),
-    ],
-)
+@pytest.mark.parametrize(("change", "message"), [
+    (lambda text: text.replace("PT60M", "P1D"), "f: Period: '2023-05-01T00:00Z' to '2023-05-01T02:00Z', .*'P1D'"),
+    (lambda text: text.replace("<end>2023", "<end>2029"), "expected at most a year in steps of PT15M"),
+    (lambda text: text.replace("<position>2<", "<position>3<"), "f: Point 2: position '3'; expected 1 to 2"),
+    (lambda text: text.replace("<position>2<", "<position>1<"), "f: Point 1: position 1 after 1; expected ascend"),
+    (lambda text: text.replace(">50.0<", ">dear<"), r"f: Point 1: price \(EUR/MWh\) 'dear'; expected a number"),
+    (lambda text: text.replace("MWH", "KWH"), "f: price_Measure_Unit.name: 'KWH'; expected MWH"),
+    (lambda text: text.replace("EUR", ""), "f: currency_Unit.name: ''; expected a currency such as EUR"),
+    (lambda text: text.replace("A03", "A04"), "f: curveType: 'A04'; expected A01 or A03"),
+    (lambda text: text.replace("Publication", "Other"), "f: is <Other_MarketDocument>; expected a Publication_Ma"),
+    (lambda text: text[:-9], "f: is not XML"),
+    (lambda text: text.replace("<type>", "<!DOCTYPE a [<!ENTITY b 'c'>]><type>"), "f: declares entities"),
+    (lambda text: text.replace("TimeSeries", "Reason"), "f: no values"),
+])  # fmt: skip
 def test_damaged_document_of_entsoe_is_refused_with_its_place(file, change, message):
     with pytest.raises(InputError, match=message):
         read_prices(file(change(entsoe(entsoe_series(MAY, [50.0, 60.0])))))
 
 
-@pytest.mark.parametrize(
-    ("name", "change", "message"),
-    [
-        ("aWATTar", ("Eur/MWh", "Eur/kWh"), "f: data.0.unit: 'Eur/kWh'; expected EUR/MWh"),
-        ("aWATTar", (": 60.0", ': "dear"'), r"f: data\[1\]: marketprice 'dear'; expected a number"),
-        ("Energy-Charts", ("EUR / MWh", "GBP / MWh"), "f: unit: 'GBP / MWh'; expected EUR/MWh"),
-        ("SMARD JSON", ("50.0", "50000"), r"f: series\[0\]: values such as 50000 are no prices"),
-        ("SMARD JSON", ("000, 50", "001, 50"), r"f: series\[0\]: time '16.*01'; expected Unix milliseconds"),
-        ("SMARD CSV, German", ("50,00", "50.00"), "f:2: Deutschland/Luxemburg .* '50.00'; expected a number"),
-        ("SMARD CSV, English", ("May 1,", "Mai 1,"), "f:2: time 'Mai 1, 2023 2:00 AM'; expected a time such as"),
-        ("Octopus", ('method": null', 'method": "CASH"'), r"f: results\[1\]: payment_method '' after 'CASH'; expect"),
-        ("Electricity Maps, data", ("lifecycle", "direct"), r"f: data\[1\]: emissionfactortype 'lifecycle' after 'd"),
-        ("Great Britain", ("}]}", "}]"), "f: is not JSON"),
-        ("DWD, hourly", ("2023050100", "20230501"), "f:2: time '20230501'; expected a time such as 2023123123"),
-        ("DWD, hourly", ("  44;2023050101", "  45;2023050101"), "f:3: stations_id '45' after '44'; expected only one"),
-        ("Meteostat, without header", ("-01,01", "-01,99"), "f:2: time '2023-05-01T99'; expected a time such as"),
-    ],
-)
+@pytest.mark.parametrize(("name", "change", "message"), [
+    ("aWATTar", ("Eur/MWh", "Eur/kWh"), "f: data.0.unit: 'Eur/kWh'; expected EUR/MWh"),
+    ("aWATTar", (": 60.0", ': "dear"'), r"f: data\[1\]: marketprice 'dear'; expected a number"),
+    ("Energy-Charts", ("EUR / MWh", "GBP / MWh"), "f: unit: 'GBP / MWh'; expected EUR/MWh"),
+    ("SMARD JSON", ("50.0", "50000"), r"f: series\[0\]: values such as 50000 are no prices"),
+    ("SMARD JSON", ("000, 50", "001, 50"), r"f: series\[0\]: time '16.*01'; expected Unix milliseconds"),
+    ("SMARD CSV, German", ("50,00", "50.00"), "f:2: Deutschland/Luxemburg .* '50.00'; expected a number"),
+    ("SMARD CSV, English", ("May 1,", "Mai 1,"), "f:2: time 'Mai 1, 2023 2:00 AM'; expected a time such as"),
+    ("Octopus", ('method": null', 'method": "CASH"'), r"f: results\[1\]: payment_method '' after 'CASH'; expect"),
+    ("Electricity Maps, data", ("lifecycle", "direct"), r"f: data\[1\]: emissionfactortype 'lifecycle' after 'd"),
+    ("Great Britain", ("}]}", "}]"), "f: is not JSON"),
+    ("DWD, hourly", ("2023050100", "20230501"), "f:2: time '20230501'; expected a time such as 2023123123"),
+    ("DWD, hourly", ("  44;2023050101", "  45;2023050101"), "f:3: stations_id '45' after '44'; expected only one"),
+    ("Meteostat, without header", ("-01,01", "-01,99"), "f:2: time '2023-05-01T99'; expected a time such as"),
+])  # fmt: skip
 def test_damaged_file_of_a_source_is_refused_with_its_place(file, name, change, message):
     read, _, write = SOURCES[name]
     text = write(MAY, [50.0, 60.0])

@@ -34,22 +34,19 @@ def test_many_kinds_are_one_group_and_a_cluster_keeps_its_names(made, monkeypatc
     assert made(platform("<host id='Jupiter' power='76.296Mf'/>", storage)).platform.node_count == 1
 
 
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("<platform>", "is not XML"),
-        ("<?xml version='1.0'?><project/>", "is <project>"),
-        (platform("<host id='master_host'/>"), "no host runs jobs (1 are the master"),
-        (platform("<host id='a'/><host id='a'/>"), "host 'a' occurs twice"),
-        (platform("<host id='a b'/>"), "host 'a b'"),
-        (platform("<host id='a' core='many'/>"), "<host id='a'>: 'many' is not a whole number"),
-        (platform("<cluster id='c' prefix='a' radical='0-99999999'/>"), "more than 65,536 hosts"),
-        (platform("<cluster id='c' prefix='a'/>"), "<cluster id='c'>"),
-        (platform(*(f"<cluster id='c' prefix='{p}' radical='0-49999'/>" for p in "ab")), "more than 65,536 hosts"),
-        (platform(f"<cluster id='c' prefix='a' radical='{','.join(['0-65000'] * 2000)}'/>"), "more than 65,536 hosts"),
-        ("<!DOCTYPE platform [<!ENTITY a 'b'>]>" + platform("<host id='&a;'/>"), "declares entities"),
-    ],
-)
+@pytest.mark.parametrize(("text", "said"), [
+    ("<platform>", "is not XML"),
+    ("<?xml version='1.0'?><project/>", "is <project>"),
+    (platform("<host id='master_host'/>"), "no host runs jobs (1 are the master"),
+    (platform("<host id='a'/><host id='a'/>"), "host 'a' occurs twice"),
+    (platform("<host id='a b'/>"), "host 'a b'"),
+    (platform("<host id='a' core='many'/>"), "<host id='a'>: 'many' is not a whole number"),
+    (platform("<cluster id='c' prefix='a' radical='0-99999999'/>"), "more than 65,536 hosts"),
+    (platform("<cluster id='c' prefix='a'/>"), "<cluster id='c'>"),
+    (platform(*(f"<cluster id='c' prefix='{p}' radical='0-49999'/>" for p in "ab")), "more than 65,536 hosts"),
+    (platform(f"<cluster id='c' prefix='a' radical='{','.join(['0-65000'] * 2000)}'/>"), "more than 65,536 hosts"),
+    ("<!DOCTYPE platform [<!ENTITY a 'b'>]>" + platform("<host id='&a;'/>"), "declares entities"),
+])  # fmt: skip
 def test_a_mistake_is_one_line(made, text, said):
     assert said in line_of(made, text)
 
@@ -64,13 +61,10 @@ def test_a_workload_runs_on_its_hosts(tmp_path, capsys):
     assert "1 (0 killed, 0 rejected)" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize(
-    ("speeds", "slowest"),
-    [
-        (["1Gf"], 1e9), (["100.0Mf,50.0Mf"], 1e8), (["76.296Mf", "1Gf"], 76.296e6), (["2e9f"], 2e9), (["5"], 5.0),
-        (["1.5Tflops"], 1.5e12), (["1Gf", "fast"], None), (["0f"], None), (["1e999f"], None), (["-1Gf"], None),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("speeds", "slowest"), [
+    (["1Gf"], 1e9), (["100.0Mf,50.0Mf"], 1e8), (["76.296Mf", "1Gf"], 76.296e6), (["2e9f"], 2e9), (["5"], 5.0),
+    (["1.5Tflops"], 1.5e12), (["1Gf", "fast"], None), (["0f"], None), (["1e999f"], None), (["-1Gf"], None),
+])  # fmt: skip
 def test_slowest_host_sets_the_node_speed(made, speeds, slowest, tmp_path):
     found = made(platform(*(f"<host id='h{n}' speed='{speed}'/>" for n, speed in enumerate(speeds))))
     assert found.platform.flop_per_s == (None if slowest is None else pytest.approx(slowest))

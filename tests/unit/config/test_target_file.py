@@ -63,35 +63,29 @@ def test_target_file_round_trips(tmp_path):
     assert load_target(tmp_path / "empty.json", PLATFORM) == Target()
 
 
-@pytest.mark.parametrize(
-    ("target", "said"),
-    [
-        (Target(DesiredProfile(PLATFORM, {1: StepFunction.from_steps(2, [])})), "cores of the complete machine"),
-        (Target(DesiredProfile(PLATFORM, {0: StepFunction.from_steps(5, [(0, 7)])})), "before the first step"),
-        (Target(switching=Switching({0: StepFunction.from_steps(2, [])})), "before the first step"),
-        (Target(switching=Switching(floors={1: StepFunction.from_steps(0, [(0, 1)])})), "before the first step"),
-    ],
-)
+@pytest.mark.parametrize(("target", "said"), [
+    (Target(DesiredProfile(PLATFORM, {1: StepFunction.from_steps(2, [])})), "cores of the complete machine"),
+    (Target(DesiredProfile(PLATFORM, {0: StepFunction.from_steps(5, [(0, 7)])})), "before the first step"),
+    (Target(switching=Switching({0: StepFunction.from_steps(2, [])})), "before the first step"),
+    (Target(switching=Switching(floors={1: StepFunction.from_steps(0, [(0, 1)])})), "before the first step"),
+])  # fmt: skip
 def test_target_without_file_representation_is_refused(tmp_path, target, said):
     with pytest.raises(ValueError, match=said):
         write_target(tmp_path / "target.json", target, PLATFORM)
 
 
-@pytest.mark.parametrize(
-    ("changes", "said"),
-    [
-        ({"format": "other"}, "format"),
-        ({"nodes": 7}, "target for 'two' of 7 nodes; expected a target for 'two' of 6"),
-        ({"plan": 1}, "unknown key; expected one of format, version"),
-        ({"profile": {"kind": "gpu", "split": "proportional", "steps": []}}, "profile.kind"),
-        ({"profile": {"kind": "cores", "split": "proportional", "steps": [[5, 1], [5, 2]]}}, "steps: 5 s after 5 s"),
-        ({"profile": {"kind": "cores", "split": "proportional", "steps": [[0]]}}, "steps[0][1]: missing value"),
-        ({"switching": {"groups": {"x": {}}}}, "groups.x: unknown node group; expected one of a, b, c"),
-        ({"switching": {"groups": {"c": {}}}}, "groups.c: 'two' states no power of the group; expected power = "),
-        ({"switching": {"groups": {"a": {"spare": []}}}}, "a.spare: unknown key; expected one of spares, floors"),
-        ({"switching": {"most_cycles_per_day": 1e30, "groups": {}}}, "switching.most_cycles_per_day: 1e"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("changes", "said"), [
+    ({"format": "other"}, "format"),
+    ({"nodes": 7}, "target for 'two' of 7 nodes; expected a target for 'two' of 6"),
+    ({"plan": 1}, "unknown key; expected one of format, version"),
+    ({"profile": {"kind": "gpu", "split": "proportional", "steps": []}}, "profile.kind"),
+    ({"profile": {"kind": "cores", "split": "proportional", "steps": [[5, 1], [5, 2]]}}, "steps: 5 s after 5 s"),
+    ({"profile": {"kind": "cores", "split": "proportional", "steps": [[0]]}}, "steps[0][1]: missing value"),
+    ({"switching": {"groups": {"x": {}}}}, "groups.x: unknown node group; expected one of a, b, c"),
+    ({"switching": {"groups": {"c": {}}}}, "groups.c: 'two' states no power of the group; expected power = "),
+    ({"switching": {"groups": {"a": {"spare": []}}}}, "a.spare: unknown key; expected one of spares, floors"),
+    ({"switching": {"most_cycles_per_day": 1e30, "groups": {}}}, "switching.most_cycles_per_day: 1e"),
+])  # fmt: skip
 def test_target_file_error_is_one_line(tmp_path, changes, said):
     path = written(tmp_path, **changes)
     line = line_of(load_target, path, PLATFORM)

@@ -75,19 +75,16 @@ def without(text, *lines):
     return "\n".join(line for i, line in enumerate(text.splitlines(), start=1) if i not in lines)
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (lambda rows: [*rows[:5], rows[4], *rows[5:]], "a second value at 2023-05-01T03:00Z"),
-        (lambda rows: [*rows[:3], rows[4], rows[3], *rows[5:]], "no values from|out of order"),
-        (lambda rows: [*rows[:3], rows[3].replace(",2", ",cold"), *rows[4:]], "temp_c 'cold'; expected a number"),
-        (lambda rows: [*rows[:3], "yesterday,2", *rows[4:]], "time 'yesterday'; expected a time such as"),
-        (lambda rows: [*rows[:3], "2023-05-01T02:00Z", *rows[4:]], "1 fields; expected 2"),
-        (lambda rows: [*rows[:3], f"{10**20},2", *rows[4:]], "time '10+'; expected Unix seconds of a year"),
-        (lambda rows: ["time_local_utc+99,temperature_c", *rows[1:]], "unknown clock; expected an offset from UTC"),
-        (lambda rows: ["time,warmth", *rows[1:]], r"unknown format; expected start_utc.*Open-Meteo.*EPW"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("change", "message"), [
+    (lambda rows: [*rows[:5], rows[4], *rows[5:]], "a second value at 2023-05-01T03:00Z"),
+    (lambda rows: [*rows[:3], rows[4], rows[3], *rows[5:]], "no values from|out of order"),
+    (lambda rows: [*rows[:3], rows[3].replace(",2", ",cold"), *rows[4:]], "temp_c 'cold'; expected a number"),
+    (lambda rows: [*rows[:3], "yesterday,2", *rows[4:]], "time 'yesterday'; expected a time such as"),
+    (lambda rows: [*rows[:3], "2023-05-01T02:00Z", *rows[4:]], "1 fields; expected 2"),
+    (lambda rows: [*rows[:3], f"{10**20},2", *rows[4:]], "time '10+'; expected Unix seconds of a year"),
+    (lambda rows: ["time_local_utc+99,temperature_c", *rows[1:]], "unknown clock; expected an offset from UTC"),
+    (lambda rows: ["time,warmth", *rows[1:]], r"unknown format; expected start_utc.*Open-Meteo.*EPW"),
+])  # fmt: skip
 def test_a_mistake_in_a_file_is_one_line_with_its_place(file, change, message):
     path = file("\n".join(change(own("temp_c", range(10)).splitlines())))
     with pytest.raises(InputError, match=message) as caught:
@@ -95,17 +92,14 @@ def test_a_mistake_in_a_file_is_one_line_with_its_place(file, change, message):
     assert str(caught.value).startswith(str(path))
 
 
-@pytest.mark.parametrize(
-    ("load", "column", "values", "message"),
-    [
-        (load_weather, "temp_c", [283.0, 290.5], "look like K"),
-        (load_weather, "temp_c", [48.0, 81.5], "look like °F"),
-        (load_prices, "price_eur_per_kwh", [95.2, 120.3], "look like prices per MWh"),
-        (load_prices, "price_eur_per_mwh", [0.09, 0.12] * 12, "look like prices per kWh"),
-        (load_carbon, "gco2_per_kwh", [380_000], "more than any power plant"),
-        (load_carbon, "gco2_per_kwh", [-1, 2], "below 0"),
-    ],
-)
+@pytest.mark.parametrize(("load", "column", "values", "message"), [
+    (load_weather, "temp_c", [283.0, 290.5], "look like K"),
+    (load_weather, "temp_c", [48.0, 81.5], "look like °F"),
+    (load_prices, "price_eur_per_kwh", [95.2, 120.3], "look like prices per MWh"),
+    (load_prices, "price_eur_per_mwh", [0.09, 0.12] * 12, "look like prices per kWh"),
+    (load_carbon, "gco2_per_kwh", [380_000], "more than any power plant"),
+    (load_carbon, "gco2_per_kwh", [-1, 2], "below 0"),
+])  # fmt: skip
 def test_wrong_unit_is_detected_from_the_values(file, load, column, values, message):
     with pytest.raises(InputError, match=message):
         load(file(own(column, values)))
@@ -200,16 +194,13 @@ def open_meteo(times=("2023-05-01T00:00", "2023-05-01T01:00"), values=(5.0, 6.0)
     })  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        (open_meteo(values=(5.0, math.nan)), r"hourly\[1\]: temperature_2m 'NaN'; expected a number"),
-        (open_meteo(values=(5.0,)), "JSON of another format"),
-        (open_meteo().replace("C", "F"), r"hourly_units.temperature_2m: '.*F'; expected .*C"),
-        (open_meteo(times=(10**30, 10**30 + 3600)), r"hourly\[0\]: time '10+'; expected Unix seconds of a year"),
-        (open_meteo(offset_s=10**9), "unknown clock; expected an offset from UTC of less than a day"),
-    ],
-)
+@pytest.mark.parametrize(("text", "message"), [
+    (open_meteo(values=(5.0, math.nan)), r"hourly\[1\]: temperature_2m 'NaN'; expected a number"),
+    (open_meteo(values=(5.0,)), "JSON of another format"),
+    (open_meteo().replace("C", "F"), r"hourly_units.temperature_2m: '.*F'; expected .*C"),
+    (open_meteo(times=(10**30, 10**30 + 3600)), r"hourly\[0\]: time '10+'; expected Unix seconds of a year"),
+    (open_meteo(offset_s=10**9), "unknown clock; expected an offset from UTC of less than a day"),
+])  # fmt: skip
 def test_a_damaged_open_meteo_file_is_refused(file, text, message):
     assert load_weather(file(open_meteo())).values.tolist() == [5, 6]
     with pytest.raises(InputError, match=message):
@@ -246,18 +237,15 @@ def test_a_typical_year_is_repeated_on_its_own_clock_and_a_leap_day_is_like_the_
     assert (other.values == series.values).all()
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (lambda lines: lines[:100] + lines[101:], "no value for 01-04 hour 21; expected all 8760 hours"),
-        (lambda lines: [*lines, lines[50]], r"f\.csv:8769: a second value for 01-02 hour 19"),
-        (lambda lines: [*lines[:9], lines[9].replace(",1.01,", ",99.9,"), *lines[10:]], "a missing temperature"),
-        (lambda lines: [lines[0].replace("-6.0", "CST"), *lines[1:]], r"f\.csv:1: missing offset from UTC"),
-        (lambda lines: [lines[0].replace("-6.0", "99"), *lines[1:]], r"f\.csv:1: 99 hours ahead of UTC"),
-        (lambda lines: [*lines[:9], lines[9].replace(",1,1,2,", ",1,1,25,"), *lines[10:]], "hour 1 to 24"),
-        (lambda lines: [*lines[:9], lines[9].replace(",1,1,2,", f",{10**20},1,2,"), *lines[10:]], "hour 1 to 24"),
-    ],
-)
+@pytest.mark.parametrize(("change", "message"), [
+    (lambda lines: lines[:100] + lines[101:], "no value for 01-04 hour 21; expected all 8760 hours"),
+    (lambda lines: [*lines, lines[50]], r"f\.csv:8769: a second value for 01-02 hour 19"),
+    (lambda lines: [*lines[:9], lines[9].replace(",1.01,", ",99.9,"), *lines[10:]], "a missing temperature"),
+    (lambda lines: [lines[0].replace("-6.0", "CST"), *lines[1:]], r"f\.csv:1: missing offset from UTC"),
+    (lambda lines: [lines[0].replace("-6.0", "99"), *lines[1:]], r"f\.csv:1: 99 hours ahead of UTC"),
+    (lambda lines: [*lines[:9], lines[9].replace(",1,1,2,", ",1,1,25,"), *lines[10:]], "hour 1 to 24"),
+    (lambda lines: [*lines[:9], lines[9].replace(",1,1,2,", f",{10**20},1,2,"), *lines[10:]], "hour 1 to 24"),
+])  # fmt: skip
 def test_incomplete_typical_year_is_refused(file, change, message):
     with pytest.raises(InputError, match=message):
         load_weather(file("\n".join(change(epw().splitlines()))))

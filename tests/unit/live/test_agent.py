@@ -6,6 +6,7 @@ from functools import partial
 
 import pytest
 from kit.keeper import end_all, start
+from kit.waiting import in_loop
 
 from dardis.live import agent as agents
 from dardis.live.agent import Agent
@@ -44,61 +45,53 @@ class Service:
         return [told["lost"] for told in self.said if told["talk"] == talk and "lost" in told]
 
 
-def test_only_the_newest_session_is_accepted(folder):
-    async def work():
-        service = Service(folder)
-        service.say(2, 1, "hello", epoch=1, mark="m")
-        assert (await service.answer(2, 1))["runs"] == []
-        service.say(1, 2, "hello", epoch=1, mark="m")  # late
-        service.say(1, 3, "intend", runs=[start("1.1", folder, "true") | {"files": []}], files=[], lease={})
-        service.say(2, 4, "hello", epoch=1, mark="m")  # in the same talk
-        assert (await service.answer(2, 4))["runs"] == []
-        assert service.lost(2) == []
-        assert [told["id"] for told in service.said] == [1, 4]
-        service.say(5, 1, "hello", epoch=1, mark="m")
-        assert service.lost(2) == ["a newer connection replaced this one"]
-        await service.answer(5, 1)
-        assert {told["talk"] for told in service.said} == {2, 5}
-        service.agent.end("over")
-
-    asyncio.run(work())
+@in_loop
+async def test_only_the_newest_session_is_accepted(folder):
+    service = Service(folder)
+    service.say(2, 1, "hello", epoch=1, mark="m")
+    assert (await service.answer(2, 1))["runs"] == []
+    service.say(1, 2, "hello", epoch=1, mark="m")  # late
+    service.say(1, 3, "intend", runs=[start("1.1", folder, "true") | {"files": []}], files=[], lease={})
+    service.say(2, 4, "hello", epoch=1, mark="m")  # in the same talk
+    assert (await service.answer(2, 4))["runs"] == []
+    assert service.lost(2) == []
+    assert [told["id"] for told in service.said] == [1, 4]
+    service.say(5, 1, "hello", epoch=1, mark="m")
+    assert service.lost(2) == ["a newer connection replaced this one"]
+    await service.answer(5, 1)
+    assert {told["talk"] for told in service.said} == {2, 5}
+    service.agent.end("over")
 
 
-def test_messages_from_before_a_long_stop_are_dropped(folder, monkeypatch):
+@in_loop
+async def test_messages_from_before_a_long_stop_are_dropped(folder, monkeypatch):
     now_ms = 1_000_000
     monkeypatch.setattr(agents, "boot_ms", lambda: now_ms)
-
-    async def work():
-        nonlocal now_ms
-        service = Service(folder)
-        service.say(1, 1, "hello", epoch=1, mark="m")
-        await service.answer(1, 1)
-        service.say(1, 2, "intend", runs=[start("1.1", folder, "true") | {"files": []}], files=[], lease={})
-        assert (await service.answer(1, 2))["refused"] == {}
-        now_ms += 4_000
-        service.agent.check()
-        now_ms += 4_000
-        service.agent.check()
-        assert service.lost(1) == []
-        now_ms += 6_000
-        service.say(1, 3, "go", runs=["1.1"])
-        assert service.lost(1) == ["its agent was stopped for a while"]
-        service.say(2, 1, "hello", epoch=1, mark="m")
-        assert (await service.answer(2, 1))["runs"] == []
-        service.agent.end("over")
-
-    asyncio.run(work())
+    service = Service(folder)
+    service.say(1, 1, "hello", epoch=1, mark="m")
+    await service.answer(1, 1)
+    service.say(1, 2, "intend", runs=[start("1.1", folder, "true") | {"files": []}], files=[], lease={})
+    assert (await service.answer(1, 2))["refused"] == {}
+    now_ms += 4_000
+    service.agent.check()
+    now_ms += 4_000
+    service.agent.check()
+    assert service.lost(1) == []
+    now_ms += 6_000
+    service.say(1, 3, "go", runs=["1.1"])
+    assert service.lost(1) == ["its agent was stopped for a while"]
+    service.say(2, 1, "hello", epoch=1, mark="m")
+    assert (await service.answer(2, 1))["runs"] == []
+    service.agent.end("over")
 
 
-def test_higher_epoch_of_a_keeper_is_reported_as_such(folder):
-    async def work():
-        service = Service(folder)
-        service.say(1, 1, "hello", epoch=5, mark="m")
-        await service.answer(1, 1)
-        service.say(2, 1, "hello", epoch=4, mark="n")
-        told = await service.answer(2, 1)
-        assert (told["error"], told["highest"]) == (EPOCH_REFUSED, 5)
-        assert service.lost(2) == []
-        service.agent.end("over")
-
-    asyncio.run(work())
+@in_loop
+async def test_higher_epoch_of_a_keeper_is_reported_as_such(folder):
+    service = Service(folder)
+    service.say(1, 1, "hello", epoch=5, mark="m")
+    await service.answer(1, 1)
+    service.say(2, 1, "hello", epoch=4, mark="n")
+    told = await service.answer(2, 1)
+    assert (told["error"], told["highest"]) == (EPOCH_REFUSED, 5)
+    assert service.lost(2) == []
+    service.agent.end("over")

@@ -38,13 +38,10 @@ def sent(fake):
     return path, body
 
 
-@pytest.mark.parametrize(
-    ("words", "kind", "value", "hard"),
-    [
-        (["12kW"], "power", 12_000, True), (["1.5 MW", "--hard"], "power", 1_500_000, True),
-        (["900W", "--soft"], "power", 900, False), (["480cores"], "cores", 480, True),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("words", "kind", "value", "hard"), [
+    (["12kW"], "power", 12_000, True), (["1.5 MW", "--hard"], "power", 1_500_000, True),
+    (["900W", "--soft"], "power", 900, False), (["480cores"], "cores", 480, True),
+])  # fmt: skip
 def test_amount_is_sent(fake, words, kind, value, hard):
     assert run(["cap", *words]) == 0
     body = {"kind": kind, "steps": [[0, value]], "source": words[0], "hard": hard, "measured": False}
@@ -105,35 +102,32 @@ def test_target_is_a_cap_of_cores_and_a_rule_of_switching(fake, tmp_path):
     assert body["table"]["groups"]["n"]["spares"] == [[1000, 1], [1090, 2]]
 
 
-@pytest.mark.parametrize(
-    ("words", "line"),
-    [
-        (["cap", "12"], "cap: '12'; expected an amount with a unit: 12kW, 9600W, 1.2MW or 480cores"),
-        (["cap", "1.0005kW"], "cap: '1.0005kW'; expected whole W or cores, at most"),
-        (["cap", "480.5cores"], "cap: '480.5cores'; expected whole W or cores, at most"),
-        (["cap", "9" * 29 + "MW"], "cap: '99999"),
-        (["cap", "12 kilowatts"], "cap: '12 kilowatts'; expected an amount with a unit"),
-        (["cap", "9kW", "--soft", "--hard"], "--soft, --hard: both; expected one of them"),
-        (["cap", "off", "--soft"], "--soft, --hard, --measured: no cap; expected an amount or a file"),
-        (
-            ["cap", "none.csv"],
-            "cap: 'none.csv'; expected an amount such as 12kW or 480cores, off, or a file that exists",
-        ),
-        (["cap", "1,2kW"], "cap: '1,2kW'; expected an amount such as"),
-        (["cap", "x" * 9000], "cap: 'xxx"),
-        (["cap", "other.json"], "other.json: target for 'other' of 4 nodes; expected a target for 'm' of 4"),
-        (["switching", "other.json"], "other.json: target for 'other' of 4 nodes; expected a target for 'm' of 4"),
-        (["cap", "gap.csv"], "gap.csv:3: time_s is not the end_s of the row before"),
-        (["cap", "empty.csv"], "empty.csv: no power_cap_w; expected a plan with --cap"),
-        (["cap", "undated.json"], "undated.json: no unix_start; expected a plan with dates"),
-        (["switching", "undated.json"], "undated.json: no unix_start; expected a plan with dates"),
-        (["switching", "unswitched.json"], "unswitched.json: no switching; expected a target of dardis plan"),
-        (["cap", "unswitched.json"], "unswitched.json: no profile; expected a target of dardis plan --cap"),
-        (["cap", "both.csv"], "both.csv: other kinds, or both; expected rows of the machine (*) of one kind"),
-        (["cap", "node.csv"], "node.csv:2: node 0; expected node *, as nodes share the profile"),
-        (["cap", "trace.csv"], "trace.csv:2: time_s '0'; expected a UTC moment such as 2026-12-24T16:00Z"),
-    ],
-)
+@pytest.mark.parametrize(("words", "line"), [
+    (["cap", "12"], "cap: '12'; expected an amount with a unit: 12kW, 9600W, 1.2MW or 480cores"),
+    (["cap", "1.0005kW"], "cap: '1.0005kW'; expected whole W or cores, at most"),
+    (["cap", "480.5cores"], "cap: '480.5cores'; expected whole W or cores, at most"),
+    (["cap", "9" * 29 + "MW"], "cap: '99999"),
+    (["cap", "12 kilowatts"], "cap: '12 kilowatts'; expected an amount with a unit"),
+    (["cap", "9kW", "--soft", "--hard"], "--soft, --hard: both; expected one of them"),
+    (["cap", "off", "--soft"], "--soft, --hard, --measured: no cap; expected an amount or a file"),
+    (
+        ["cap", "none.csv"],
+        "cap: 'none.csv'; expected an amount such as 12kW or 480cores, off, or a file that exists",
+    ),
+    (["cap", "1,2kW"], "cap: '1,2kW'; expected an amount such as"),
+    (["cap", "x" * 9000], "cap: 'xxx"),
+    (["cap", "other.json"], "other.json: target for 'other' of 4 nodes; expected a target for 'm' of 4"),
+    (["switching", "other.json"], "other.json: target for 'other' of 4 nodes; expected a target for 'm' of 4"),
+    (["cap", "gap.csv"], "gap.csv:3: time_s is not the end_s of the row before"),
+    (["cap", "empty.csv"], "empty.csv: no power_cap_w; expected a plan with --cap"),
+    (["cap", "undated.json"], "undated.json: no unix_start; expected a plan with dates"),
+    (["switching", "undated.json"], "undated.json: no unix_start; expected a plan with dates"),
+    (["switching", "unswitched.json"], "unswitched.json: no switching; expected a target of dardis plan"),
+    (["cap", "unswitched.json"], "unswitched.json: no profile; expected a target of dardis plan --cap"),
+    (["cap", "both.csv"], "both.csv: other kinds, or both; expected rows of the machine (*) of one kind"),
+    (["cap", "node.csv"], "node.csv:2: node 0; expected node *, as nodes share the profile"),
+    (["cap", "trace.csv"], "trace.csv:2: time_s '0'; expected a UTC moment such as 2026-12-24T16:00Z"),
+])  # fmt: skip
 def test_mistake_is_one_line_and_sends_nothing(fake, tmp_path, capsys, words, line):
     (tmp_path / "other.json").write_text(json.dumps(target(platform="other")))
     (tmp_path / "undated.json").write_text(json.dumps(target(unix_start=None)))
@@ -151,18 +145,15 @@ def test_mistake_is_one_line_and_sends_nothing(fake, tmp_path, capsys, words, li
     assert not [one for one in fake.asked if one[0] == "POST"]
 
 
-@pytest.mark.parametrize(
-    ("options", "line"),
-    [
-        (["--power-program", "none"], "--power-program: none is no file; expected a program"),
-        (["--power-program", "plain"], "--power-program: plain is not executable; expected a program that may be"),
-        (["--off-program", "sh"], "--off-program, --on-program: only one; expected both, or neither"),
-        (["--spares", "2"], "--spares: no programs; expected --off-program and --on-program"),
-        (["--idle", "5m"], "--idle: no programs; expected --off-program and --on-program"),
-        (["--off-program", "plain", "--on-program", "sh"], "--off-program: plain is not executable"),
-        (["--off-program", "sh", "--on-program", "sh", "--idle", "soon"], "--idle: 'soon'"),
-    ],
-)
+@pytest.mark.parametrize(("options", "line"), [
+    (["--power-program", "none"], "--power-program: none is no file; expected a program"),
+    (["--power-program", "plain"], "--power-program: plain is not executable; expected a program that may be"),
+    (["--off-program", "sh"], "--off-program, --on-program: only one; expected both, or neither"),
+    (["--spares", "2"], "--spares: no programs; expected --off-program and --on-program"),
+    (["--idle", "5m"], "--idle: no programs; expected --off-program and --on-program"),
+    (["--off-program", "plain", "--on-program", "sh"], "--off-program: plain is not executable"),
+    (["--off-program", "sh", "--on-program", "sh", "--idle", "soon"], "--idle: 'soon'"),
+])  # fmt: skip
 def test_wrong_programs_are_one_line(tmp_path, monkeypatch, capsys, options, line):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "plain").write_text("")

@@ -16,16 +16,13 @@ from dardis.live.output import read_output
 from dardis.model.errors import DardisError, InputError
 
 
-@pytest.mark.parametrize(
-    ("named", "environment", "place"),
-    [
-        ("/a/../b", {"DARDIS_FOLDER": "/c"}, "/b"),
-        (None, {"DARDIS_FOLDER": "/c", "XDG_STATE_HOME": "/d"}, "/c"),
-        (None, {"XDG_STATE_HOME": "/d"}, "/d/dardis"),
-        (None, {"XDG_STATE_HOME": "d"}, str(Path.home() / ".local/state/dardis")),
-        (None, {"DARDIS_FOLDER": ""}, str(Path.home() / ".local/state/dardis")),
-    ],
-)
+@pytest.mark.parametrize(("named", "environment", "place"), [
+    ("/a/../b", {"DARDIS_FOLDER": "/c"}, "/b"),
+    (None, {"DARDIS_FOLDER": "/c", "XDG_STATE_HOME": "/d"}, "/c"),
+    (None, {"XDG_STATE_HOME": "/d"}, "/d/dardis"),
+    (None, {"XDG_STATE_HOME": "d"}, str(Path.home() / ".local/state/dardis")),
+    (None, {"DARDIS_FOLDER": ""}, str(Path.home() / ".local/state/dardis")),
+])  # fmt: skip
 def test_service_folder_is_resolved(named, environment, place):
     assert service_folder(named and Path(named), environment) == Path(place)
 

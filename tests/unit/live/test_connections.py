@@ -69,78 +69,71 @@ async def answer(one):
     return (int(head.split()[1]), body) if told else None
 
 
-def play(folder, work):
-    async def all_of_it():
+def played(test):
+    """A test with a door, a stack and `monkeypatch`."""
+
+    async def all_of_it(folder, monkeypatch):
         door = Door(folder)
         with open_listener(folder, users=False) as listener, ExitStack() as stack:
             async with asyncio.timeout(60), door.open(listener):
-                await work(door, stack)
+                await test(door, stack, monkeypatch)
 
-    asyncio.run(all_of_it())
+    return lambda tmp_path, monkeypatch: asyncio.run(all_of_it(tmp_path, monkeypatch))
 
 
-def test_further_connections_of_one_user_are_closed_at_once(tmp_path, monkeypatch):
+@played
+async def test_further_connections_of_one_user_are_closed_at_once(door, stack, monkeypatch):
     monkeypatch.setattr(connections, "MOST_CONNECTIONS", 3)
-
-    async def work(door, stack):
-        held = [await door.come(stack, ME), await door.come(stack), await door.come(stack)]
-        for who in (None, ME):
-            assert await answer(await door.come(stack, who)) is None
-        others = await door.come(stack, OTHER)
-        await send_request(others, 1)
-        assert await answer(others) == (200, b"1")
-        for one in held:  # who was there is answered
-            await send_request(one, 2)
-            assert await answer(one) == (200, b"2")
-        held.pop().close()
-        await asyncio.sleep(0.1)
-        again = await door.come(stack)
-        await send_request(again, 3)
-        assert await answer(again) == (200, b"3")
-        assert await answer(await door.come(stack)) is None
-
-    play(tmp_path, work)
+    held = [await door.come(stack, ME), await door.come(stack), await door.come(stack)]
+    for who in (None, ME):
+        assert await answer(await door.come(stack, who)) is None
+    others = await door.come(stack, OTHER)
+    await send_request(others, 1)
+    assert await answer(others) == (200, b"1")
+    for one in held:  # who was there is answered
+        await send_request(one, 2)
+        assert await answer(one) == (200, b"2")
+    held.pop().close()
+    await asyncio.sleep(0.1)
+    again = await door.come(stack)
+    await send_request(again, 3)
+    assert await answer(again) == (200, b"3")
+    assert await answer(await door.come(stack)) is None
 
 
-def test_concurrent_bodies_of_one_user_are_limited_in_number_and_time(tmp_path, monkeypatch):
+@played
+async def test_concurrent_bodies_of_one_user_are_limited_in_number_and_time(door, stack, monkeypatch):
     monkeypatch.setattr(connections, "MOST_BODIES", 2)
     monkeypatch.setattr(connections, "BODY_S", 1.0)
-
-    async def work(door, stack):
-        slow = [await door.come(stack, who) for who in (ME, None)]
-        for one in slow:
-            await send_request(one, 1, length=100)
-        await asyncio.sleep(0.1)
-        waits, others = await door.come(stack), await door.come(stack, OTHER)
-        await send_request(waits, 2)
-        answered = asyncio.create_task(answer(waits))
-        await send_request(others, 3)
-        assert await answer(others) == (200, b"3")
-        assert not answered.done()
-        for one in slow:
-            status, said = await answer(one)
-            assert (status, said) == (408, b"the request did not arrive within 1 s")
-        assert await answered == (200, b"2")
-
-    play(tmp_path, work)
+    slow = [await door.come(stack, who) for who in (ME, None)]
+    for one in slow:
+        await send_request(one, 1, length=100)
+    await asyncio.sleep(0.1)
+    waits, others = await door.come(stack), await door.come(stack, OTHER)
+    await send_request(waits, 2)
+    answered = asyncio.create_task(answer(waits))
+    await send_request(others, 3)
+    assert await answer(others) == (200, b"3")
+    assert not answered.done()
+    for one in slow:
+        status, said = await answer(one)
+        assert (status, said) == (408, b"the request did not arrive within 1 s")
+    assert await answered == (200, b"2")
 
 
-def test_long_request_is_refused_whatever_its_stated_length(tmp_path, monkeypatch):
+@played
+async def test_long_request_is_refused_whatever_its_stated_length(door, stack, monkeypatch):
     monkeypatch.setattr(connections, "MOST_BYTES", 1000)
-
-    async def work(door, stack):
-        one = await door.come(stack)
-        await send_request(one, "x" * 998)
-        assert (await answer(one))[0] == 200
-        await send_request(one, "x" * 999)
-        assert (await answer(one))[0] == 413
-        one = await door.come(stack)
-        head = b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 999999999\r\n\r\n"
-        await asyncio.get_running_loop().sock_sendall(one, head)  # and no byte of the body
-        assert (await answer(one))[0] == 413
-        one, data = await door.come(stack), b"400\r\n" + b" " * 1024 + b"\r\n0\r\n\r\n"
-        head = b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
-        await asyncio.get_running_loop().sock_sendall(one, head + data)
-        assert (await answer(one))[0] == 413
-
-    play(tmp_path, work)
+    one = await door.come(stack)
+    await send_request(one, "x" * 998)
+    assert (await answer(one))[0] == 200
+    await send_request(one, "x" * 999)
+    assert (await answer(one))[0] == 413
+    one = await door.come(stack)
+    head = b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 999999999\r\n\r\n"
+    await asyncio.get_running_loop().sock_sendall(one, head)  # and no byte of the body
+    assert (await answer(one))[0] == 413
+    one, data = await door.come(stack), b"400\r\n" + b" " * 1024 + b"\r\n0\r\n\r\n"
+    head = b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
+    await asyncio.get_running_loop().sock_sendall(one, head + data)
+    assert (await answer(one))[0] == 413

@@ -123,16 +123,13 @@ def test_ignored_sbatch_options_are_reported_with_their_line():
     assert {name: one.text for name, one in found.merge_options({}).items()} == {"time": "5", "gpus": "2"}
 
 
-@pytest.mark.parametrize(
-    ("given", "script", "fields"),
-    [
-        ({"cpus": "3"}, "#SBATCH -n 4 -c 2", {"cpus": 3, "tasks": None}),
-        ({"ntasks": "8", "nodes": "1"}, "#DARDIS --cpus 2", {"cpus": 8}),
-        ({"ntasks": "2", "nodes": "1"}, "#SBATCH -n 4 -c 3", {"cpus": 6}),
-        ({"mem-per-cpu": "1G"}, "#SBATCH --mem=9G -c 2", {"memory_mib": 2048}),
-        ({"gpus-in-total": "4"}, "#SBATCH --gres=gpu:1 -N 2", {"gpus": 2}),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("given", "script", "fields"), [
+    ({"cpus": "3"}, "#SBATCH -n 4 -c 2", {"cpus": 3, "tasks": None}),
+    ({"ntasks": "8", "nodes": "1"}, "#DARDIS --cpus 2", {"cpus": 8}),
+    ({"ntasks": "2", "nodes": "1"}, "#SBATCH -n 4 -c 3", {"cpus": 6}),
+    ({"mem-per-cpu": "1G"}, "#SBATCH --mem=9G -c 2", {"memory_mib": 2048}),
+    ({"gpus-in-total": "4"}, "#SBATCH --gres=gpu:1 -N 2", {"gpus": 2}),
+])  # fmt: skip
 def test_more_precedent_option_replaces_other_ways_to_state_the_amount(given, script, fields):
     stated = {name: OptionText(value, f"--{name}") for name, value in given.items()}
     said = read_directives(f"#!/bin/sh\n{script}\n", PATH).merge_options(stated)
@@ -140,44 +137,41 @@ def test_more_precedent_option_replaces_other_ways_to_state_the_amount(given, sc
     assert {name: getattr(asked, name) for name in fields} == fields
 
 
-@pytest.mark.parametrize(
-    ("line", "line_says"),
-    [
-        ("#DARDIS --colour red", "s.sh:2: unknown option --colour; expected --array, --time"),
-        ("#DARDIS -t 5", "s.sh:2: '-t'; expected options such as --time=10"),
-        ("#DARDIS now", "s.sh:2: 'now'; expected options"),
-        ("#DARDIS --time", "s.sh:2: --time without a value"),
-        ("#DARDIS --hold=yes", "s.sh:2: '--hold=yes'; expected --hold without a value"),
-        ("#DARDIS --name 'a", "s.sh:2: "),
-        ("#DARDIS --time soon", "s.sh:2: --time: 'soon'; expected a time"),
-        ("#DARDIS --cpus 0", "s.sh:2: --cpus: '0'; expected a whole number from 1"),
-        ("#DARDIS --output %q", "s.sh:2: --output: '%q'; expected a path with"),
-        ("#DARDIS --chdir /no/such", "s.sh:2: --chdir: '/no/such' is no folder"),
-        ("#SBATCH -t forever", "s.sh:2: -t: 'forever'"),
-        ("#SBATCH -N 2-1", "s.sh:2: -N: '2-1'; expected a whole number"),
-        ("#SBATCH -n x", "s.sh:2: -n: 'x'"),
-        ("#SBATCH --mem=-1", "s.sh:2: --mem: '-1'"),
-        ("#SBATCH -d expand:1", "s.sh:2: -d: 'expand:1'; expected after, afterok"),
-        ("#SBATCH --gpus=a100:x", "s.sh:2: --gpus: 'a100:x'"),
-        ("#SBATCH --gres=lustre:1", "s.sh:2: --gres: 'lustre:1'; expected gpu"),
-        ("#SBATCH --colour red", "s.sh:2: unknown option --colour; expected an option of sbatch"),
-        ("#SBATCH --mem-p=1", "s.sh:2: unknown option --mem-p; expected one of --mem-per-cpu, --mem-per-gpu"),
-        ("#SBATCH -y", "s.sh:2: unknown option -y"),
-        ("#SBATCH --hold=1", "s.sh:2: '--hold=1'; expected --hold without"),
-        ("#SBATCH -J", "s.sh:2: -J without a value"),
-        ("#SBATCH -C haswell", "s.sh:2: -C: 'haswell' is not supported (nodes have no features here)"),
-        ("#SBATCH --nodelist=n1", "s.sh:2: --nodelist: 'n1' is not supported (nodes cannot be chosen by name)"),
-        ("#SBATCH --exclusive=user", "s.sh:2: --exclusive: 'user'; expected --exclusive without"),
-        ("#SBATCH --signal=R:USR1", "s.sh:2: --signal: 'R:USR1'"),
-        ("#SBATCH --signal=40@1", "s.sh:2: --signal: '40@1'"),
-        ("#SBATCH -d afterok:1_2", "s.sh:2: -d: 'afterok:1_2'; expected numbers of whole jobs"),
-        ("#SBATCH --begin=now+999999999weeks", "s.sh:2: --begin: 'now+999999999weeks'"),
-        ("#SBATCH --signal=USR9@1", "s.sh:2: --signal: 'USR9@1'"),
-        ("#SBATCH --begin=soon", "s.sh:2: --begin: 'soon'; expected now+1hour"),
-        ("#SBATCH --open-mode=w", "s.sh:2: --open-mode: 'w'; expected append or truncate"),
-        ("#SBATCH -J 'a", "s.sh:2: "),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("line", "line_says"), [
+    ("#DARDIS --colour red", "s.sh:2: unknown option --colour; expected --array, --time"),
+    ("#DARDIS -t 5", "s.sh:2: '-t'; expected options such as --time=10"),
+    ("#DARDIS now", "s.sh:2: 'now'; expected options"),
+    ("#DARDIS --time", "s.sh:2: --time without a value"),
+    ("#DARDIS --hold=yes", "s.sh:2: '--hold=yes'; expected --hold without a value"),
+    ("#DARDIS --name 'a", "s.sh:2: "),
+    ("#DARDIS --time soon", "s.sh:2: --time: 'soon'; expected a time"),
+    ("#DARDIS --cpus 0", "s.sh:2: --cpus: '0'; expected a whole number from 1"),
+    ("#DARDIS --output %q", "s.sh:2: --output: '%q'; expected a path with"),
+    ("#DARDIS --chdir /no/such", "s.sh:2: --chdir: '/no/such' is no folder"),
+    ("#SBATCH -t forever", "s.sh:2: -t: 'forever'"),
+    ("#SBATCH -N 2-1", "s.sh:2: -N: '2-1'; expected a whole number"),
+    ("#SBATCH -n x", "s.sh:2: -n: 'x'"),
+    ("#SBATCH --mem=-1", "s.sh:2: --mem: '-1'"),
+    ("#SBATCH -d expand:1", "s.sh:2: -d: 'expand:1'; expected after, afterok"),
+    ("#SBATCH --gpus=a100:x", "s.sh:2: --gpus: 'a100:x'"),
+    ("#SBATCH --gres=lustre:1", "s.sh:2: --gres: 'lustre:1'; expected gpu"),
+    ("#SBATCH --colour red", "s.sh:2: unknown option --colour; expected an option of sbatch"),
+    ("#SBATCH --mem-p=1", "s.sh:2: unknown option --mem-p; expected one of --mem-per-cpu, --mem-per-gpu"),
+    ("#SBATCH -y", "s.sh:2: unknown option -y"),
+    ("#SBATCH --hold=1", "s.sh:2: '--hold=1'; expected --hold without"),
+    ("#SBATCH -J", "s.sh:2: -J without a value"),
+    ("#SBATCH -C haswell", "s.sh:2: -C: 'haswell' is not supported (nodes have no features here)"),
+    ("#SBATCH --nodelist=n1", "s.sh:2: --nodelist: 'n1' is not supported (nodes cannot be chosen by name)"),
+    ("#SBATCH --exclusive=user", "s.sh:2: --exclusive: 'user'; expected --exclusive without"),
+    ("#SBATCH --signal=R:USR1", "s.sh:2: --signal: 'R:USR1'"),
+    ("#SBATCH --signal=40@1", "s.sh:2: --signal: '40@1'"),
+    ("#SBATCH -d afterok:1_2", "s.sh:2: -d: 'afterok:1_2'; expected numbers of whole jobs"),
+    ("#SBATCH --begin=now+999999999weeks", "s.sh:2: --begin: 'now+999999999weeks'"),
+    ("#SBATCH --signal=USR9@1", "s.sh:2: --signal: 'USR9@1'"),
+    ("#SBATCH --begin=soon", "s.sh:2: --begin: 'soon'; expected now+1hour"),
+    ("#SBATCH --open-mode=w", "s.sh:2: --open-mode: 'w'; expected append or truncate"),
+    ("#SBATCH -J 'a", "s.sh:2: "),
+])  # fmt: skip
 def test_directive_errors_are_reported_with_their_line(line, line_says):
     def submitted():
         return submit_request(read_directives(f"#!/bin/sh\n{line}\n", PATH).merge_options({}), (), "s.sh", {}, NOW)
@@ -185,28 +179,22 @@ def test_directive_errors_are_reported_with_their_line(line, line_says):
     assert line_of(submitted).startswith(line_says)
 
 
-@pytest.mark.parametrize(
-    ("data", "line"),
-    [
-        (None, "cannot be read (No such file or directory)"), (b"", "does not begin with #!"), (b"\x7fELF", "does not"),
-        (b"#!/bin/sh\n\xff\n", "is no UTF-8 text"),
-        (b"#!/bin/sh\n\0\n", "has zero bytes"), (b"#!/bin/sh\n" + b"#" * (4 << 20), "more than 4194304 bytes"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("data", "line"), [
+    (None, "cannot be read (No such file or directory)"), (b"", "does not begin with #!"), (b"\x7fELF", "does not"),
+    (b"#!/bin/sh\n\xff\n", "is no UTF-8 text"),
+    (b"#!/bin/sh\n\0\n", "has zero bytes"), (b"#!/bin/sh\n" + b"#" * (4 << 20), "more than 4194304 bytes"),
+])  # fmt: skip
 def test_invalid_script_is_refused(tmp_path, data, line):
     if data is not None:
         (tmp_path / "s.sh").write_bytes(data)
     assert line in line_of(read_script, tmp_path / "s.sh")
 
 
-@pytest.mark.parametrize(
-    ("export", "environment"),
-    [
-        (None, {"A": "1", "B": "2", "LANG": "C", "HOME": "/h"}), ("none", {}), ("A,LANG", {"A": "1", "LANG": "C"}),
-        ("A=x,B", {"A": "x", "B": "2"}), ("all,C=3,A=4", {"A": "4", "B": "2", "C": "3", "LANG": "C", "HOME": "/h"}),
-        ("DARDIS_JOB_ID", {"DARDIS_JOB_ID": "7"}),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("export", "environment"), [
+    (None, {"A": "1", "B": "2", "LANG": "C", "HOME": "/h"}), ("none", {}), ("A,LANG", {"A": "1", "LANG": "C"}),
+    ("A=x,B", {"A": "x", "B": "2"}), ("all,C=3,A=4", {"A": "4", "B": "2", "C": "3", "LANG": "C", "HOME": "/h"}),
+    ("DARDIS_JOB_ID", {"DARDIS_JOB_ID": "7"}),
+])  # fmt: skip
 def test_exported_environment_is_submitted(export, environment):
     asked = submit_request({} if export is None else {"export": OptionText(export, "--export")}, ("x",), "x", HERE, NOW)
     assert asked.environment == {**environment, "SLURM_SUBMIT_HOST": gethostname()}
@@ -220,14 +208,11 @@ def test_environment_of_the_own_job_is_not_exported_but_its_path_is():
     assert asked.environment["PATH"] == "/usr/bin"
 
 
-@pytest.mark.parametrize(
-    ("lines", "given", "login"),
-    [
-        ("--export=A", {}, True), ("--export=NONE", {}, True), ("--export=ALL,A=1", {}, False),
-        ("--export=NIL", {}, False),
-        ("--export=NONE", {"export": "all"}, False), ("--export=\"A='x,y'\"", {}, True),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("lines", "given", "login"), [
+    ("--export=A", {}, True), ("--export=NONE", {}, True), ("--export=ALL,A=1", {}, False),
+    ("--export=NIL", {}, False),
+    ("--export=NONE", {"export": "all"}, False), ("--export=\"A='x,y'\"", {}, True),
+])  # fmt: skip
 def test_login_environment_is_read_as_by_sbatch(monkeypatch, lines, given, login):
     monkeypatch.setattr("dardis.live.submit_request.login_environment", lambda: {"HOME": "/login", "A": "0"})
     stated = {name: OptionText(value, f"--{name}") for name, value in given.items()}

@@ -105,7 +105,6 @@ def test_journal_is_restored_on_another_disk_and_epochs_increase(place, opened, 
     elsewhere.close()
     first = opened("a", place)  # two epochs behind, and what was written there is there
     assert (first.epoch, everything(first)) == (4, before)
-    first.close()
 
 
 def test_superseded_service_cannot_write(place, opened):
@@ -125,8 +124,6 @@ def test_superseded_service_cannot_write(place, opened):
     assert keys(place, "base") == keys(place, "rows") == []
     new.write(Batch([row(2)]))
     new._renew()
-    for journal in (old, new):
-        journal.close()
 
 
 def test_journal_in_use_is_refused_until_its_lease_ends(place, monkeypatch, opened):
@@ -179,7 +176,6 @@ def test_write_with_unknown_outcome_is_resolved(one, between, lost, big, opened)
     journal.close()
     again = opened("b", one.place(name))
     assert everything(again) == before
-    again.close()
 
 
 def test_long_log_is_compacted_to_rows(place, monkeypatch, opened):
@@ -212,7 +208,6 @@ def test_long_log_is_compacted_to_rows(place, monkeypatch, opened):
     first = opened("a", place)  # it needs the log alone
     assert first.find(7, "k51") == (51, 1)
     assert first.next_job() == 401
-    first.close()
 
 
 def test_missing_damaged_or_foreign_copy_is_rebuilt(one, opened, folder):
@@ -235,7 +230,6 @@ def test_missing_damaged_or_foreign_copy_is_rebuilt(one, opened, folder):
     (folder("b") / FILE).unlink()
     journal = opened("b", place)
     assert everything(journal) == before
-    journal.close()
 
 
 def test_commit_in_etcd_holds_although_the_disk_is_full(place, opened):
@@ -264,7 +258,6 @@ def test_commit_in_etcd_holds_although_the_disk_is_full(place, opened):
     assert journal.next_job() == 2
     journal.write(Batch([row(2)]))
     assert len(keys(place, "log")) == 2
-    journal.close()
 
 
 def test_missing_etcd_is_one_line(monkeypatch, opened):
@@ -347,22 +340,19 @@ def test_certificates_on_both_sides(tmp_path, monkeypatch, opened):
         cluster.end()
 
 
-@pytest.mark.parametrize(
-    ("text", "options", "said"),
-    [
-        ("http://a", 0, "--journal: is invalid (http://a); expected etcd://"),
-        ("etcd://", 0, "--journal: is invalid (etcd://)"),
-        ("etcd://localhost/a/b", 0, "--journal: is invalid"),
-        ("etcd://localhost:x", 0, "--journal: has an invalid endpoint (localhost:x)"),
-        ("etcd://localhost,", 0, "--journal: has an invalid endpoint ()"),
-        ("etcd://me@localhost", 0, "--journal: has an invalid endpoint (me@localhost)"),
-        ("etcd://localhost,head2", 0, "expected --journal-ca and --journal-cert and --journal-key"),
-        ("etcd://10.0.0.1", 0, "requires certificates"),
-        ("etcd://localhost", 1, "expected --journal-cert and --journal-key"),
-        (None, 1, "--journal: is missing"),
-        ("etcd://localhost", 3, "--journal-ca: "),
-    ],
-)
+@pytest.mark.parametrize(("text", "options", "said"), [
+    ("http://a", 0, "--journal: is invalid (http://a); expected etcd://"),
+    ("etcd://", 0, "--journal: is invalid (etcd://)"),
+    ("etcd://localhost/a/b", 0, "--journal: is invalid"),
+    ("etcd://localhost:x", 0, "--journal: has an invalid endpoint (localhost:x)"),
+    ("etcd://localhost,", 0, "--journal: has an invalid endpoint ()"),
+    ("etcd://me@localhost", 0, "--journal: has an invalid endpoint (me@localhost)"),
+    ("etcd://localhost,head2", 0, "expected --journal-ca and --journal-cert and --journal-key"),
+    ("etcd://10.0.0.1", 0, "requires certificates"),
+    ("etcd://localhost", 1, "expected --journal-cert and --journal-key"),
+    (None, 1, "--journal: is missing"),
+    ("etcd://localhost", 3, "--journal-ca: "),
+])  # fmt: skip
 def test_invalid_journal_options_are_refused(tmp_path, text, options, said):
     files = [*[tmp_path / "none.pem"] * options, None, None, None][:3]
     with pytest.raises(InputError) as told:

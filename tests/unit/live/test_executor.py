@@ -12,20 +12,10 @@ from concurrent.futures import BrokenExecutor, wait
 from contextlib import suppress
 
 import pytest
-from kit.live import Live
 from kit.waiting import until
 
 from dardis.live import Client, Executor
 from dardis.model.errors import InputError
-
-
-@pytest.fixture(scope="module")
-def live(tmp_path_factory):
-    live = Live(tmp_path_factory.mktemp("executor"))
-    try:
-        yield live.start()
-    finally:
-        live.end()
 
 
 def test_functions_run_in_jobs_and_return_values(live):

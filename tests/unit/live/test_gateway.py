@@ -120,14 +120,11 @@ def test_job_that_needs_a_larger_machine_is_held():
     assert [order.job.number for order in step(larger).orders if isinstance(order, StartRun)] != []
 
 
-@pytest.mark.parametrize(
-    ("more", "said"),
-    [
-        ({"cpus": 5}, "asks for 1 node with 5 cores; the machine has 0 such"),
-        ({"nodes": 3, "cpus": 2}, "asks for 3 nodes with 2 cores; the machine has 2 such"),
-        ({"gpus": 1}, "asks for gpu, of which no node has any"),
-    ],
-)
+@pytest.mark.parametrize(("more", "said"), [
+    ({"cpus": 5}, "asks for 1 node with 5 cores; the machine has 0 such"),
+    ({"nodes": 3, "cpus": 2}, "asks for 3 nodes with 2 cores; the machine has 2 such"),
+    ({"gpus": 1}, "asks for gpu, of which no node has any"),
+])  # fmt: skip
 def test_job_that_no_node_holds_is_refused(more, said):
     with pytest.raises(InputError, match=f"^submit: {said}; expected no more than the machine has"):
         submit(gateway_of(machine(2, 4)), 1, **more)

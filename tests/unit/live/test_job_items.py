@@ -24,14 +24,11 @@ def test_items_round_trip(items):
     assert filled_words(["{a}", "{n}{b}"], lines[0], is_json=True) == [items[0], "3{b}"]
 
 
-@pytest.mark.parametrize(
-    ("data", "kind", "line"),
-    [
-        (b"\n" * 1_000_000, "lines", "f: has no items"), (b"", "null", "f: has no items"),
-        (b"\xff", "lines", "f: is no UTF-8"),
-        (b'{"a": 1}\n[1]\n', "json", "f:2: '[1]'; expected a JSON object"), (b"x", "json", "f:1: 'x'"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("data", "kind", "line"), [
+    (b"\n" * 1_000_000, "lines", "f: has no items"), (b"", "null", "f: has no items"),
+    (b"\xff", "lines", "f: is no UTF-8"),
+    (b'{"a": 1}\n[1]\n', "json", "f:2: '[1]'; expected a JSON object"), (b"x", "json", "f:1: 'x'"),
+])  # fmt: skip
 def test_invalid_item_files_are_one_line(data, kind, line):
     assert line_of(parse_items, data, ItemFormat(kind), "f").startswith(line)
 

@@ -75,11 +75,15 @@ class Site:
         return [self.gateway.machine.names[node] for node in self.gateway._closed_nodes()]
 
 
+@pytest.fixture
+def site():
+    return Site()
+
+
 LOST = {"state": "unknown", "code": None, "why": "unknown: its job supervisor died before it ended"}
 
 
-def test_step_that_outlives_its_job_is_ended_and_its_nodes_stay_closed():
-    site = Site()
+def test_step_that_outlives_its_job_is_ended_and_its_nodes_stay_closed(site):
     site.begin()
     site.run_ends()
     assert site.step() == [ForgetRun("1.1", "a"), EndRun(PART, "b")]
@@ -90,8 +94,7 @@ def test_step_that_outlives_its_job_is_ended_and_its_nodes_stay_closed():
     assert site.closed() == []
 
 
-def test_step_not_released_before_the_end_of_its_job_never_begins():
-    site = Site()
+def test_step_not_released_before_the_end_of_its_job_never_begins(site):
     part = site.gateway.start_step(site.job, PART, "b", None)
     site.run_ends()
     assert not site.gateway.steps.mark_started(part)
@@ -99,8 +102,7 @@ def test_step_not_released_before_the_end_of_its_job_never_begins():
     assert site.closed() == []
 
 
-def test_cancelled_job_ends_its_steps_with_its_run():
-    site = Site()
+def test_cancelled_job_ends_its_steps_with_its_run(site):
     site.begin()
     site.gateway.cancel(site.job, 1)
     assert site.step() == [EndRun("1.1", "a"), EndRun(PART, "b")]
@@ -108,8 +110,7 @@ def test_cancelled_job_ends_its_steps_with_its_run():
     assert site.step() == [EndRun(PART, "b")], "its host may not have heard it"
 
 
-def test_exit_record_of_a_step_is_kept_for_its_client_and_the_step_runs_once():
-    site = Site()
+def test_exit_record_of_a_step_is_kept_for_its_client_and_the_step_runs_once(site):
     part = site.begin()
     site.gateway.on_run_record(record(PART, "over", code=3, why="exit"), 1, "b")
     assert site.step() == []
@@ -121,8 +122,7 @@ def test_exit_record_of_a_step_is_kept_for_its_client_and_the_step_runs_once():
         site.gateway.start_step(site.job, PART, "b", None)
 
 
-def test_step_unknown_to_its_host_has_not_begun_and_unknown_to_another_keeper_is_lost():
-    site = Site()
+def test_step_unknown_to_its_host_has_not_begun_and_unknown_to_another_keeper_is_lost(site):
     part = site.begin()
     site.hear("b")
     assert site.gateway.steps.get(PART) is None
@@ -149,8 +149,7 @@ def test_step_of_an_unreachable_host_is_not_ended_without_client():
         assert site.step() == [EndRun(PART, "b")], "it is given again after a silence, too"
 
 
-def test_step_without_client_is_ended_and_its_exit_record_kept():
-    site = Site()
+def test_step_without_client_is_ended_and_its_exit_record_kept(site):
     part = site.begin()
     part.clients = 1
     for now_s in (0.0, UNATTENDED_S, 2 * UNATTENDED_S):
@@ -170,8 +169,7 @@ def test_step_without_client_is_ended_and_its_exit_record_kept():
 # What runs again.
 
 
-def test_requeued_job_starts_after_the_steps_of_its_last_run_end():
-    site = Site()
+def test_requeued_job_starts_after_the_steps_of_its_last_run_end(site):
     site.begin()
     site.run_ends(**LOST)
     assert EndRun(PART, "b") in site.step()
@@ -183,8 +181,7 @@ def test_requeued_job_starts_after_the_steps_of_its_last_run_end():
     assert site.starts == ["1.1", "1.2"]
 
 
-def test_requeued_job_waits_for_an_unreachable_host_also_after_a_service_restart():
-    site = Site()
+def test_requeued_job_waits_for_an_unreachable_host_also_after_a_service_restart(site):
     site.gateway.on_host_lost("b")
     site.run_ends(**LOST)
     site.step()
@@ -212,8 +209,7 @@ def test_leased_steps_end_with_their_lease(leased, waits):
     assert site.job.is_pending_rerun is waits
 
 
-def test_steps_on_an_abandoned_host_end_and_return_as_orphaned_runs():
-    site = Site()
+def test_steps_on_an_abandoned_host_end_and_return_as_orphaned_runs(site):
     site.begin()
     site.gateway.on_host_lost("b")
     assert site.gateway.give_up("n2", 1) == 1

@@ -5,6 +5,8 @@ from math import inf
 from pathlib import Path
 from types import SimpleNamespace
 
+from kit.waiting import in_loop
+
 from dardis.live import keeper_mailbox as posts
 from dardis.live.gateway import Gateway
 from dardis.live.keeper_client import HigherEpochError, SupervisorClient, SupervisorError
@@ -68,73 +70,61 @@ async def mailbox_of(gateway, kind=Hasty):
         return kind(heard)
 
     return Mailbox(
-        SupervisedHost("here", Path("/nowhere"), connect),
-        gateway,
-        SimpleNamespace(epoch=1, last_led_s=lambda: -inf),
-        lambda: None,
-        as_root=False,
-    )
+        SupervisedHost("here", Path("/nowhere"), connect), gateway, SimpleNamespace(epoch=1, last_led_s=lambda: -inf),
+        lambda: None, as_root=False,
+    )  # fmt: skip
 
 
-def test_events_after_a_hello_are_delivered_after_earlier_ones():
-    async def work():
-        gateway = Told()
-        post = await mailbox_of(gateway)
-        while post.trouble:
-            assert not post.has_records
-            post.deliver_records(1)
-            await asyncio.sleep(0)
-        assert post.has_records
+@in_loop
+async def test_events_after_a_hello_are_delivered_after_earlier_ones():
+    gateway = Told()
+    post = await mailbox_of(gateway)
+    while post.trouble:
+        assert not post.has_records
         post.deliver_records(1)
-        assert gateway.said == ["running", "over"]
-        await post.end(stop=False)
-
-    asyncio.run(work())
-
-
-def test_keeper_in_a_copied_folder_is_not_led():
-    async def work():
-        gateway = Told()
-        gateway.on_host_report([], 1, "there", ["its mark", "another"])
-        post = await mailbox_of(gateway)
-        await post.tried.wait()
-        assert "of there's are copies" in post.trouble
-        assert not gateway.liveness.is_reachable("here")
-        await post.end(stop=False)
-
-    asyncio.run(work())
+        await asyncio.sleep(0)
+    assert post.has_records
+    post.deliver_records(1)
+    assert gateway.said == ["running", "over"]
+    await post.end(stop=False)
 
 
-def test_keeper_with_a_higher_epoch_stops_all_starts():
-    async def work():
-        gateway = Told()
-        refusing = []
-        gateway.on_epoch_refused = refusing.append
-        post = await mailbox_of(gateway, Refusing)
-        await post.tried.wait()
-        assert refusing == ["here"]
-        assert "of epoch 2, but this service has epoch 1" in post.trouble
-        await post.end(stop=False)
-
-    asyncio.run(work())
+@in_loop
+async def test_keeper_in_a_copied_folder_is_not_led():
+    gateway = Told()
+    gateway.on_host_report([], 1, "there", ["its mark", "another"])
+    post = await mailbox_of(gateway)
+    await post.tried.wait()
+    assert "of there's are copies" in post.trouble
+    assert not gateway.liveness.is_reachable("here")
+    await post.end(stop=False)
 
 
-def test_refusing_keeper_is_contacted_with_increasing_pauses(monkeypatch):
+@in_loop
+async def test_keeper_with_a_higher_epoch_stops_all_starts():
+    gateway = Told()
+    refusing = []
+    gateway.on_epoch_refused = refusing.append
+    post = await mailbox_of(gateway, Refusing)
+    await post.tried.wait()
+    assert refusing == ["here"]
+    assert "of epoch 2, but this service has epoch 1" in post.trouble
+    await post.end(stop=False)
+
+
+@in_loop
+async def test_refusing_keeper_is_contacted_with_increasing_pauses(monkeypatch):
     monkeypatch.setattr(posts, "RETRY_S", 0.01)
-
-    async def work():
-        gateway, pauses = Told(), []
-        post = await mailbox_of(gateway, Full)
-        for _ in range(4):
-            async with asyncio.timeout(10):
-                while post.supervisor is None:  # noqa: ASYNC110 (nothing says it)
-                    await asyncio.sleep(0.005)
-                post.order("end", ["1.1"])
-                while post.supervisor is not None:  # noqa: ASYNC110
-                    await asyncio.sleep(0.005)
-            assert "no room" in post.trouble
-            pauses.append(post._pause_s)
-        assert pauses == [pauses[0] * 2**place for place in range(4)]
-        await post.end(stop=False)
-
-    asyncio.run(work())
+    gateway, pauses = Told(), []
+    post = await mailbox_of(gateway, Full)
+    for _ in range(4):
+        async with asyncio.timeout(10):
+            while post.supervisor is None:  # noqa: ASYNC110 (nothing says it)
+                await asyncio.sleep(0.005)
+            post.order("end", ["1.1"])
+            while post.supervisor is not None:  # noqa: ASYNC110
+                await asyncio.sleep(0.005)
+        assert "no room" in post.trouble
+        pauses.append(post._pause_s)
+    assert pauses == [pauses[0] * 2**place for place in range(4)]
+    await post.end(stop=False)

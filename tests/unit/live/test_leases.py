@@ -70,12 +70,9 @@ class Site:
         self.journal = SimpleNamespace(epoch=1, last_led_s=lambda: self.certain_s())  # noqa: PLW0108 (it changes)
         machine = machine_of_platform(Platform("m", (NodeGroup("a", 1, {"cores": 1}),)), ["far"])
         self.gateway = SimpleNamespace(
-            machine=machine,
-            on_host_report=lambda *_, **__: None,
-            on_host_lost=lambda _: None,
-            on_leases_expired=self.lease_is_over,
-            liveness=HostLiveness(("far",)),
-        )
+            machine=machine, on_host_report=lambda *_, **__: None, on_host_lost=lambda _: None,
+            on_leases_expired=self.lease_is_over, liveness=HostLiveness(("far",)),
+        )  # fmt: skip
 
     def lease_is_over(self, host):
         assert host == "far"

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from aiohttp import ClientSession, UnixConnector
 from kit.live_service import NO_METRICS, arrays_of
+from kit.waiting import in_loop
 
 from dardis.live.api import Api
 from dardis.live.job_option_texts import read_array
@@ -197,38 +198,37 @@ async def a_queue(folder, jobs):
 
 
 @pytest.mark.filterwarnings("ignore:It is recommended to use web.RequestKey")  # older aiohttp has none
-def test_queue_response_stops_while_the_client_does_not_read(tmp_path):
-    async def work():
-        async with a_queue(tmp_path, [Waiting()] * 5000) as path:
-            Waiting.told = 0
-            all_of_them = []
-            for _ in range(30):
-                all_of_them.append(await asyncio.open_unix_connection(path))
-                all_of_them[-1][1].write(b"GET /jobs HTTP/1.1\r\nHost: x\r\n\r\n")
-            await asyncio.sleep(0.1)
-            async with (
-                asyncio.timeout(20),
-                ClientSession("http://x", connector=UnixConnector(path)) as session,
-                session.get("/status") as answer,
-            ):
-                assert answer.status == 200
-            assert Waiting.told < 15_000, "of 150,000"
-            for _, writer in all_of_them:
-                writer.close()
-            async with ClientSession("http://x", connector=UnixConnector(path)) as session:
-                async with session.get("/jobs") as answer:
-                    assert len((await answer.json())["jobs"]) == 5000
-                async with session.get("/jobs?limit=3") as answer:
-                    assert len((await answer.json())["jobs"]) == 3
-                async with session.get("/jobs?user=nobody") as answer:
-                    assert await answer.json() == {"jobs": []}
-
-    asyncio.run(work())
+@in_loop
+async def test_queue_response_stops_while_the_client_does_not_read(tmp_path):
+    async with a_queue(tmp_path, [Waiting()] * 5000) as path:
+        Waiting.told = 0
+        all_of_them = []
+        for _ in range(30):
+            all_of_them.append(await asyncio.open_unix_connection(path))
+            all_of_them[-1][1].write(b"GET /jobs HTTP/1.1\r\nHost: x\r\n\r\n")
+        await asyncio.sleep(0.1)
+        async with (
+            asyncio.timeout(20),
+            ClientSession("http://x", connector=UnixConnector(path)) as session,
+            session.get("/status") as answer,
+        ):
+            assert answer.status == 200
+        assert Waiting.told < 15_000, "of 150,000"
+        for _, writer in all_of_them:
+            writer.close()
+        async with ClientSession("http://x", connector=UnixConnector(path)) as session:
+            async with session.get("/jobs") as answer:
+                assert len((await answer.json())["jobs"]) == 5000
+            async with session.get("/jobs?limit=3") as answer:
+                assert len((await answer.json())["jobs"]) == 3
+            async with session.get("/jobs?user=nobody") as answer:
+                assert await answer.json() == {"jobs": []}
 
 
 @pytest.mark.filterwarnings("ignore:It is recommended to use web.RequestKey")  # older aiohttp has none
 @pytest.mark.parametrize("seed", range(5))
-def test_arrays_of_the_queue_agree_with_its_jobs(tmp_path, seed):
+@in_loop
+async def test_arrays_of_the_queue_agree_with_its_jobs(tmp_path, seed):
     chance, jobs, first = np.random.default_rng(seed), [], 1
     for _ in range(40):
         array = (None, "1-3", "0-99:7")[chance.integers(3)]
@@ -238,36 +238,29 @@ def test_arrays_of_the_queue_agree_with_its_jobs(tmp_path, seed):
         first += submission.count
     for job in jobs:
         job.state = (LiveJobState.RUNNING, LiveJobState.WAITING, LiveJobState.HELD)[chance.integers(3)]
-
-    async def work():
-        async with (
-            a_queue(tmp_path, jobs) as path,
-            ClientSession("http://x", connector=UnixConnector(path)) as session,
-            session.get("/jobs") as each,
-            session.get("/jobs?array=1") as arrays,
-        ):
-            told = (await each.json())["jobs"]
-            assert [one["id"] for one in told] == [job.number for job in jobs]
-            assert (await arrays.json())["arrays"] == arrays_of(told)
-            async with session.get("/jobs?array=1&limit=3") as first:
-                assert (await first.json())["arrays"] == arrays_of(told)[:3]
-
-    asyncio.run(work())
+    async with (
+        a_queue(tmp_path, jobs) as path,
+        ClientSession("http://x", connector=UnixConnector(path)) as session,
+        session.get("/jobs") as each,
+        session.get("/jobs?array=1") as arrays,
+    ):
+        told = (await each.json())["jobs"]
+        assert [one["id"] for one in told] == [job.number for job in jobs]
+        assert (await arrays.json())["arrays"] == arrays_of(told)
+        async with session.get("/jobs?array=1&limit=3") as first:
+            assert (await first.json())["arrays"] == arrays_of(told)[:3]
 
 
 @pytest.mark.filterwarnings("ignore:It is recommended to use web.RequestKey")  # older aiohttp has none
-def test_reasons_of_other_users_are_hidden(tmp_path, monkeypatch):
+@in_loop
+async def test_reasons_of_other_users_are_hidden(tmp_path, monkeypatch):
     submission = Submission(1, JobUser(os.getuid() + 1, 0, "other"), JobRequest(argv=("true",)), "", {}, "/", 0)
     (job,) = new_jobs(submission)
     job.why = "retry 1 of 3 after exit code 7"
     monkeypatch.setattr(Api, "_is_owner", lambda *_: False)
-
-    async def work():
-        async with (
-            a_queue(tmp_path, [job]) as path,
-            ClientSession("http://x", connector=UnixConnector(path)) as session,
-            session.get("/jobs?array=1") as arrays,
-        ):
-            assert "exit code 7" not in await arrays.text()
-
-    asyncio.run(work())
+    async with (
+        a_queue(tmp_path, [job]) as path,
+        ClientSession("http://x", connector=UnixConnector(path)) as session,
+        session.get("/jobs?array=1") as arrays,
+    ):
+        assert "exit code 7" not in await arrays.text()

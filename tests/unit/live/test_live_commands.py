@@ -118,37 +118,6 @@ def test_items_make_an_array(fake, tmp_path, capsys):
     assert capsys.readouterr().out == "12 (12-13)\n"
 
 
-@pytest.mark.parametrize(
-    ("arguments", "line"),
-    [
-        ("--each items -- echo", "items: the command has no {}"), ("--each nowhere -- x {}", "nowhere: cannot be read"),
-        ("--each items --items xml -- x {}", "--items: 'xml'; expected lines, null, json"),
-        ("--each items --array 1-2 -- x {}", "--each, --array: both"),
-        ("--items json -- x", "--items: given without --each; expected --each as well"),
-        ("--each items --at-once 0 -- x {}", "--at-once: '0'"), ("--each empty -- x {}", "empty: has no items"),
-        ("--each items --items json -- x {a}", "items:1: 'a'; expected a JSON object"),
-        ("--retries -1 -- x", "--retries: '-1'"),
-        ("--retry-codes 3 -- x", "--retry-codes: given without --retries"),
-        ("--retries 1 --retry-codes x -- x", "--retry-codes: 'x'"),
-        ("--retries 1 --retry-delay soon -- x", "--retry-delay: 'soon'"),
-        ("--env-file items -- x", "items:1: 'a'; expected NAME="),
-        ("--begin soon -- x", "--begin: 'soon'"),
-        ("--stdin nowhere -- x", "--stdin: 'nowhere'; expected an existing file"),
-        ("--nice x -- x", "--nice: 'x'"), ("--signal 99 -- x", "--signal: '99'"), ("--tmp x -- x", "--tmp: 'x'"),
-        ("-n x -- x", "-n: 'x'"), ("--constraint a -- x", "--constraint: 'a' is not supported (nodes have no features"),
-    ],
-)  # fmt: skip
-def test_wrong_values_of_new_options_are_one_line(fake, tmp_path, monkeypatch, capsys, arguments, line):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "items").write_text("a\nb\n")
-    (tmp_path / "empty").write_text("\n" * 1_000_000)
-    assert run(["submit", *arguments.split()]) == 2
-    told = capsys.readouterr().err.splitlines()
-    assert len(told) == 1
-    assert told[0].startswith(f"dardis: {line}")
-    assert fake.asked == []
-
-
 def test_submissions_have_distinct_keys_and_equal_keys_are_one_job(fake, capsys):
     for key in ([], [], ["--key", "k"], ["--key", "k"]):
         assert run(["submit", *key, "--", "true"]) == 0
@@ -180,30 +149,44 @@ def test_warnings_of_the_service_are_printed(fake, capsys):
     assert capsys.readouterr() == ("5\n", "dardis: warning: mind the gap\n")
 
 
-@pytest.mark.parametrize(
-    ("arguments", "line"),
-    [
-        ("", "SCRIPT: none; expected a script, or a command after --"),
-        ("--", "SCRIPT: none; expected a script, or a command after --"),
-        ("nowhere.sh", "nowhere.sh: cannot be read (No such file or directory); expected a script; a command comes"),
-        ("s.sh", "s.sh:2: unknown option --colour; expected --array, "),
-        ("--time soon -- x", "--time: 'soon'; expected a time from 1s"),
-        ("--cpus 0 -- x", "--cpus: '0'; expected a whole number from 1 to"),
-        ("--gpus -1 -- x", "--gpus: '-1'; expected a whole number from 0 to"),
-        ("--nodes two -- x", "--nodes: 'two'; expected a whole number"),
-        ("--mem much -- x", "--mem: 'much'; expected MiB"),
-        ("--array 9-1 -- x", "--array: '9-1'; expected a first index"),
-        ("--after 12 -- x", "--after: '12'; expected ok:ID"),
-        ("--export A,,B -- x", "--export: 'A,,B'; expected all, none"),
-        ("--chdir /no/such -- x", "--chdir: '/no/such' is no folder; expected an existing folder"),
-        ("--output %q -- x", "--output: '%q'; expected a path with %j"),
-        ("--error % -- x", "--error: '%'; expected a path"),
-        ("--name a/b -- x", "--name: 'a/b'; expected at most 200 printable characters"),
-        ("--colour -- x", "No such option: --colour"),
-    ],
-)  # fmt: skip
-def test_submit_error_is_one_line_and_sends_nothing(fake, script, capsys, arguments, line):
+@pytest.mark.parametrize(("arguments", "line"), [
+    ("", "SCRIPT: none; expected a script, or a command after --"),
+    ("--", "SCRIPT: none; expected a script, or a command after --"),
+    ("nowhere.sh", "nowhere.sh: cannot be read (No such file or directory); expected a script; a command comes"),
+    ("s.sh", "s.sh:2: unknown option --colour; expected --array, "),
+    ("--time soon -- x", "--time: 'soon'; expected a time from 1s"),
+    ("--cpus 0 -- x", "--cpus: '0'; expected a whole number from 1 to"),
+    ("--gpus -1 -- x", "--gpus: '-1'; expected a whole number from 0 to"),
+    ("--nodes two -- x", "--nodes: 'two'; expected a whole number"),
+    ("--mem much -- x", "--mem: 'much'; expected MiB"),
+    ("--array 9-1 -- x", "--array: '9-1'; expected a first index"),
+    ("--after 12 -- x", "--after: '12'; expected ok:ID"),
+    ("--export A,,B -- x", "--export: 'A,,B'; expected all, none"),
+    ("--chdir /no/such -- x", "--chdir: '/no/such' is no folder; expected an existing folder"),
+    ("--output %q -- x", "--output: '%q'; expected a path with %j"),
+    ("--error % -- x", "--error: '%'; expected a path"),
+    ("--name a/b -- x", "--name: 'a/b'; expected at most 200 printable characters"),
+    ("--colour -- x", "No such option: --colour"),
+    ("--each items -- echo", "items: the command has no {}"), ("--each nowhere -- x {}", "nowhere: cannot be read"),
+    ("--each items --items xml -- x {}", "--items: 'xml'; expected lines, null, json"),
+    ("--each items --array 1-2 -- x {}", "--each, --array: both"),
+    ("--items json -- x", "--items: given without --each; expected --each as well"),
+    ("--each items --at-once 0 -- x {}", "--at-once: '0'"), ("--each empty -- x {}", "empty: has no items"),
+    ("--each items --items json -- x {a}", "items:1: 'a'; expected a JSON object"),
+    ("--retries -1 -- x", "--retries: '-1'"),
+    ("--retry-codes 3 -- x", "--retry-codes: given without --retries"),
+    ("--retries 1 --retry-codes x -- x", "--retry-codes: 'x'"),
+    ("--retries 1 --retry-delay soon -- x", "--retry-delay: 'soon'"),
+    ("--env-file items -- x", "items:1: 'a'; expected NAME="),
+    ("--begin soon -- x", "--begin: 'soon'"),
+    ("--stdin nowhere -- x", "--stdin: 'nowhere'; expected an existing file"),
+    ("--nice x -- x", "--nice: 'x'"), ("--signal 99 -- x", "--signal: '99'"), ("--tmp x -- x", "--tmp: 'x'"),
+    ("-n x -- x", "-n: 'x'"), ("--constraint a -- x", "--constraint: 'a' is not supported (nodes have no features"),
+])  # fmt: skip
+def test_submit_error_is_one_line_and_sends_nothing(fake, script, capsys, tmp_path, arguments, line):
     script("#DARDIS --colour red")
+    (tmp_path / "items").write_text("a\nb\n")
+    (tmp_path / "empty").write_text("\n" * 1_000_000)
     assert run(["submit", *arguments.split()]) == 2
     said = capsys.readouterr()
     assert said.err.startswith(f"dardis: {line}")
@@ -211,20 +194,17 @@ def test_submit_error_is_one_line_and_sends_nothing(fake, script, capsys, argume
     assert fake.asked == []
 
 
-@pytest.mark.parametrize(
-    ("end", "status", "said"),
-    [
-        ({"state": "completed", "code": 0}, 0, ""),
-        ({"state": "failed", "code": 3, "why": "exit code 3"}, 3, "dardis: job 12 failed: exit code 3\n"),
-        ({"state": "failed", "code": 130}, 130, "dardis: job 12 failed: exit code 130\n"),
-        ({"state": "failed", "signal": 9}, 137, "dardis: job 12 failed: signal 9\n"),
-        ({"state": "failed", "signal": 2}, 130, "dardis: job 12 failed: signal 2\n"),
-        ({"state": "failed", "why": "failed to start"}, 126, "dardis: job 12 failed: failed to start\n"),
-        ({"state": "timeout", "signal": 15}, 124, "dardis: job 12 timeout\n"),
-        ({"state": "cancelled", "why": "cancelled"}, 143, "dardis: job 12 cancelled\n"),
-        ({"state": "unknown", "why": "its host went down"}, 125, "dardis: job 12 unknown: its host went down\n"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("end", "status", "said"), [
+    ({"state": "completed", "code": 0}, 0, ""),
+    ({"state": "failed", "code": 3, "why": "exit code 3"}, 3, "dardis: job 12 failed: exit code 3\n"),
+    ({"state": "failed", "code": 130}, 130, "dardis: job 12 failed: exit code 130\n"),
+    ({"state": "failed", "signal": 9}, 137, "dardis: job 12 failed: signal 9\n"),
+    ({"state": "failed", "signal": 2}, 130, "dardis: job 12 failed: signal 2\n"),
+    ({"state": "failed", "why": "failed to start"}, 126, "dardis: job 12 failed: failed to start\n"),
+    ({"state": "timeout", "signal": 15}, 124, "dardis: job 12 timeout\n"),
+    ({"state": "cancelled", "why": "cancelled"}, 143, "dardis: job 12 cancelled\n"),
+    ({"state": "unknown", "why": "its host went down"}, 125, "dardis: job 12 unknown: its host went down\n"),
+])  # fmt: skip
 def test_wait_exits_with_the_status_of_the_job(fake, capsys, end, status, said):
     fake.add(job(12, "running"))
     fake.ends[12] = end
@@ -311,16 +291,13 @@ def test_a_table_on_a_terminal(fake, capsys, monkeypatch):
     assert "[bold]x" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize(
-    ("command", "path"),
-    [
-        ("queue", "/jobs?state=open"), ("queue --user me --limit 5", "/jobs?state=open&user=me&limit=5"),
-        ("history", "/jobs?state=over&limit=100"),
-        ("history --limit 7 --user a&b", "/jobs?state=over&user=a%26b&limit=7"),
-        ("history --since 2023-11-14T23:00Z", "/jobs?state=over&since_ms=1700002800000"),
-        ("show 1", "/jobs/1"), ("nodes", "/nodes"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("command", "path"), [
+    ("queue", "/jobs?state=open"), ("queue --user me --limit 5", "/jobs?state=open&user=me&limit=5"),
+    ("history", "/jobs?state=over&limit=100"),
+    ("history --limit 7 --user a&b", "/jobs?state=over&user=a%26b&limit=7"),
+    ("history --since 2023-11-14T23:00Z", "/jobs?state=over&since_ms=1700002800000"),
+    ("show 1", "/jobs/1"), ("nodes", "/nodes"),
+])  # fmt: skip
 def test_json_option_prints_the_response(fake, capsys, command, path):
     fake.add(job(1))
     assert run([*command.split(), "--json"]) == 0
@@ -386,10 +363,7 @@ def test_drain_and_undo(fake, capsys):
 
 @pytest.mark.parametrize(
     ("more", "kill", "said"),
-    [
-        ([], False, "1 job still running; the next dardis serve finds them again\n"),
-        (["--kill"], True, "1 job ended\n"),
-    ],
+    [([], False, "1 job still running; the next dardis serve finds them again\n"), (["--kill"], True, "1 job ended\n")],
 )
 def test_stop(fake, capsys, more, kill, said):
     assert run(["stop", *more, "--json"]) == 0

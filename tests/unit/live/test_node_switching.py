@@ -8,18 +8,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from dardis.live import node_switching as switcher
 from dardis.live.gateway_orders import SwitchNodes
 from dardis.live.machine import machine_of_platform
-from dardis.live.node_switching import (
-    PAUSE_S,
-    RETRY_S,
-    NodeState,
-    NodeSwitching,
-    SeenNodes,
-    SwitchRule,
-    SwitchSettings,
-    WaitingNeed,
-)
 from dardis.model.errors import InputError
 from dardis.model.platform import NodeGroup, NodePower, Platform
 
@@ -34,7 +25,7 @@ KINDS = len(LOCAL.platform.kinds)
 
 
 def switching(machine=LOCAL, *, spares=0, states=None, rule=None, has_programs=True):
-    return NodeSwitching(machine, SwitchSettings(has_programs, spares, IDLE_S, LIMIT_S), rule, states)
+    return switcher.NodeSwitching(machine, switcher.SwitchSettings(has_programs, spares, IDLE_S, LIMIT_S), rule, states)
 
 
 def seen(*busy, unreachable=(), drained=()):
@@ -42,13 +33,13 @@ def seen(*busy, unreachable=(), drained=()):
     free = np.array([capacity[node] * (node not in busy) for node in range(4)])
     there = [node not in unreachable for node in range(4)]
     idle = [node not in busy and there[node] for node in range(4)]
-    return SeenNodes(free, idle, there, [node in drained for node in range(4)])
+    return switcher.SeenNodes(free, idle, there, [node in drained for node in range(4)])
 
 
 def need(nodes=1, cores=4, mw=40_000, walltime=100):
     request = [0] * KINDS
     request[LOCAL.platform.kinds.index("cores")] = cores
-    return WaitingNeed(nodes, tuple(request), walltime, mw)
+    return switcher.WaitingNeed(nodes, tuple(request), walltime, mw)
 
 
 def states(of):
@@ -62,7 +53,7 @@ def off_for_good(of, names=NAMES, now=NOW):
     assert orders == [SwitchNodes(tuple(names), on=False)]
     of.on_program_end(names, on=False, error="", now=now)
     of.update([True] * 4, now)
-    assert [of.state(name) for name in names] == [NodeState.OFF] * len(names)
+    assert [of.state(name) for name in names] == [switcher.NodeState.OFF] * len(names)
     return of
 
 
@@ -92,7 +83,7 @@ def test_nodes_boot_for_jobs_that_find_no_room_and_not_beyond_the_cap():
     assert of.decide(seen(), [need()], falls, NOW) == [], "it comes already"
     of.on_program_end(["n0"], on=True, error="", now=NOW)
     assert of.update([True] * 4, NOW)
-    assert states(of) == [NodeState.ON] + 3 * [NodeState.OFF]
+    assert states(of) == [switcher.NodeState.ON] + 3 * [switcher.NodeState.OFF]
 
 
 def test_node_of_its_own_host_is_off_and_on_as_its_host_is():
@@ -103,12 +94,12 @@ def test_node_of_its_own_host_is_off_and_on_as_its_host_is():
     of.on_program_end(NAMES[1:], on=False, error="", now=NOW)
     assert not of.update([True] * 4, NOW)
     assert of.update([True, False, False, False], NOW)
-    assert states(of) == [NodeState.ON] + 3 * [NodeState.OFF]
+    assert states(of) == [switcher.NodeState.ON] + 3 * [switcher.NodeState.OFF]
     of.decide(seen(0, unreachable=(1, 2, 3)), [need()], [], NOW)
     of.on_program_end(["n1"], on=True, error="", now=NOW)
     assert not of.update([True, False, False, False], NOW + LIMIT_S - 1)
     assert of.update([True, True, False, False], NOW + LIMIT_S - 1)
-    assert of.state("n1") is NodeState.ON
+    assert of.state("n1") is switcher.NodeState.ON
 
 
 def test_node_that_does_not_return_is_down_until_it_does():
@@ -116,20 +107,20 @@ def test_node_that_does_not_return_is_down_until_it_does():
     of.decide(seen(0, 2, 3, unreachable=(1,)), [need()], [], NOW)
     of.on_program_end(["n1"], on=True, error="", now=NOW)  # it lies
     assert of.update([True, False, True, True], NOW + LIMIT_S)
-    assert (of.state("n1"), of.why("n1")) == (NodeState.DOWN, "it did not return within 60 s")
+    assert (of.state("n1"), of.why("n1")) == (switcher.NodeState.DOWN, "it did not return within 60 s")
     assert of.update([True] * 4, NOW + 2 * LIMIT_S)
-    assert of.state("n1") is NodeState.ON
+    assert of.state("n1") is switcher.NodeState.ON
 
 
 def test_node_whose_program_fails_is_down_until_it_is_resumed():
     of = switching(states={"n1": "off"})
     of.decide(seen(0, 2, 3), [need()], [], NOW)
     of.on_program_end(["n1"], on=True, error="ended with status 1", now=NOW)
-    assert (of.state("n1"), of.why("n1")) == (NodeState.DOWN, "ended with status 1")
+    assert (of.state("n1"), of.why("n1")) == (switcher.NodeState.DOWN, "ended with status 1")
     assert [of.update([True] * 4, NOW + LIMIT_S) for _ in range(2)] == [True, False]
-    assert of.decide(seen(0, 2, 3), [need()], [], NOW + PAUSE_S - 1) == []
+    assert of.decide(seen(0, 2, 3), [need()], [], NOW + switcher.PAUSE_S - 1) == []
     of.resume("n1")
-    assert of.state("n1") is NodeState.OFF
+    assert of.state("n1") is switcher.NodeState.OFF
     assert of.decide(seen(0, 2, 3), [need()], [], NOW + 1) == [SwitchNodes(("n1",), on=True)]
 
 
@@ -140,12 +131,12 @@ def test_node_that_does_not_go_off_is_on_and_is_left_alone_for_a_while(fails):
     assert of.decide(seen(), (), [], NOW) == [SwitchNodes(("n3",), on=False)]
     of.on_program_end(["n3"], on=False, error="it failed" if fails else "", now=NOW)
     of.update([True] * 4, NOW + LIMIT_S)
-    assert of.state("n3") is NodeState.ON
+    assert of.state("n3") is switcher.NodeState.ON
     orders = [order for now in (NOW + LIMIT_S, NOW + 5 * LIMIT_S) for order in of.decide(seen(), (), [], now)]
     assert [order.names for order in orders] == [("n2",)]
     of.on_program_end(["n2"], on=False, error="", now=NOW + 6 * LIMIT_S)
     of.update([True, True, False, True], NOW + 6 * LIMIT_S)
-    again = NOW + (0 if fails else LIMIT_S) + RETRY_S
+    again = NOW + (0 if fails else LIMIT_S) + switcher.RETRY_S
     at = seen(0, unreachable=(2,))
     of.decide(at, (), [], again - IDLE_S)
     of.settings = replace(of.settings, spares=0)
@@ -192,7 +183,7 @@ def test_states_survive_a_restart_and_interrupted_programs_run_again():
 
 
 def plan(**groups):
-    return SwitchRule({"idle_s": 5, "most_cycles_per_day": 24.0, "groups": groups}, "target.json")
+    return switcher.SwitchRule({"idle_s": 5, "most_cycles_per_day": 24.0, "groups": groups}, "target.json")
 
 
 def test_plan_replaces_the_spares_and_boots_ahead_of_time():

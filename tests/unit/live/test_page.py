@@ -15,7 +15,7 @@ from types import SimpleNamespace
 import pytest
 from kit.live import Live, live_for_all
 from kit.page_client import PageClient, Seen
-from kit.waiting import until, until_async
+from kit.waiting import in_loop, until, until_async
 
 from dardis.live import page_server
 from dardis.live.page_feed import Subscriber
@@ -32,21 +32,15 @@ CHANGES = ("/api/jobs/1/cancel", "/api/jobs/1/hold", "/api/nodes/n0/drain", "/ap
 
 @pytest.fixture(scope="module")
 def live(tmp_path_factory):
-    live = Live(tmp_path_factory.mktemp("page"), PLATFORM)
-    try:
+    with Live(tmp_path_factory.mktemp("page"), PLATFORM) as live:
         yield live.start("--page")
-    finally:
-        live.end()
 
 
 @pytest.fixture
 def own(tmp_path):
     """A service that the test starts, and that no other test sees."""
-    live = Live(tmp_path, PLATFORM)
-    try:
+    with Live(tmp_path, PLATFORM) as live:
         yield live
-    finally:
-        live.end()
 
 
 def new_page(live):
@@ -347,22 +341,19 @@ class Source:
 
 @pytest.mark.filterwarnings("ignore:It is recommended to use web.RequestKey")  # older aiohttp has none
 @pytest.mark.parametrize("behind", [False, True])
-def test_a_client_that_is_too_slow_is_closed(monkeypatch, behind):
+@in_loop
+async def test_a_client_that_is_too_slow_is_closed(monkeypatch, behind):
     """It takes nothing in time, or too many changes wait for it."""
     monkeypatch.setattr(page_server, "WRITE_S", 0.2)
     source = Source(behind=behind)
-
-    async def serve():
-        server = PageServer(source, None, None, "again")
-        async with server.serve([]):
-            client = await asyncio.to_thread(PageClient, server.new_link(PeerUser(os.getuid(), os.getgid())))
-            stream = await asyncio.to_thread(client.stream)
-            await until_async(lambda: source.left)
-            with closing(stream), suppress(ConnectionResetError):
-                while await asyncio.to_thread(stream.recv, 1 << 20):
-                    pass
-
-    asyncio.run(serve())
+    server = PageServer(source, None, None, "again")
+    async with server.serve([]):
+        client = await asyncio.to_thread(PageClient, server.new_link(PeerUser(os.getuid(), os.getgid())))
+        stream = await asyncio.to_thread(client.stream)
+        await until_async(lambda: source.left)
+        with closing(stream), suppress(ConnectionResetError):
+            while await asyncio.to_thread(stream.recv, 1 << 20):
+                pass
 
 
 def test_a_day_of_very_many_jobs_shows_the_last(tmp_path):

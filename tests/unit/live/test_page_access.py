@@ -91,23 +91,20 @@ def test_links_and_sessions_are_bounded_for_each_user():
     assert page.user(cookie, 1.0) == BOB
 
 
-@pytest.mark.parametrize(
-    ("headers", "foreign"),
-    [
-        ({"Host": "abc.localhost:8080"}, False),
-        ({"Host": "ABC.localhost:8080", "Origin": ORIGIN, "Sec-Fetch-Site": "same-origin"}, False),
-        ({"Host": "abc.localhost:8080", "Sec-Fetch-Site": "none"}, False),
-        ({}, True),
-        ({"Host": "localhost:8080"}, True),
-        ({"Host": "127.0.0.1:8080"}, True),
-        ({"Host": "evil.example:8080"}, True),  # a name that was pointed at this machine
-        ({"Host": "abc.localhost:9090"}, True),
-        ({"Host": "abc.localhost:8080", "Origin": "http://evil.localhost:8080"}, True),
-        ({"Host": "abc.localhost:8080", "Origin": "http://abc.localhost:9090"}, True),
-        ({"Host": "abc.localhost:8080", "Origin": "null"}, True),
-        ({"Host": "abc.localhost:8080", "Sec-Fetch-Site": "same-site"}, True),
-        ({"Host": "abc.localhost:8080", "Sec-Fetch-Site": "cross-site"}, True),
-    ],
-)
+@pytest.mark.parametrize(("headers", "foreign"), [
+    ({"Host": "abc.localhost:8080"}, False),
+    ({"Host": "ABC.localhost:8080", "Origin": ORIGIN, "Sec-Fetch-Site": "same-origin"}, False),
+    ({"Host": "abc.localhost:8080", "Sec-Fetch-Site": "none"}, False),
+    ({}, True),
+    ({"Host": "localhost:8080"}, True),
+    ({"Host": "127.0.0.1:8080"}, True),
+    ({"Host": "evil.example:8080"}, True),  # a name that was pointed at this machine
+    ({"Host": "abc.localhost:9090"}, True),
+    ({"Host": "abc.localhost:8080", "Origin": "http://evil.localhost:8080"}, True),
+    ({"Host": "abc.localhost:8080", "Origin": "http://abc.localhost:9090"}, True),
+    ({"Host": "abc.localhost:8080", "Origin": "null"}, True),
+    ({"Host": "abc.localhost:8080", "Sec-Fetch-Site": "same-site"}, True),
+    ({"Host": "abc.localhost:8080", "Sec-Fetch-Site": "cross-site"}, True),
+])  # fmt: skip
 def test_requests_of_other_pages_are_foreign(headers, foreign):
     assert is_foreign(headers, ORIGIN) is foreign

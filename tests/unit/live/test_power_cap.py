@@ -78,33 +78,18 @@ def test_running_jobs_continue_under_a_fallen_cap_and_nothing_starts():
     assert [start.job for start in starts] == [3]
 
 
-def test_job_beyond_the_cap_waits_until_others_take_less():
-    decider = capped(power((0, 700)))
-    starts, refused = decider.decide(InstantEvents(NOW, submitted=(asks(1, node_mw=50_000),), others=(0, 80_000)))
-    assert (starts, refused) == ([], {})
-    starts, _ = decider.decide(InstantEvents(NOW + 1, others=(0, 0)))
-    assert [start.job for start in starts] == [1]
-
-
-def test_job_that_waits_for_a_later_step_starts_once_others_take_less():
-    decider = capped(power((0, 650), (NOW + 9_000, 900)))
-    assert decider.decide(InstantEvents(NOW, submitted=(asks(1, node_mw=60_000),)))[0] == []
-    starts, _ = decider.decide(InstantEvents(NOW + 1, others=(0, -100_000)))
-    assert [start.job for start in starts] == [1]
-
-
-def test_job_that_waits_beside_a_closed_node_starts_once_others_take_less():
-    decider = capped(power((0, 650)))
-    assert decider.decide(InstantEvents(NOW, closed=(5,), submitted=(asks(1, node_mw=60_000),)))[0] == []
-    starts, _ = decider.decide(InstantEvents(NOW + 1, others=(0, -100_000)))
-    assert [start.job for start in starts] == [1]
-
-
-def test_soft_cap_holds_for_jobs_without_a_deadline_while_others_take_of_it():
-    decider = capped(power((0, 700), hard=False))
-    assert decider.decide(InstantEvents(NOW, submitted=(asks(1, node_mw=50_000),), others=(0, 80_000)))[0] == []
-    starts, _ = decider.decide(InstantEvents(NOW + 1, others=(0, 50_000), submitted=(asks(2, node_mw=200_000),)))
-    assert [start.job for start in starts] == [1, 2], "the cap never permits the second one"
+@pytest.mark.parametrize(("cap", "first", "node_mw", "then"), [
+    (power((0, 700)), {"others": (0, 80_000)}, 50_000, {"others": (0, 0)}),
+    (power((0, 650), (NOW + 9_000, 900)), {}, 60_000, {"others": (0, -100_000)}),  # waits for a later step
+    (power((0, 650)), {"closed": (5,)}, 60_000, {"others": (0, -100_000)}),
+    (power((0, 700), hard=False), {"others": (0, 80_000)}, 50_000, {"others": (0, 50_000)}),
+])  # fmt: skip
+def test_job_beyond_the_cap_waits_until_others_take_less(cap, first, node_mw, then):
+    decider = capped(cap)
+    assert decider.decide(InstantEvents(NOW, submitted=(asks(1, node_mw=node_mw),), **first)) == ([], {})
+    beyond = () if cap.is_hard else (asks(2, node_mw=200_000),)  # which a soft cap never permits, so that it starts
+    starts, _ = decider.decide(InstantEvents(NOW + 1, submitted=beyond, **then))
+    assert [start.job for start in starts] == [1, *(one.job for one in beyond)]
 
 
 def test_withdrawn_job_beyond_the_cap_is_forgotten():
@@ -199,18 +184,15 @@ def test_instant_is_read_back():
         assert (read.events, read.starts, read.bounds, read.cap) == (events, instant.starts, BOUNDS, cap)
 
 
-@pytest.mark.parametrize(
-    ("change", "found"),
-    [
-        ({"kind": "gpu"}, "cap.kind: 'gpu'; expected power or cores"),
-        ({"hard": 1}, "cap.hard: 1; expected true or false"),
-        ({"source": 5}, "cap.source: is no short text"),
-        ({"steps": []}, "cap.steps: no list; expected 1 to"),
-        ({"steps": [[0, 1.5]]}, "cap.steps: [0, 1.5]; expected [Unix seconds, value]"),
-        ({"steps": [[-1, 5]]}, "cap.steps: [-1, 5]; expected Unix seconds, and a value from 0"),
-        ({"steps": [[5, 1], [5, 2]]}, "cap.steps: 5 s after 5 s; expected steps in order of time"),
-    ],
-)
+@pytest.mark.parametrize(("change", "found"), [
+    ({"kind": "gpu"}, "cap.kind: 'gpu'; expected power or cores"),
+    ({"hard": 1}, "cap.hard: 1; expected true or false"),
+    ({"source": 5}, "cap.source: is no short text"),
+    ({"steps": []}, "cap.steps: no list; expected 1 to"),
+    ({"steps": [[0, 1.5]]}, "cap.steps: [0, 1.5]; expected [Unix seconds, value]"),
+    ({"steps": [[-1, 5]]}, "cap.steps: [-1, 5]; expected Unix seconds, and a value from 0"),
+    ({"steps": [[5, 1], [5, 2]]}, "cap.steps: 5 s after 5 s; expected steps in order of time"),
+])  # fmt: skip
 def test_malformed_cap_is_rejected(change, found):
     with pytest.raises(InputError) as error:
         Cap.from_dict({"kind": "power", "hard": True, "steps": [[0, 5]]} | change)

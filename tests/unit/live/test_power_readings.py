@@ -50,14 +50,11 @@ def test_machine_without_readable_counters_tells_nothing(tmp_path):
     assert watts_of({}, {}, 10) is None
 
 
-@pytest.mark.parametrize(
-    ("before", "after", "seconds", "watts"),
-    [
-        ([100, 99_999_999], [50_000_100, 99_999_999], 10, 5.0),
-        ([90_000_000, 99_999_999], [10_000_000, 99_999_999], 10, 2.0),
-        ([100, 99_999_999], [50_000_100, 99_999_999], 0, None),
-    ],
-)
+@pytest.mark.parametrize(("before", "after", "seconds", "watts"), [
+    ([100, 99_999_999], [50_000_100, 99_999_999], 10, 5.0),
+    ([90_000_000, 99_999_999], [10_000_000, 99_999_999], 10, 2.0),
+    ([100, 99_999_999], [50_000_100, 99_999_999], 0, None),
+])  # fmt: skip
 def test_power_is_the_energy_of_the_time_and_counters_begin_again(before, after, seconds, watts):
     found = watts_of({"zones": {"a": before}}, {"zones": {"a": after}}, seconds)
     assert found == (None if watts is None else pytest.approx(watts, rel=1e-3))
@@ -68,19 +65,16 @@ def test_lines_of_nodes_are_read():
     assert parse_watts("n1 100\n\n n0  0.5\n", ["n0", "n1"], "p") == {"n1": 100.0, "n0": 0.5}
 
 
-@pytest.mark.parametrize(
-    ("text", "found"),
-    [
-        ("", "p: prints no node; expected lines with a node and its power in W"),
-        ("n0\n", "p, line 1: 'n0'; expected a node and its power in W"),
-        ("n0 many\n", "p, line 1: 'n0 many'; expected a node and its power in W"),
-        ("n0 nan\n", "p, line 1: 'n0 nan'; expected a node and its power, from 0"),
-        ("n0 5 W\n", "p, line 1: 'n0 5 W'; expected a node and its power, from 0"),
-        ("n0 -1\n", "p, line 1: 'n0 -1'; expected a node and its power, from 0"),
-        ("n0 5\nn9 5\n", "p, line 2: unknown node 'n9'; expected a node of dardis nodes"),
-        ("n0 5\nn0 5\n", "p, line 2: a second value of n0; expected each node once"),
-    ],
-)
+@pytest.mark.parametrize(("text", "found"), [
+    ("", "p: prints no node; expected lines with a node and its power in W"),
+    ("n0\n", "p, line 1: 'n0'; expected a node and its power in W"),
+    ("n0 many\n", "p, line 1: 'n0 many'; expected a node and its power in W"),
+    ("n0 nan\n", "p, line 1: 'n0 nan'; expected a node and its power, from 0"),
+    ("n0 5 W\n", "p, line 1: 'n0 5 W'; expected a node and its power, from 0"),
+    ("n0 -1\n", "p, line 1: 'n0 -1'; expected a node and its power, from 0"),
+    ("n0 5\nn9 5\n", "p, line 2: unknown node 'n9'; expected a node of dardis nodes"),
+    ("n0 5\nn0 5\n", "p, line 2: a second value of n0; expected each node once"),
+])  # fmt: skip
 def test_other_lines_are_rejected(text, found):
     with pytest.raises(InputError) as error:
         parse_watts(text, ["n0"], "p")

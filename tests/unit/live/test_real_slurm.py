@@ -64,11 +64,8 @@ def cluster() -> Iterator[Cluster]:
 
 @pytest.fixture(scope="module")
 def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
-    live = Live(tmp_path_factory.mktemp("live"), PLATFORM)
-    try:
+    with Live(tmp_path_factory.mktemp("live"), PLATFORM) as live:
         yield live.start()
-    finally:
-        live.end()
 
 
 def results(folder: Path, environment: dict[str, str], program: str, head: str) -> dict[str, str]:

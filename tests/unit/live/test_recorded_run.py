@@ -83,13 +83,8 @@ def test_schedules_are_legal_and_agree_with_their_trace(platform, tmp_path, caps
     assert line_of(write_recorded_run, found, tmp_path / "out", force=False).startswith("--out ")
     write_recorded_run(found, tmp_path / "out", force=True)
     words = [
-        "simulate",
-        str(tmp_path / "out/recorded.csv"),
-        "--platform",
-        str(tmp_path / "p.toml"),
-        "--dispatcher",
-        "easy",
-    ]
+        "simulate", str(tmp_path / "out/recorded.csv"), "--platform", str(tmp_path / "p.toml"), "--dispatcher", "easy",
+    ]  # fmt: skip
     assert run([*words, "--out", str(tmp_path / "out"), "--force"]) == 2, "it would replace its own input"
     assert (tmp_path / "out/recorded.csv").exists()
 
@@ -136,9 +131,7 @@ def test_platform_of_a_service_is_that_of_its_file(platform):
 
 
 def test_history_of_a_real_service_passes_the_audit(tmp_path, capsys):
-    live = Live(tmp_path)
-    try:
-        live.start()
+    with Live(tmp_path).start() as live:
         live.submit("sleep 1.2", array="0-19")
         live.submit("sleep 1.1", nodes=3, cpus=2)
         (number,) = live.submit("trap '' TERM; sleep 60", walltime_s=1, grace_s=1)
@@ -150,5 +143,3 @@ def test_history_of_a_real_service_passes_the_audit(tmp_path, capsys):
         for words in (["--user", "me"], ["--limit", "3"], ["--json"]):
             assert run(["history", "--folder", str(live.folder), "--out", str(tmp_path / "i"), *words]) == 2
             assert capsys.readouterr().err.endswith("given with --out; expected all jobs, or those of --since\n")
-    finally:
-        live.end()

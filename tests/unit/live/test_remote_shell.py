@@ -7,16 +7,9 @@ from base64 import b64decode, b64encode
 import pytest
 
 from dardis.cli.main import run
+from dardis.live import job_steps as steps
 from dardis.live import remote_shell as remote
 from dardis.live.job_files import put_files, remote_shell
-from dardis.live.job_steps import (
-    MOST_PIECE,
-    prune_step_output,
-    read_pieces,
-    remove_step_output,
-    step_files,
-    step_output_path,
-)
 from dardis.live.live_jobs import JobUser
 from dardis.live.remote_shell import NotRunError, main, node_and_command, run_on
 from dardis.model.errors import DardisError, InputError
@@ -101,14 +94,11 @@ def test_call_outside_of_a_job_is_an_error(monkeypatch, capsys):
     assert "exec: no command" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(
-    ("words", "node", "command"),
-    [
-        (["n1", "ls", "-l"], "n1", "ls -l"),
-        (["-x", "-n", "-q", "n1", '"/usr/bin/proxy"', "--x", "1"], "n1", '"/usr/bin/proxy" --x 1'),
-        (["-oBatchMode=yes", "-o", "X=y", "-l", "me", "-T", "you@n1", "A=b;export A; x"], "n1", "A=b;export A; x"),
-    ],
-)
+@pytest.mark.parametrize(("words", "node", "command"), [
+    (["n1", "ls", "-l"], "n1", "ls -l"),
+    (["-x", "-n", "-q", "n1", '"/usr/bin/proxy"', "--x", "1"], "n1", '"/usr/bin/proxy" --x 1'),
+    (["-oBatchMode=yes", "-o", "X=y", "-l", "me", "-T", "you@n1", "A=b;export A; x"], "n1", "A=b;export A; x"),
+])  # fmt: skip
 def test_shell_accepts_ssh_arguments(words, node, command):
     assert node_and_command(words) == (node, command)
 
@@ -129,25 +119,25 @@ def test_shell_is_executable_for_all_users_and_ignores_python_variables(tmp_path
 
 
 def test_step_output_is_read_in_pieces_and_removed(tmp_path):
-    assert put_files(tmp_path, step_files(RUN, ME)) == {}
-    out = tmp_path / step_output_path(RUN, "out")
+    assert put_files(tmp_path, steps.step_files(RUN, ME)) == {}
+    out = tmp_path / steps.step_output_path(RUN, "out")
     assert out.stat().st_mode & 0o777 == 0o600
     assert out.parent.stat().st_mode & 0o777 == 0o711
-    assert read_pieces(tmp_path, RUN, {"out": 0, "err": 0}) == {}
-    out.write_bytes(b"x" * (MOST_PIECE + 3))
-    read = read_pieces(tmp_path, RUN, {"out": 2, "err": 0})
-    assert {name: len(b64decode(data)) for name, data in read.items()} == {"out": MOST_PIECE}
-    assert b64decode(read_pieces(tmp_path, RUN, {"out": MOST_PIECE, "err": 0})["out"]) == b"xxx"
-    put_files(tmp_path, step_files("1.1.8", ME))
-    prune_step_output(tmp_path, {RUN, "1.1"})
+    assert steps.read_pieces(tmp_path, RUN, {"out": 0, "err": 0}) == {}
+    out.write_bytes(b"x" * (steps.MOST_PIECE + 3))
+    read = steps.read_pieces(tmp_path, RUN, {"out": 2, "err": 0})
+    assert {name: len(b64decode(data)) for name, data in read.items()} == {"out": steps.MOST_PIECE}
+    assert b64decode(steps.read_pieces(tmp_path, RUN, {"out": steps.MOST_PIECE, "err": 0})["out"]) == b"xxx"
+    put_files(tmp_path, steps.step_files("1.1.8", ME))
+    steps.prune_step_output(tmp_path, {RUN, "1.1"})
     assert {path.stem for path in out.parent.iterdir()} == {RUN}
-    remove_step_output(tmp_path, ["1.1", RUN])
+    steps.remove_step_output(tmp_path, ["1.1", RUN])
     assert list(out.parent.iterdir()) == []
 
 
 def test_only_regular_files_are_read(tmp_path):
     (tmp_path / "parts").mkdir()
     (tmp_path / "secret").write_text("x")
-    (tmp_path / step_output_path(RUN, "out")).symlink_to(tmp_path / "secret")
-    os.mkfifo(tmp_path / step_output_path(RUN, "err"))
-    assert read_pieces(tmp_path, RUN, {"out": 0, "err": 0}) == {}
+    (tmp_path / steps.step_output_path(RUN, "out")).symlink_to(tmp_path / "secret")
+    os.mkfifo(tmp_path / steps.step_output_path(RUN, "err"))
+    assert steps.read_pieces(tmp_path, RUN, {"out": 0, "err": 0}) == {}

@@ -27,16 +27,6 @@ from dardis.live.live_jobs import LiveJob
 from dardis.live.output import output_path
 from dardis.model.errors import DardisError, InputError
 
-
-@pytest.fixture(scope="module")
-def live(tmp_path_factory):
-    live = Live(tmp_path_factory.mktemp("live"))
-    try:
-        yield live.start()
-    finally:
-        live.end()
-
-
 AWAITS = "w() { while ! [ -e $1 ]; do sleep 0.05; done; }; w go"
 """A job that goes on when there is a file `go` (and what is written behind it)."""
 
@@ -191,8 +181,7 @@ def test_unusable_folder_is_one_line(tmp_path, capsys, spoil, said):
 
 
 def test_killed_service_restarts_and_its_jobs_survive(tmp_path):
-    live = Live(tmp_path).start()
-    try:
+    with Live(tmp_path).start() as live:
         (runs,) = live.submit(f"{AWAITS}; echo $DARDIS_JOB_ID >> $RAN; exit 4", cpus=4, nodes=4)
         (waits,) = live.submit()
         until(lambda: live.job(runs)["state"] == "running")
@@ -210,8 +199,6 @@ def test_killed_service_restarts_and_its_jobs_survive(tmp_path):
         assert live.service.wait(20) == 0
         assert live.keeper is None
         assert run(["journal", "replay", str(live.folder)]) == 0
-    finally:
-        live.end()
 
 
 @contextmanager
@@ -224,9 +211,7 @@ def unwritable(live):
 
 
 def test_stop_with_kill_fails_when_it_cannot_be_journaled(tmp_path):
-    live = Live(tmp_path)
-    try:
-        live.start()
+    with Live(tmp_path).start() as live:
         (number,) = live.submit("sleep 60")
         until(lambda: live.job(number)["state"] == "running")
         with unwritable(live), pytest.raises(DardisError, match="it is full"):
@@ -237,15 +222,11 @@ def test_stop_with_kill_fails_when_it_cannot_be_journaled(tmp_path):
         live.client.post("/stop", {"kill": True})
         assert live.service.wait(20) == 0
         assert live.keeper is None
-    finally:
-        live.end()
 
 
 @pytest.mark.slow
 def test_stop_with_kill_starts_nothing_while_the_journal_is_full(tmp_path):
-    live = Live(tmp_path)
-    try:
-        live.start()
+    with Live(tmp_path).start() as live:
         first = live.submit("trap '' TERM; sleep 60", nodes=4, cpus=4, grace_s=5)[0]
         until(lambda: live.job(first)["state"] == "running")
         live.submit("echo $DARDIS_JOB_ID >> $RAN", hold=True)
@@ -260,8 +241,6 @@ def test_stop_with_kill_starts_nothing_while_the_journal_is_full(tmp_path):
         stopping.join(30)
         assert live.service.wait(20) == 0
         assert not live.lines()
-    finally:
-        live.end()
 
 
 def is_to_end(live, number):
@@ -274,8 +253,7 @@ def is_to_end(live, number):
 
 
 def test_stop_with_kill_ends_all_runs(tmp_path):
-    live = Live(tmp_path).start()
-    try:
+    with Live(tmp_path).start() as live:
         numbers = live.submit("sleep 30", array="0-40")
         until(lambda: live.client.get("/status")["running"] >= 16)
         live.client.post("/stop", {"kill": True})
@@ -285,13 +263,10 @@ def test_stop_with_kill_ends_all_runs(tmp_path):
         states = [live.job(number)["state"] for number in numbers]
         assert states.count("cancelled") == 16
         assert set(states) == {"cancelled", "waiting", "running"}
-    finally:
-        live.end()
 
 
 def test_run_that_ended_unobserved_is_unknown_and_requeued_only_on_request(tmp_path):
-    live = Live(tmp_path).start()
-    try:
+    with Live(tmp_path).start() as live:
         until_told = "echo $$ >> pids; echo $DARDIS_JOB_ID >> $RAN; while ! [ -e go ]; do sleep 0.05; done"
         (plain,) = live.submit(until_told)
         (again,) = live.submit(until_told, requeue=True)
@@ -314,14 +289,11 @@ def test_run_that_ended_unobserved_is_unknown_and_requeued_only_on_request(tmp_p
         live.client.post(f"/jobs/{plain}/release")
         assert live.ended(plain)["state"] == "completed"
         assert live.lines() == {plain: 2, again: 2}
-    finally:
-        live.end()
 
 
 @pytest.mark.parametrize("another_died", [pytest.param(False, marks=pytest.mark.slow), True])
 def test_begun_run_is_unknown_after_the_keeper_folder_is_lost(tmp_path, another_died):
-    live = Live(tmp_path).start()
-    try:
+    with Live(tmp_path).start() as live:
         (number,) = live.submit("echo $DARDIS_JOB_ID >> $RAN; sleep 20")
         until(lambda: live.lines()[number])
         live.kill("service")
@@ -338,14 +310,11 @@ def test_begun_run_is_unknown_after_the_keeper_folder_is_lost(tmp_path, another_
         (after,) = live.submit()
         assert live.ended(after)["state"] == "completed"
         assert live.lines() == {number: 1, after: 1}
-    finally:
-        live.end()
 
 
 @pytest.mark.slow
 def test_restored_older_journal_is_reported_and_accepted_on_request(tmp_path):
-    live = Live(tmp_path).start()
-    try:
+    with Live(tmp_path).start() as live:
 
         def stopped():
             live.client.post("/stop", {"kill": False})
@@ -373,8 +342,6 @@ def test_restored_older_journal_is_reported_and_accepted_on_request(tmp_path):
         live.start("--epoch", "4")
         (number,) = live.submit()
         assert live.ended(number)["state"] == "completed"
-    finally:
-        live.end()
 
 
 @pytest.fixture(scope="module")
@@ -403,13 +370,8 @@ except DardisError as error:
 def asks(live, do, path, **more):
     """What the service answers to another user; `refused`: it doesn't."""
     words = [
-        sys.executable,
-        "-c",
-        AS_ANOTHER,
-        live.folder,
-        str(OTHER),
-        json.dumps({"do": do, "path": path, "more": more}),
-    ]
+        sys.executable, "-c", AS_ANOTHER, live.folder, str(OTHER), json.dumps({"do": do, "path": path, "more": more}),
+    ]  # fmt: skip
     return json.loads(subprocess.run(words, capture_output=True, text=True, check=True).stdout)
 
 
@@ -491,8 +453,7 @@ def test_only_owners_change_jobs_and_only_root_administers(site):
 
 
 def test_unwritable_script_fails_only_its_job(tmp_path):
-    live = Live(tmp_path).start()
-    try:
+    with Live(tmp_path).start() as live:
         (live.folder / "scripts").write_text("in the way")
         body = {"jobs": {"argv": []}, "script": "#!/bin/sh\n", "cwd": "/", "environment": {}}
         (number,) = live.client.post("/jobs", body)["ids"]
@@ -501,13 +462,10 @@ def test_unwritable_script_fails_only_its_job(tmp_path):
         assert (job["state"], job["why"].startswith("failed to start: ")) == ("failed", True), job
         assert live.ended(other)["state"] == "completed"
         assert live.lines() == {other: 1}
-    finally:
-        live.end()
 
 
 def test_job_refused_by_the_keeper_fails_without_effect_on_others(tmp_path):
-    live = Live(tmp_path).start()
-    try:
+    with Live(tmp_path).start() as live:
         odd, other = (live.submit(hold=True)[0] for _ in range(2))
         live.client.post("/stop")
         live.service.wait(20)
@@ -520,8 +478,6 @@ def test_job_refused_by_the_keeper_fails_without_effect_on_others(tmp_path):
         assert (job["state"], job["why"]) == ("failed", "failed to start: its chdir is invalid")
         assert live.ended(other, 20)["state"] == "completed"
         assert live.lines() == {other: 1}
-    finally:
-        live.end()
 
 
 def test_service_removes_jobs_after_the_retention_time(tmp_path):
@@ -529,8 +485,7 @@ def test_service_removes_jobs_after_the_retention_time(tmp_path):
         body = {"jobs": {"argv": []}, "script": f"#!/bin/sh\n{command}\n", "cwd": str(tmp_path), "environment": {}}
         return live.client.post("/jobs", body)["ids"][0]
 
-    live = Live(tmp_path).start()
-    try:
+    with Live(tmp_path).start() as live:
         old = [handed_in(f"echo {number}") for number in range(3)]
         runs, young = handed_in("while ! [ -e go ]; do sleep 0.05; done; echo on"), handed_in("echo young")
         for number in (*old, young):
@@ -563,8 +518,6 @@ def test_service_removes_jobs_after_the_retention_time(tmp_path):
         live.client.post("/stop")
         live.service.wait(20)
         assert run(["journal", "replay", str(live.folder)]) == 0
-    finally:
-        live.end()
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to be two users")

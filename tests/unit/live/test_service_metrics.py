@@ -42,11 +42,8 @@ def port():
 
 @pytest.fixture(scope="module")
 def live(tmp_path_factory, port):
-    live = Live(tmp_path_factory.mktemp("metrics"), PLATFORM)
-    try:
+    with Live(tmp_path_factory.mktemp("metrics"), PLATFORM) as live:
         yield live.start("--metrics", str(port))
-    finally:
-        live.end()
 
 
 def told(live, port, accepts="text/plain"):

@@ -33,38 +33,32 @@ def test_job_on_several_nodes_has_slurm_variables():
     }  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("asked", "expected"),
-    [
-        (
-            {"array": Array((range(2, 9, 3),), 1)},
-            {"JOB_ID": "5", "TASK_ID": "2", "COUNT": "3", "MIN": "2", "MAX": "8", "STEP": "3"},
-        ),
-        (
-            {"array": Array((range(7, 8), range(1, 3)))},
-            {"TASK_ID": "7", "COUNT": "3", "MIN": "1", "MAX": "7", "STEP": "1"},
-        ),
-        ({}, dict.fromkeys(("JOB_ID", "TASK_ID", "TASK_COUNT", "TASK_MIN", "TASK_MAX", "TASK_STEP"))),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("asked", "expected"), [
+    (
+        {"array": Array((range(2, 9, 3),), 1)},
+        {"JOB_ID": "5", "TASK_ID": "2", "COUNT": "3", "MIN": "2", "MAX": "8", "STEP": "3"},
+    ),
+    (
+        {"array": Array((range(7, 8), range(1, 3)))},
+        {"TASK_ID": "7", "COUNT": "3", "MIN": "1", "MAX": "7", "STEP": "1"},
+    ),
+    ({}, dict.fromkeys(("JOB_ID", "TASK_ID", "TASK_COUNT", "TASK_MIN", "TASK_MAX", "TASK_STEP"))),
+])  # fmt: skip
 def test_array_jobs_have_their_index_and_range(asked, expected):
     found = environment(SHARES[0], number=5, **asked)
     for name, value in expected.items():
         assert found.get(f"SLURM_ARRAY_{name if '_' in name else f'TASK_{name}'}") == value
 
 
-@pytest.mark.parametrize(
-    ("asked", "expected"),
-    [
-        ({}, dict.fromkeys(("NTASKS", "CPUS_PER_TASK", "MEM_PER_NODE", "MEM_PER_CPU", "NTASKS_PER_NODE"))),
-        ({"cpus": 4}, {"CPUS_PER_TASK": "4", "NTASKS": None, "TASKS_PER_NODE": "1"}),
-        ({"tasks": 2, "cpus": 2}, {"NTASKS": "2", "CPUS_PER_TASK": None, "TASKS_PER_NODE": "2"}),
-        ({"tasks_per_node": 2}, {"NTASKS": "2", "NTASKS_PER_NODE": "2"}),
-        ({"memory_mib": 0}, {"MEM_PER_NODE": "0"}), ({"partition": "long,short"}, {"JOB_PARTITION": "long,short"}),
-        ({"memory_mib": 800, "memory_per_cpu_mib": 200}, {"MEM_PER_CPU": "200", "MEM_PER_NODE": None}),
-        ({"walltime_s": UNLIMITED_S}, {"JOB_END_TIME": None, "JOB_START_TIME": "1000"}), ({}, {"RESTART_COUNT": None}),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("asked", "expected"), [
+    ({}, dict.fromkeys(("NTASKS", "CPUS_PER_TASK", "MEM_PER_NODE", "MEM_PER_CPU", "NTASKS_PER_NODE"))),
+    ({"cpus": 4}, {"CPUS_PER_TASK": "4", "NTASKS": None, "TASKS_PER_NODE": "1"}),
+    ({"tasks": 2, "cpus": 2}, {"NTASKS": "2", "CPUS_PER_TASK": None, "TASKS_PER_NODE": "2"}),
+    ({"tasks_per_node": 2}, {"NTASKS": "2", "NTASKS_PER_NODE": "2"}),
+    ({"memory_mib": 0}, {"MEM_PER_NODE": "0"}), ({"partition": "long,short"}, {"JOB_PARTITION": "long,short"}),
+    ({"memory_mib": 800, "memory_per_cpu_mib": 200}, {"MEM_PER_CPU": "200", "MEM_PER_NODE": None}),
+    ({"walltime_s": UNLIMITED_S}, {"JOB_END_TIME": None, "JOB_START_TIME": "1000"}), ({}, {"RESTART_COUNT": None}),
+])  # fmt: skip
 def test_variables_of_options_are_set_only_if_stated(asked, expected):
     found = environment(SHARES[0], **asked)
     assert {name: found.get(f"SLURM_{name}") for name in expected} == expected

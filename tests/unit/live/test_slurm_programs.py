@@ -87,13 +87,10 @@ def test_sacct_lists_results(fake, capsys):
     assert run(capsys, "sacct", "-a", "-X", "-n", "-p", "-b", "-S", "2020-01-01", "-E", "2020-02-01")[1] == []
 
 
-@pytest.mark.parametrize(
-    ("words", "cancelled"),
-    [
-        (["8"], {8}), (["3"], {3, 4, 5, 7}), (["3_1"], {4}), (["3_[1-2]"], {4, 5}), (["3_0,9"], {3, 9}),
-        (["-n", "many", "-t", "PENDING"], {4, 5, 7}), (["-u", "me", "--state=R"], {3}), (["-p", "long"], {3}),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("words", "cancelled"), [
+    (["8"], {8}), (["3"], {3, 4, 5, 7}), (["3_1"], {4}), (["3_[1-2]"], {4, 5}), (["3_0,9"], {3, 9}),
+    (["-n", "many", "-t", "PENDING"], {4, 5, 7}), (["-u", "me", "--state=R"], {3}), (["-p", "long"], {3}),
+])  # fmt: skip
 def test_scancel_cancels_jobs_arrays_and_selections(fake, capsys, words, cancelled):
     assert run(capsys, "scancel", "-s", "USR1", "-b", *words) == (0, [], [])
     told = {"number": 10, "script": True, "steps": False}
@@ -134,26 +131,23 @@ def test_sbatch_submits_scripts_and_wrapped_commands(fake, capsys, tmp_path, mon
     assert run(capsys, "sbatch", "-Q", "-A", "me", "s.sh") == (0, [], [])
 
 
-@pytest.mark.parametrize(
-    ("words", "line"),
-    [
-        ("sbatch /no/such", "sbatch: error: /no/such: cannot be read"),
-        ("sbatch --wrap x y", "sbatch: error: --wrap: together"),
-        ("sbatch --test-only s", "sbatch: error: --test-only: is not supported"),
-        ("squeue -o %!", "squeue: error: --format: '%!'"), ("squeue -t sleepy", "squeue: error: --states: 'sleepy'"),
-        ("squeue -O Colour", "squeue: error: --Format: 'Colour'"),
-        ("squeue -S colour", "squeue: error: --sort: 'colour'"), ("squeue x", "squeue: error: squeue: 'x'"),
-        ("sacct -o Colour", "sacct: error: --format: 'Colour'"), ("sacct -j x", "sacct: error: --jobs: 'x'"),
-        ("scancel", "scancel: error: scancel: no jobs"), ("scancel x", "scancel: error: scancel: 'x'"),
-        ("scancel 99", "scancel: error: Kill job error on job id 99"),
-        ("scontrol update x", "scontrol: error: scontrol: 'update x'"),
-        ("scontrol show hostnames n[2-1]", "scontrol: error: scontrol"),
-        ("srun true", "srun: error: srun: runs only inside jobs; expected sbatch --wait SCRIPT"),
-        ("squeue -j 99", "squeue: error: Invalid job id"), ("sinfo x", "sinfo: error: sinfo: 'x'"),
-        ("scancel 8.0", "scancel: error: scancel: '8.0'"), ("sacctmgr add user me", "sacctmgr: error: sacctmgr: 'add'"),
-        ("scontrol show node n9", "scontrol: error: scontrol: there is no"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("words", "line"), [
+    ("sbatch /no/such", "sbatch: error: /no/such: cannot be read"),
+    ("sbatch --wrap x y", "sbatch: error: --wrap: together"),
+    ("sbatch --test-only s", "sbatch: error: --test-only: is not supported"),
+    ("squeue -o %!", "squeue: error: --format: '%!'"), ("squeue -t sleepy", "squeue: error: --states: 'sleepy'"),
+    ("squeue -O Colour", "squeue: error: --Format: 'Colour'"),
+    ("squeue -S colour", "squeue: error: --sort: 'colour'"), ("squeue x", "squeue: error: squeue: 'x'"),
+    ("sacct -o Colour", "sacct: error: --format: 'Colour'"), ("sacct -j x", "sacct: error: --jobs: 'x'"),
+    ("scancel", "scancel: error: scancel: no jobs"), ("scancel x", "scancel: error: scancel: 'x'"),
+    ("scancel 99", "scancel: error: Kill job error on job id 99"),
+    ("scontrol update x", "scontrol: error: scontrol: 'update x'"),
+    ("scontrol show hostnames n[2-1]", "scontrol: error: scontrol"),
+    ("srun true", "srun: error: srun: runs only inside jobs; expected sbatch --wait SCRIPT"),
+    ("squeue -j 99", "squeue: error: Invalid job id"), ("sinfo x", "sinfo: error: sinfo: 'x'"),
+    ("scancel 8.0", "scancel: error: scancel: '8.0'"), ("sacctmgr add user me", "sacctmgr: error: sacctmgr: 'add'"),
+    ("scontrol show node n9", "scontrol: error: scontrol: there is no"),
+])  # fmt: skip
 def test_mistakes_are_one_line(fake, capsys, monkeypatch, words, line):
     monkeypatch.delenv("DARDIS_RUN", raising=False)
     status, out, err = run(capsys, *words.split())

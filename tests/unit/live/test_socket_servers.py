@@ -84,166 +84,148 @@ async def socket_site(folder, answering=True):
             await site.door.close()
 
 
-def play(folder, work, **how):
-    """Let it happen, and see that nothing is left."""
+def played(**how):
+    """A test with a site and `monkeypatch`, after which nothing is left."""
 
-    async def all_of_it():
-        before = sockets_open()
-        async with asyncio.timeout(60):
-            async with socket_site(folder, **how) as site:
-                await work(site)
-            await until_async(lambda: len(asyncio.all_tasks()) == 1)
-        assert sockets_open() == before
-        assert not (folder / "gateway.sock").exists()
+    def of(test):
+        async def all_of_it(folder, monkeypatch):
+            before = sockets_open()
+            async with asyncio.timeout(60):
+                async with socket_site(folder, **how) as site:
+                    await test(site, monkeypatch)
+                await until_async(lambda: len(asyncio.all_tasks()) == 1)
+            assert sockets_open() == before
+            assert not (folder / "gateway.sock").exists()
 
-    asyncio.run(all_of_it())
+        return lambda tmp_path, monkeypatch: asyncio.run(all_of_it(tmp_path, monkeypatch))
 
-
-def test_peer_credentials_are_passed_and_requests_answered(tmp_path):
-    async def work(site):
-        one, other = await site.ask(), await site.ask()
-        with one, other:
-            assert await site.echoes(one)
-            assert await site.echoes(other, os.urandom(300_000))
-            assert site.asked == [ME, ME]
-        await until_async(lambda: site.carried() == ([], []))
-
-    play(tmp_path, work)
+    return of
 
 
-def test_connections_are_closed_while_no_handler_answers(tmp_path):
-    async def work(site):
-        with await site.ask() as one:
-            assert await all_of(one) == b""
+@played()
+async def test_peer_credentials_are_passed_and_requests_answered(site, monkeypatch):
+    one, other = await site.ask(), await site.ask()
+    with one, other:
+        assert await site.echoes(one)
+        assert await site.echoes(other, os.urandom(300_000))
+        assert site.asked == [ME, ME]
+    await until_async(lambda: site.carried() == ([], []))
 
-    play(tmp_path, work, answering=False)
+
+@played(answering=False)
+async def test_connections_are_closed_while_no_handler_answers(site, monkeypatch):
+    with await site.ask() as one:
+        assert await all_of(one) == b""
 
 
-def test_connections_are_closed_while_the_service_is_away(tmp_path):
-    async def work(site):
+@played()
+async def test_connections_are_closed_while_the_service_is_away(site, monkeypatch):
+    site.away = True
+    with await site.ask() as one:
+        assert await all_of(one) == b""
+    assert site.carried() == ([], [])
+    site.away = False
+    with await site.ask() as one:
+        assert await site.echoes(one)
+
+
+@played()
+async def test_all_connections_close_when_the_service_leaves(site, monkeypatch):
+    with await site.ask() as one:
+        assert await site.echoes(one)
+        site.door.report_connections()
+        assert await site.echoes(one)
         site.away = True
-        with await site.ask() as one:
-            assert await all_of(one) == b""
-        assert site.carried() == ([], [])
-        site.away = False
-        with await site.ask() as one:
-            assert await site.echoes(one)
-
-    play(tmp_path, work)
+        site.door.report_connections()
+        assert await all_of(one) == b""
+        site.far.close_host(HOST)
 
 
-def test_all_connections_close_when_the_service_leaves(tmp_path):
-    async def work(site):
-        with await site.ask() as one:
-            assert await site.echoes(one)
-            site.door.report_connections()
-            assert await site.echoes(one)
-            site.away = True
-            site.door.report_connections()
-            assert await all_of(one) == b""
-            site.far.close_host(HOST)
-
-    play(tmp_path, work)
-
-
-def test_connections_of_an_unreachable_host_are_closed(tmp_path, monkeypatch):
+@played()
+async def test_connections_of_an_unreachable_host_are_closed(site, monkeypatch):
     monkeypatch.setattr(remote_socket_server, "LOOK_S", 0.05)
+    with await site.ask() as one:
+        assert await site.echoes(one)
+        await asyncio.sleep(0.2)
+        assert site.carried() == ([1], [1])
+        site.silent = True
+        await until_async(lambda: site.carried() == ([1], []) and not site.echoing)
+        site.silent = False
+        site.door.report_connections()
+        assert await all_of(one) == b""
 
-    async def work(site):
+
+@played()
+async def test_excess_connections_wait_for_a_free_slot(site, monkeypatch):
+    monkeypatch.setattr(remote_socket_server, "MOST_CONNECTIONS", 2)
+    first, second, third, fourth = [await site.ask() for _ in range(4)]
+    with first, second, third, fourth:
+        assert await site.echoes(first)
+        assert await site.echoes(second)
+        await send(third, b"third")
+        await send(fourth, b"fourth")
+        await asyncio.sleep(0.1)
+        assert len(site.asked) == 2
+        third.close()  # it has given up
+        first.close()
+        assert await some_of(fourth, 6) == b"fourth"
+        site.far.close_host(HOST)
+        site.door.report_connections()
+        assert await all_of(second) == await all_of(fourth) == b""
         with await site.ask() as one:
             assert await site.echoes(one)
-            await asyncio.sleep(0.2)
-            assert site.carried() == ([1], [1])
-            site.silent = True
-            await until_async(lambda: site.carried() == ([1], []) and not site.echoing)
-            site.silent = False
-            site.door.report_connections()
-            assert await all_of(one) == b""
-
-    play(tmp_path, work)
 
 
-def test_excess_connections_wait_for_a_free_slot(tmp_path, monkeypatch):
-    monkeypatch.setattr(remote_socket_server, "MOST_CONNECTIONS", 2)
-
-    async def work(site):
-        first, second, third, fourth = [await site.ask() for _ in range(4)]
-        with first, second, third, fourth:
-            assert await site.echoes(first)
-            assert await site.echoes(second)
-            await send(third, b"third")
-            await send(fourth, b"fourth")
-            await asyncio.sleep(0.1)
-            assert len(site.asked) == 2
-            third.close()  # it has given up
-            first.close()
-            assert await some_of(fourth, 6) == b"fourth"
-            site.far.close_host(HOST)
-            site.door.report_connections()
-            assert await all_of(second) == await all_of(fourth) == b""
-            with await site.ask() as one:
-                assert await site.echoes(one)
-
-    play(tmp_path, work)
-
-
-def test_accept_is_retried_when_the_system_has_no_descriptors(tmp_path, monkeypatch):
+@played()
+async def test_accept_is_retried_when_the_system_has_no_descriptors(site, monkeypatch):
     monkeypatch.setattr(doors, "AGAIN_S", 0.05)
+    loop = asyncio.get_running_loop()
+    accept, failures = loop.sock_accept, iter([OSError(24, "Too many open files")] * 3)
 
-    async def work(site):
-        loop = asyncio.get_running_loop()
-        accept, failures = loop.sock_accept, iter([OSError(24, "Too many open files")] * 3)
+    async def accepts(listener):
+        for failure in failures:
+            raise failure
+        return await accept(listener)
 
-        async def accepts(listener):
-            for failure in failures:
-                raise failure
-            return await accept(listener)
-
-        monkeypatch.setattr(loop, "sock_accept", accepts)
+    monkeypatch.setattr(loop, "sock_accept", accepts)
+    with await site.ask() as one:
+        assert await site.echoes(one)  # by the one that waits already
+    for _ in range(2):
         with await site.ask() as one:
-            assert await site.echoes(one)  # by the one that waits already
-        for _ in range(2):
-            with await site.ask() as one:
-                assert await site.echoes(one)
-
-    play(tmp_path, work)
+            assert await site.echoes(one)
 
 
-def test_response_sent_before_the_close_arrives(tmp_path):
-    async def work(site):
-        data = os.urandom(1_000_000)
+@played(answering=False)
+async def test_response_sent_before_the_close_arrives(site, monkeypatch):
+    data = os.urandom(1_000_000)
 
-        async def answer(connection, _):
-            connection.setblocking(False)
-            with connection:
-                await asyncio.get_running_loop().sock_recv(connection, 1)
-                ended.set()
-                await asyncio.get_running_loop().sock_sendall(connection, data)
+    async def answer(connection, _):
+        connection.setblocking(False)
+        with connection:
+            await asyncio.get_running_loop().sock_recv(connection, 1)
+            ended.set()
+            await asyncio.get_running_loop().sock_sendall(connection, data)
 
-        async def begin(connection, who):
-            answers.append(asyncio.create_task(answer(connection, who)))
+    async def begin(connection, who):
+        answers.append(asyncio.create_task(answer(connection, who)))
 
-        ended, answers = asyncio.Event(), []
-        async with site.far.serve_connections(begin):
-            one = await site.ask()
-            await send(one, b"a")
-            await ended.wait()
-            reading = asyncio.create_task(all_of(one))
-        with one:
-            assert await reading == data
-
-    play(tmp_path, work, answering=False)
+    ended, answers = asyncio.Event(), []
+    async with site.far.serve_connections(begin):
+        one = await site.ask()
+        await send(one, b"a")
+        await ended.wait()
+        reading = asyncio.create_task(all_of(one))
+    with one:
+        assert await reading == data
 
 
-def test_unexpected_server_error_is_raised(tmp_path, monkeypatch):
-    async def work(site):
-        monkeypatch.setattr(doors, "peer_user", lambda connection: connection.close() or 1 // 0)
-        with await site.ask():
-            await until_async(site.door._taking.done)
-            with pytest.raises(ZeroDivisionError):
-                site.door.report_connections()
-
-    play(tmp_path, work)
+@played()
+async def test_unexpected_server_error_is_raised(site, monkeypatch):
+    monkeypatch.setattr(doors, "peer_user", lambda connection: connection.close() or 1 // 0)
+    with await site.ask():
+        await until_async(site.door._taking.done)
+        with pytest.raises(ZeroDivisionError):
+            site.door.report_connections()
 
 
 @pytest.mark.parametrize(("users", "mode"), [(False, 0o600), (True, 0o666)])

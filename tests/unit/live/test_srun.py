@@ -8,21 +8,11 @@ from pathlib import Path
 
 import pytest
 from kit.error_lines import line_of
-from kit.live import Live
 from kit.waiting import until
 
 from dardis.live.slurm_programs.srun import SRUN, _run_mpi_program, read_programs, task_request
 from dardis.live.slurm_programs.srun_mpi import mpi_library, mpirun_command
 from dardis.live.task_request import TaskRequest
-
-
-@pytest.fixture(scope="module")
-def live(tmp_path_factory):
-    live = Live(tmp_path_factory.mktemp("srun"))
-    try:
-        yield live.start()
-    finally:
-        live.end()
 
 
 def begun(live, command, **more):
@@ -140,44 +130,38 @@ def test_tasks_and_their_output_survive_kills_of_the_service(live):
     assert lines[-1] == "ended 5"
 
 
-@pytest.mark.parametrize(
-    ("words", "line"),
-    [
-        ("-n 99 true", "srun: error: --ntasks: 99 tasks do not fit the job"),
-        ("-n x true", "srun: error: -n: 'x'"),
-        ("--pty true", "srun: error: --pty: is not supported (terminals"),
+@pytest.mark.parametrize(("words", "line"), [
+    ("-n 99 true", "srun: error: --ntasks: 99 tasks do not fit the job"),
+    ("-n x true", "srun: error: -n: 'x'"),
+    ("--pty true", "srun: error: --pty: is not supported (terminals"),
 
 
-        ("-y true", "srun: error: srun: unknown"),
-        ("-w nowhere true", "srun: error: --nodelist: 'nowhere'"),
-        ("--input /no/such cat", "srun: error: --input: '/no/such'"),
-        ("", "srun: error: srun: no command"), ("-o %q true", "srun: error: -o: '%q'"),
-        ("--multi-prog /no/such", "srun: error: /no/such: cannot be read"),
-        ("--jobid 999999 true", "srun: error: --jobid: 999999"),
-    ],
-)  # fmt: skip
+    ("-y true", "srun: error: srun: unknown"),
+    ("-w nowhere true", "srun: error: --nodelist: 'nowhere'"),
+    ("--input /no/such cat", "srun: error: --input: '/no/such'"),
+    ("", "srun: error: srun: no command"), ("-o %q true", "srun: error: -o: '%q'"),
+    ("--multi-prog /no/such", "srun: error: /no/such: cannot be read"),
+    ("--jobid 999999 true", "srun: error: --jobid: 999999"),
+])  # fmt: skip
 def test_wrong_options_are_one_line(live, words, line):
     lines, code = ran(live, f"srun {words}; exit $?")
     assert [one.startswith(line) for one in lines] == [True], lines
     assert code == 1
 
 
-@pytest.mark.parametrize(
-    ("words", "environment", "expected"),
-    [
-        ("", {}, {"tasks": 1}), ("", {"SLURM_NTASKS": "4", "SLURM_CPUS_PER_TASK": "2"}, {"tasks": 4, "cpus": 2}),
-        ("-n2 -c3", {"SLURM_NTASKS": "4", "SLURM_CPUS_PER_TASK": "2"}, {"tasks": 2, "cpus": 3}),
-        ("-N3", {"SLURM_NNODES": "4"}, {"tasks": 4, "nodes": 3}), ("-N4 -n2", {}, {"tasks": 2, "nodes": 2}),
-        ("--ntasks-per-node=2", {"SLURM_NNODES": "3"}, {"tasks": 6, "tasks_per_node": 2}),
-        ("", {"SLURM_CPUS_ON_NODE": "8", "SLURM_TASKS_PER_NODE": "2(x2)"}, {"tasks": 1, "cpus": 4}),
-        ("--exact", {"SLURM_CPUS_ON_NODE": "8"}, {"tasks": 1, "cpus": 1}),
-        ("-n 2", {"SLURM_GPUS_PER_TASK": "1", "SRUN_CPUS_PER_TASK": "3"}, {"tasks": 2, "cpus": 3, "gpus_per_task": 1}),
-        ("-w n[1-2] -x n4", {}, {"tasks": 2, "nodes": 2, "nodelist": ("n1", "n2"), "exclude": ("n4",)}),
-        ("-O --overlap -n 9", {}, {"tasks": 9, "cpus": 0, "overlap": True}),
-        ("--gres=gpu:2", {}, {"gpus_per_node": 2}), ("--gpus-per-task=1 -n2", {}, {"tasks": 2, "gpus_per_task": 1}),
-        ("-G 4 -n2 -N2", {}, {"tasks": 2, "nodes": 2, "gpus_per_node": 2}),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("words", "environment", "expected"), [
+    ("", {}, {"tasks": 1}), ("", {"SLURM_NTASKS": "4", "SLURM_CPUS_PER_TASK": "2"}, {"tasks": 4, "cpus": 2}),
+    ("-n2 -c3", {"SLURM_NTASKS": "4", "SLURM_CPUS_PER_TASK": "2"}, {"tasks": 2, "cpus": 3}),
+    ("-N3", {"SLURM_NNODES": "4"}, {"tasks": 4, "nodes": 3}), ("-N4 -n2", {}, {"tasks": 2, "nodes": 2}),
+    ("--ntasks-per-node=2", {"SLURM_NNODES": "3"}, {"tasks": 6, "tasks_per_node": 2}),
+    ("", {"SLURM_CPUS_ON_NODE": "8", "SLURM_TASKS_PER_NODE": "2(x2)"}, {"tasks": 1, "cpus": 4}),
+    ("--exact", {"SLURM_CPUS_ON_NODE": "8"}, {"tasks": 1, "cpus": 1}),
+    ("-n 2", {"SLURM_GPUS_PER_TASK": "1", "SRUN_CPUS_PER_TASK": "3"}, {"tasks": 2, "cpus": 3, "gpus_per_task": 1}),
+    ("-w n[1-2] -x n4", {}, {"tasks": 2, "nodes": 2, "nodelist": ("n1", "n2"), "exclude": ("n4",)}),
+    ("-O --overlap -n 9", {}, {"tasks": 9, "cpus": 0, "overlap": True}),
+    ("--gres=gpu:2", {}, {"gpus_per_node": 2}), ("--gpus-per-task=1 -n2", {}, {"tasks": 2, "gpus_per_task": 1}),
+    ("-G 4 -n2 -N2", {}, {"tasks": 2, "nodes": 2, "gpus_per_node": 2}),
+])  # fmt: skip
 def test_options_and_variables_make_the_request(words, environment, expected):
     options, _ = SRUN.split(words.split(), "srun")
     assert task_request({option.name: option for option in options}, environment) == TaskRequest(**expected)

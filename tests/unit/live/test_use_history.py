@@ -4,16 +4,7 @@ import random
 
 import pytest
 
-from dardis.live.use_history import (
-    BIN_S,
-    FILE,
-    FINE_S,
-    KEPT_S,
-    LONGEST_GAP_S,
-    REPEAT_S,
-    UseHistory,
-    UseSample,
-)
+from dardis.live.use_history import BIN_S, FILE, FINE_S, KEPT_S, LONGEST_GAP_S, REPEAT_S, UseHistory, UseSample
 
 NOW = 1_800_000_000
 

@@ -3,6 +3,7 @@
 import asyncio
 
 import pytest
+from kit.waiting import in_loop
 
 from dardis.live import user_limits as limits_module
 from dardis.live.job_option_texts import Array
@@ -59,22 +60,20 @@ def test_total_text_size_of_a_user_is_limited(monkeypatch):
 MACHINE = machine_of_platform(Platform("m", (NodeGroup("a", 1, {"cores": 1}),)), ["here"])
 
 
-def test_job_number_seen_before_its_commit_is_not_reused(tmp_path, journal):
-    async def submit_twice():
-        service = Service(tmp_path, MACHINE, [], journal)
-        asked = Submission(0, JobUser(0, 0, "me"), JobRequest(argv=("true",)), "", {}, "/", 1000, "key")
-        service.trouble = ""
-        first = asyncio.create_task(service.submit(asked, lambda: None))
-        await asyncio.sleep(0)
-        assert service.find(1) is not None
-        service._fail(JournalError("the disk is full"))
-        with pytest.raises(JournalError, match="full"):
-            await first
-        assert service.find(1) is None
-        service.trouble = ""
-        asyncio.create_task(service.submit(asked, lambda: None))  # noqa: RUF006 (nobody writes it)
-        await asyncio.sleep(0)
-        assert service.find(1) is None
-        assert service.find(2) is not None
-
-    asyncio.run(submit_twice())
+@in_loop
+async def test_job_number_seen_before_its_commit_is_not_reused(tmp_path, journal):
+    service = Service(tmp_path, MACHINE, [], journal)
+    asked = Submission(0, JobUser(0, 0, "me"), JobRequest(argv=("true",)), "", {}, "/", 1000, "key")
+    service.trouble = ""
+    first = asyncio.create_task(service.submit(asked, lambda: None))
+    await asyncio.sleep(0)
+    assert service.find(1) is not None
+    service._fail(JournalError("the disk is full"))
+    with pytest.raises(JournalError, match="full"):
+        await first
+    assert service.find(1) is None
+    service.trouble = ""
+    asyncio.create_task(service.submit(asked, lambda: None))  # noqa: RUF006 (nobody writes it)
+    await asyncio.sleep(0)
+    assert service.find(1) is None
+    assert service.find(2) is not None

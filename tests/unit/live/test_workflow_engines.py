@@ -51,11 +51,8 @@ cd {folder}
 
 @pytest.fixture
 def live(tmp_path):
-    live = Live(tmp_path, PLATFORM)
-    try:
+    with Live(tmp_path, PLATFORM) as live:
         yield live.start()
-    finally:
-        live.end()
 
 
 @pytest.fixture

@@ -50,27 +50,16 @@ GOOD = {
 PART = Part(2, (1, 0), 1)
 
 
-@pytest.mark.parametrize(
-    "senseless",
-    [
-        lambda: actual(**GOOD | {"units": 0}),
-        lambda: actual(**GOOD | {"walltime": 0}),
-        lambda: actual(**GOOD | {"runtime": 0}),
-        lambda: actual(**GOOD | {"earliest": 4}),
-        lambda: actual(**GOOD | {"request": (0, 0)}),
-        lambda: actual(**GOOD | {"request": (2, -1)}),
-        lambda: Part(0, (1,), 1),
-        lambda: Part(2, (1,), 1, 3),
-        lambda: Part(2, (1,), 1, -1),
-        lambda: Part(2, (0, 0), 1),
-        lambda: Part(2, (1, -1), 1),
-        lambda: Request((), 10),
-        lambda: Request((PART,), 0),
-        lambda: actual(**GOOD | {"units": 2, "walltime": 11}, requests=(Request((PART,), 10),)),
-        lambda: actual(**GOOD | {"units": 1}, requests=(Request((PART,), 10),)),
-        lambda: replace(actual(**GOOD), runtimes=(4, 0)),
-    ],
-)
+@pytest.mark.parametrize("senseless", [
+    lambda: actual(**GOOD | {"units": 0}), lambda: actual(**GOOD | {"walltime": 0}),
+    lambda: actual(**GOOD | {"runtime": 0}), lambda: actual(**GOOD | {"earliest": 4}),
+    lambda: actual(**GOOD | {"request": (0, 0)}), lambda: actual(**GOOD | {"request": (2, -1)}),
+    lambda: Part(0, (1,), 1), lambda: Part(2, (1,), 1, 3), lambda: Part(2, (1,), 1, -1), lambda: Part(2, (0, 0), 1),
+    lambda: Part(2, (1, -1), 1), lambda: Request((), 10), lambda: Request((PART,), 0),
+    lambda: actual(**GOOD | {"units": 2, "walltime": 11}, requests=(Request((PART,), 10),)),
+    lambda: actual(**GOOD | {"units": 1}, requests=(Request((PART,), 10),)),
+    lambda: replace(actual(**GOOD), runtimes=(4, 0)),
+])  # fmt: skip
 def test_invalid_jobs_and_requests_are_refused(senseless):
     with pytest.raises(ValueError, match=r"at least|must request|needs|differ from|before the submission"):
         senseless()
@@ -128,17 +117,14 @@ def test_prime_time_without_a_calendar_is_refused():
     assert dated.starts_of("").opens(3600) == 3600
 
 
-@pytest.mark.parametrize(
-    ("limits", "said"),
-    [
-        ({"max_units": 4}, ""),
-        ({"max_units": 3}, "requests 4 units; queue q allows at most 3"),
-        ({"max_walltime_s": 59}, "requests 60 s; queue q allows at most 59 s"),
-        ({"max_job": {"cores": 32, "gpu": 7}}, "requests 8 gpu; queue q allows at most 7 gpu"),
-        ({"max_job": {"cores": 32, "gpu": 8, "mic": 0}}, ""),
-        ({"max_job": {"cores": 31}}, "requests 32 cores; queue q allows at most 31 cores"),
-    ],
-)
+@pytest.mark.parametrize(("limits", "said"), [
+    ({"max_units": 4}, ""),
+    ({"max_units": 3}, "requests 4 units; queue q allows at most 3"),
+    ({"max_walltime_s": 59}, "requests 60 s; queue q allows at most 59 s"),
+    ({"max_job": {"cores": 32, "gpu": 7}}, "requests 8 gpu; queue q allows at most 7 gpu"),
+    ({"max_job": {"cores": 32, "gpu": 8, "mic": 0}}, ""),
+    ({"max_job": {"cores": 31}}, "requests 32 cores; queue q allows at most 31 cores"),
+])  # fmt: skip
 def test_a_queue_takes_what_is_within_its_limits(limits, said):
     job = Job(1, 0, 0, None, 60, 4, (8, 2, 0), 1, queue="q")
     queue = Queue("q", **limits)

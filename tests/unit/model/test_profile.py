@@ -117,26 +117,20 @@ def test_the_nearest_row_answers_and_halfway_the_warmer_one_and_rows_mix_where_t
     np.testing.assert_allclose(table(RowChoice.INTERPOLATE).watts(10.0, 100.0), 40)
 
 
-@pytest.mark.parametrize(
-    ("rows", "temp", "load"),
-    [
-        (RowChoice.NEAREST, -2.6, 100), (RowChoice.NEAREST, 20.1, 100), (RowChoice.INTERPOLATE, -0.1, 100),
-        (RowChoice.INTERPOLATE, 15.1, 100), (RowChoice.NEAREST, 5, 300.1), (RowChoice.NEAREST, 5, -1),
-        (RowChoice.NEAREST, float("nan"), 100),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("rows", "temp", "load"), [
+    (RowChoice.NEAREST, -2.6, 100), (RowChoice.NEAREST, 20.1, 100), (RowChoice.INTERPOLATE, -0.1, 100),
+    (RowChoice.INTERPOLATE, 15.1, 100), (RowChoice.NEAREST, 5, 300.1), (RowChoice.NEAREST, 5, -1),
+    (RowChoice.NEAREST, float("nan"), 100),
+])  # fmt: skip
 def test_pue_outside_the_table_is_refused(rows, temp, load):
     with pytest.raises(InputError, match="a point within"):
         table(rows).watts(np.array([5.0, temp]), np.array([100.0, load]))
 
 
-@pytest.mark.parametrize(
-    ("temps", "watts", "pue"),
-    [
-        ([5.0, 0.0], [1.0], [[1.1], [1.1]]), ([0.0], [2.0, 1.0], [[1.1, 1.1]]), ([0.0], [0.0], [[1.1]]),
-        ([0.0], [1.0], [[0.9]]), ([0.0], [1.0], [[1.1, 1.2]]), ([0.0], [1.0], [[float("nan")]]),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("temps", "watts", "pue"), [
+    ([5.0, 0.0], [1.0], [[1.1], [1.1]]), ([0.0], [2.0, 1.0], [[1.1, 1.1]]), ([0.0], [0.0], [[1.1]]),
+    ([0.0], [1.0], [[0.9]]), ([0.0], [1.0], [[1.1, 1.2]]), ([0.0], [1.0], [[float("nan")]]),
+])  # fmt: skip
 def test_invalid_pue_table_is_refused(temps, watts, pue):
     with pytest.raises(ValueError, match="PUE"):
         PueTable(np.array(temps), np.array(watts), np.array(pue))

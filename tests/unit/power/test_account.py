@@ -11,7 +11,7 @@ from dardis.model.placements import Placements
 from dardis.model.platform import NodeGroup, NodePower, Platform
 from dardis.model.schedule import Downtime, Schedule
 from dardis.model.series import Series
-from dardis.power.account import AccountedJobs, account, account_of_load, accounted_jobs, gain
+from dardis.power.account import AccountedJobs, account, accounted_jobs, gain
 from dardis.power.conditions import Conditions, PowerLimit, Tariff, conditions_over, cost_of_joule
 from dardis.power.cooling import AirPlant, HybridPlant, table_of
 from dardis.power.node_power import MachinePower
@@ -22,6 +22,7 @@ MACHINE = MachinePower(
     boot_w=np.full(NODES, 125.0), shutdown_w=np.full(NODES, 90.0), boot_s=np.array([240, 240, 60, 0]),
     shutdown_s=np.array([30, 30, 20, 0]),
 )  # fmt: skip
+NO_NODES = MachinePower(*np.zeros((5, 0)), *np.zeros((2, 0), dtype=np.int64))
 FREE = Tariff()
 spans = st.lists(st.tuples(st.integers(-500, 9000), st.integers(0, 5000)), max_size=8)
 
@@ -200,10 +201,11 @@ def loads(draw):
 @given(loads(), st.sampled_from(PLANTS), st.sampled_from((0.0, 80.0, 400.0)))
 def test_a_joule_costs_what_the_account_charges_for_it(case, plant, co2_per_t):
     conditions, load_w = case
-    tariff = Tariff(co2_per_t=co2_per_t)
+    tariff, edges = Tariff(co2_per_t=co2_per_t), conditions.edges
 
     def charged(watts):
-        return -account_of_load(Series(conditions.edges, watts), conditions, plant, tariff).profit
+        jobs = AccountedJobs(edges[:-1], edges[1:], np.ones_like(edges[1:]), watts, np.zeros(len(watts)))
+        return -account(jobs, Downtime.none(), NO_NODES, conditions, plant, tariff).profit
 
     joule_cost = cost_of_joule(conditions, plant, tariff, Series(conditions.edges, load_w))
     whole, seconds = charged(load_w), np.diff(conditions.edges)

@@ -40,13 +40,11 @@ def plain(trace: Trace) -> list[tuple[str, int, int, int, int, bool]]:
 
 
 @given(
-    workload=st.sampled_from(sorted(WORKLOADS)),
-    machine=st.sampled_from(sorted(MACHINES)),
-    contiguous=st.integers(0, 100),
-    hours=st.floats(0.01, 4),
+    workload=st.sampled_from(sorted(WORKLOADS)), machine=st.sampled_from(sorted(MACHINES)),
+    contiguous=st.integers(0, 100), hours=st.floats(0.01, 4),
     max_share=st.one_of(st.floats(1 / 128, 1), st.sampled_from([1 / 128, 0.1, 0.125, 1.0])),
     seed=st.integers(0, 1 << 32),
-)
+)  # fmt: skip
 @examples(0.5)
 def test_jobs_match_table_4_and_end_at_the_stated_load(workload, machine, contiguous, hours, max_share, seed):
     trace = generate_auction(AuctionParameters(workload, machine, contiguous, hours, max_share), seed)
@@ -111,30 +109,24 @@ def test_auction_workloads_are_simulated_and_audited(workload, contiguous, machi
     assert "rejected" not in (out / "jobs.csv").read_text()
 
 
-@pytest.mark.parametrize(
-    ("wanted", "message"),
-    [
-        ({"workload": "VI"}, "--workload: 'VI'; expected one of I, II, III, IV, V"),
-        ({"machine": "XL"}, "--machine: 'XL'; expected one of S, M, L"),
-        ({"contiguous": 101}, "--contiguous: 101; expected 0 to 100"),
-        ({"hours": 101.0}, "--hours: 101.0; expected above 0, at most 100"),
-        ({"max_share": 0.001}, r"--max-share: 0.001; expected from 0.0078125 \(a node of machine S\) to 1"),
-    ],
-)
+@pytest.mark.parametrize(("wanted", "message"), [
+    ({"workload": "VI"}, "--workload: 'VI'; expected one of I, II, III, IV, V"),
+    ({"machine": "XL"}, "--machine: 'XL'; expected one of S, M, L"),
+    ({"contiguous": 101}, "--contiguous: 101; expected 0 to 100"),
+    ({"hours": 101.0}, "--hours: 101.0; expected above 0, at most 100"),
+    ({"max_share": 0.001}, r"--max-share: 0.001; expected from 0.0078125 \(a node of machine S\) to 1"),
+])  # fmt: skip
 def test_invalid_arguments_are_errors(wanted, message):
     with pytest.raises(InputError, match=message):
         generate_auction(AuctionParameters(**wanted), 1)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (("auction", "t.swf"), "t.swf: SWF cannot state the types of these jobs; expected a job table"),
-        (("auction", "t.csv", "--jobs", "5"), "--jobs: is no option of auction"),
-        (("eurora", "t.csv", "--max-share", "0.5"), "--max-share: is no option of eurora"),
-        (("auctions", "t.csv"), "generator: 'auctions'; expected one of eurora, lublin, rivals, auction"),
-    ],
-)
+@pytest.mark.parametrize(("arguments", "message"), [
+    (("auction", "t.swf"), "t.swf: SWF cannot state the types of these jobs; expected a job table"),
+    (("auction", "t.csv", "--jobs", "5"), "--jobs: is no option of auction"),
+    (("eurora", "t.csv", "--max-share", "0.5"), "--max-share: is no option of eurora"),
+    (("auctions", "t.csv"), "generator: 'auctions'; expected one of eurora, lublin, rivals, auction"),
+])  # fmt: skip
 def test_auction_command_errors_are_one_line(arguments, message, tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert command(["trace", "generate", *arguments]) == 2

@@ -58,12 +58,9 @@ def test_batsim_workload_round_trips(lines, tmp_path_factory):
 
 def test_other_profiles_are_counted_by_their_type(read):
     profiles = {
-        "d": DELAY,
-        "s": {"type": "smpi"},
-        "t": {"type": "parallel", "cpu": [1, 1], "com": [0, 1, 0, 0]},
-        "c": {"type": "parallel_homogeneous", "cpu": 1, "com": 0},
-        "q": {"type": "composed", "seq": ["d", "s"]},
-    }
+        "d": DELAY, "s": {"type": "smpi"}, "t": {"type": "parallel", "cpu": [1, 1], "com": [0, 1, 0, 0]},
+        "c": {"type": "parallel_homogeneous", "cpu": 1, "com": 0}, "q": {"type": "composed", "seq": ["d", "s"]},
+    }  # fmt: skip
     trace = read([job(str(n), name) for n, name in enumerate("dstcq")], profiles, strict=True)
     assert trace.number.tolist() == [0]
     assert [tuple(skip) for skip in trace.skipped] == [
@@ -97,16 +94,13 @@ def sequences(draw):
     return profiles, seconds
 
 
-@pytest.mark.parametrize(
-    ("profile", "runtime"),
-    [
-        ({"type": "parallel_homogeneous_total", "cpu": 80e9, "com": 0}, 5),
-        ({"type": "ptask_homogeneous", "cpu": 80e9, "com": 0, "generation_strategy": SPREAD}, 5),
-        ({"type": "ptask_homogeneous", "cpu": 40e9, "com": 0}, 10),
-        ({"type": "parallel", "cpu": [0, 40e9, 8e9, 1], "com": [0] * 16}, 10),
-        ({"type": "parallel_homogeneous", "cpu": 0, "com": 0}, None),  # a job that runs for nothing is none
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("profile", "runtime"), [
+    ({"type": "parallel_homogeneous_total", "cpu": 80e9, "com": 0}, 5),
+    ({"type": "ptask_homogeneous", "cpu": 80e9, "com": 0, "generation_strategy": SPREAD}, 5),
+    ({"type": "ptask_homogeneous", "cpu": 40e9, "com": 0}, 10),
+    ({"type": "parallel", "cpu": [0, 40e9, 8e9, 1], "com": [0] * 16}, 10),
+    ({"type": "parallel_homogeneous", "cpu": 0, "com": 0}, None),  # a job that runs for nothing is none
+])  # fmt: skip
 def test_a_computation_takes_its_operations_over_the_speed(read, profile, runtime):
     trace = read([job("1", "d"), job("2", "p", res=4)], {"d": DELAY, "p": profile}, flop_per_s=4e9)
     assert trace.runtime.tolist() == [20, *([] if runtime is None else [runtime])]
@@ -117,22 +111,19 @@ def within(depth):
     return {f"p{n}": {"type": "composed", "seq": [f"p{n + 1}"]} for n in range(depth)} | {f"p{depth}": DELAY}
 
 
-@pytest.mark.parametrize(
-    ("profiles", "why"),
-    [
-        ({"p": {"type": "composed", "seq": ["p"]}}, "contains itself"),
-        ({"p": {"type": "composed", "seq": ["q"]}, "q": {"type": "composed", "seq": ["p"]}}, "contains itself"),
-        ({"p": {"type": "composed", "seq": ["none"]}}, "profile 'none' is unknown"),
-        ({"p": {"type": "composed", "seq": []}}, "without `seq`"),
-        ({"p": {"type": "composed", "seq": ["d"], "repeat": 0}}, "repeat is 0"),
-        ({"p": {"type": "composed", "seq": ["d"], "repeat": True}}, "repeat is True"),
-        ({"p": {"type": "composed", "seq": ["n", "d"]}, "n": {"type": "delay", "delay": -7}}, "takes less than 0 s"),
-        ({"p": {"type": "parallel", "cpu": 5, "com": []}}, "cpu is not a list"),
-        ({"p": {"type": "parallel_homogeneous", "cpu": -1, "com": 0}}, "cpu is negative"),
-        ({"p": {"type": "parallel_homogeneous", "cpu": 1}}, "com is None"),
-        ({"p": {"type": "composed", "seq": ["p0"]}} | within(150), "more than 100 sequences"),
-    ],
-)
+@pytest.mark.parametrize(("profiles", "why"), [
+    ({"p": {"type": "composed", "seq": ["p"]}}, "contains itself"),
+    ({"p": {"type": "composed", "seq": ["q"]}, "q": {"type": "composed", "seq": ["p"]}}, "contains itself"),
+    ({"p": {"type": "composed", "seq": ["none"]}}, "profile 'none' is unknown"),
+    ({"p": {"type": "composed", "seq": []}}, "without `seq`"),
+    ({"p": {"type": "composed", "seq": ["d"], "repeat": 0}}, "repeat is 0"),
+    ({"p": {"type": "composed", "seq": ["d"], "repeat": True}}, "repeat is True"),
+    ({"p": {"type": "composed", "seq": ["n", "d"]}, "n": {"type": "delay", "delay": -7}}, "takes less than 0 s"),
+    ({"p": {"type": "parallel", "cpu": 5, "com": []}}, "cpu is not a list"),
+    ({"p": {"type": "parallel_homogeneous", "cpu": -1, "com": 0}}, "cpu is negative"),
+    ({"p": {"type": "parallel_homogeneous", "cpu": 1}}, "com is None"),
+    ({"p": {"type": "composed", "seq": ["p0"]}} | within(150), "more than 100 sequences"),
+])  # fmt: skip
 def test_invalid_profile_makes_the_job_malformed(read, profiles, why):
     asked = [job("1"), job("2", "p")], {"d": DELAY} | profiles
     (skipped,) = read(*asked, flop_per_s=1e9).skipped
@@ -141,17 +132,11 @@ def test_invalid_profile_makes_the_job_malformed(read, profiles, why):
     assert "w.json:2: " in line_of(read, *asked, flop_per_s=1e9, strict=True)
 
 
-@pytest.mark.parametrize(
-    ("wrong", "why"),
-    [
-        (job("2", "nobody"), "profile 'nobody' is unknown"),
-        (job("2", res=1.5), "res is 1.5"),
-        (job("1"), "job number 1 again, as on line 1"),
-        (job(None), "no id"),
-        (job("2", subtime=-0.5), "negative submit time"),
-        ([], "not an object"),
-    ],
-)
+@pytest.mark.parametrize(("wrong", "why"), [
+    (job("2", "nobody"), "profile 'nobody' is unknown"), (job("2", res=1.5), "res is 1.5"),
+    (job("1"), "job number 1 again, as on line 1"), (job(None), "no id"),
+    (job("2", subtime=-0.5), "negative submit time"), ([], "not an object"),
+])  # fmt: skip
 def test_malformed_job_is_reported(read, wrong, why):
     (skipped,) = read([job("1"), wrong]).skipped
     assert skipped.line == 2
@@ -159,16 +144,11 @@ def test_malformed_job_is_reported(read, wrong, why):
     assert "w.json:2: " in line_of(read, [job("1"), wrong], strict=True)
 
 
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("{", "w.json:1: is not JSON"),
-        ("{}", "missing `jobs` and `profiles`"),
-        ('{"jobs": [NaN], "profiles": {}}', "NaN is not a number"),
-        ('{"a":' * 200_000, "nested too deeply"),
-        ('{"jobs": [], "profiles": {}}', "no valid job"),
-    ],
-)
+@pytest.mark.parametrize(("text", "said"), [
+    ("{", "w.json:1: is not JSON"), ("{}", "missing `jobs` and `profiles`"),
+    ('{"jobs": [NaN], "profiles": {}}', "NaN is not a number"), ('{"a":' * 200_000, "nested too deeply"),
+    ('{"jobs": [], "profiles": {}}', "no valid job"),
+])  # fmt: skip
 def test_invalid_workload_is_one_line(tmp_path, text, said):
     (tmp_path / "w.json").write_text(text)
     assert said in line_of(read_trace, tmp_path / "w.json")

@@ -62,36 +62,30 @@ def test_eurora_meets_the_printed_shares():
     assert not ((trace.request["gpu"] > 0) & (trace.request["mic"] > 0)).any(), "no node has both"
 
 
-@pytest.mark.parametrize(
-    ("arguments", "more", "sha256"),
-    [
-        (("eurora", 50, 4), {}, "a7011b8ad29fff5a20adbb7b693e77cb8bef15ecf244c79ab73fbcdaa44bd2fa"),
-        (("rivals", 50, 4), {}, "0d190956b0e415e34c188e5a74e0cf26df3cfc229298b81230db2c69a51f2b26"),
-        (("lublin", 50, 4), {}, "1b0b0b53cf4beb63ada7b8a5911ac68d12f767542c2cf6a098c2f7bc6dce9614"),
-        (
-            ("eurora", 99, 1),
-            {"nodes": 4, "kinds": 6, "begin": MONDAY},
-            "cbf3bd21646fdec6cd428b2283fe168336ea90ba1c6bef7391f5fbc933324db0",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("arguments", "more", "sha256"), [
+    (("eurora", 50, 4), {}, "a7011b8ad29fff5a20adbb7b693e77cb8bef15ecf244c79ab73fbcdaa44bd2fa"),
+    (("rivals", 50, 4), {}, "0d190956b0e415e34c188e5a74e0cf26df3cfc229298b81230db2c69a51f2b26"),
+    (("lublin", 50, 4), {}, "1b0b0b53cf4beb63ada7b8a5911ac68d12f767542c2cf6a098c2f7bc6dce9614"),
+    (
+        ("eurora", 99, 1),
+        {"nodes": 4, "kinds": 6, "begin": MONDAY},
+        "cbf3bd21646fdec6cd428b2283fe168336ea90ba1c6bef7391f5fbc933324db0",
+    ),
+])  # fmt: skip
 def test_generated_bytes_of_a_seed_never_change(arguments, more, sha256, tmp_path):
     write_table(generate(*arguments, **more), tmp_path / "t.csv")
     assert hashlib.sha256((tmp_path / "t.csv").read_bytes()).hexdigest() == sha256
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (("x", 5, 1), "one of eurora, lublin, rivals"),
-        (("eurora", 0, 1), "number of jobs"),
-        (("eurora", 5, 1, 0), "number of days"),
-        (("eurora", 5, 1, {"nodes": 1}), "number of nodes: 1; expected 2 to 65"),
-        (("eurora", 5, 1, {"kinds": 7}), "number of kinds: 7; expected 1 to 6"),
-        (("lublin", 5, 1, {"nodes": 4}), "lublin makes jobs of 64 nodes"),
-        (("eurora", 5, 1, {"begin": MONDAY + 3600}), "begin: 2014-12-01T01:00Z; expected a midnight"),
-    ],
-)
+@pytest.mark.parametrize(("arguments", "message"), [
+    (("x", 5, 1), "one of eurora, lublin, rivals"),
+    (("eurora", 0, 1), "number of jobs"),
+    (("eurora", 5, 1, 0), "number of days"),
+    (("eurora", 5, 1, {"nodes": 1}), "number of nodes: 1; expected 2 to 65"),
+    (("eurora", 5, 1, {"kinds": 7}), "number of kinds: 7; expected 1 to 6"),
+    (("lublin", 5, 1, {"nodes": 4}), "lublin makes jobs of 64 nodes"),
+    (("eurora", 5, 1, {"begin": MONDAY + 3600}), "begin: 2014-12-01T01:00Z; expected a midnight"),
+])  # fmt: skip
 def test_bad_arguments_are_errors(arguments, message):
     *arguments, more = arguments if isinstance(arguments[-1], dict) else (*arguments, {})
     with pytest.raises(InputError, match=message):

@@ -35,21 +35,15 @@ def test_columns_and_their_defaults(read):
     assert (trace.after.tolist(), trace.think.tolist()) == ([-1, 1], [-1, 7])
 
 
-@pytest.mark.parametrize(
-    ("row", "reason", "malformed"),
-    [
-        ("2,0,5,5,1,1", "6 fields instead of 9", True),
-        ("2,0.5,5,5,1,1,1,,", "submit_s: '0.5' is not a whole number", True),
-        ("2,-1,5,5,1,1,1,,", "negative submit time", True),
-        ("2,0,5,5,1,-1,1,,", "req_cores: '-1' is not an amount", True),
-        ("2,0,5,5,1,0,0,,", "a unit has an empty request", True),
-        ("2,0,5,5,1099511627776,1099511627776,0,,", "number out of range", True),
-        ("2,0,0,5,1,1,1,,", "no runtime", False),
-        ("2,0,5,5,0,1,1,,", "no units", False),
-        ("2,9,5,5,1,1,1,8,", "est_s before submit_s", True),
-        ("2,9,5,5,1,1,1,20,19", "lst_s before est_s", True),
-    ],
-)
+@pytest.mark.parametrize(("row", "reason", "malformed"), [
+    ("2,0,5,5,1,1", "6 fields instead of 9", True),
+    ("2,0.5,5,5,1,1,1,,", "submit_s: '0.5' is not a whole number", True),
+    ("2,-1,5,5,1,1,1,,", "negative submit time", True), ("2,0,5,5,1,-1,1,,", "req_cores: '-1' is not an amount", True),
+    ("2,0,5,5,1,0,0,,", "a unit has an empty request", True),
+    ("2,0,5,5,1099511627776,1099511627776,0,,", "number out of range", True), ("2,0,0,5,1,1,1,,", "no runtime", False),
+    ("2,0,5,5,0,1,1,,", "no units", False), ("2,9,5,5,1,1,1,8,", "est_s before submit_s", True),
+    ("2,9,5,5,1,1,1,20,19", "lst_s before est_s", True),
+])  # fmt: skip
 def test_malformed_row_is_counted_with_line_and_reason(read, row, reason, malformed):
     lines = (HEADER + ",est_s,lst_s", "1,0,5,5,1,1,1,,", row)
     trace = read(*lines)
@@ -60,15 +54,12 @@ def test_malformed_row_is_counted_with_line_and_reason(read, row, reason, malfor
             read(*lines, strict=True)
 
 
-@pytest.mark.parametrize(
-    ("header", "message"),
-    [
-        (HEADER + ",color", r"t\.csv:1: unknown column 'color'; expected columns among job_id, .*req_<kind>.*think_s"),
-        (HEADER + ",req_GPU", "unknown column 'req_GPU'"),
-        (HEADER + ",req_cores", "column 'req_cores' occurs twice"),
-        ("job_id,submit_s,units", "no column runtime_s, req_<kind>"),
-    ],
-)
+@pytest.mark.parametrize(("header", "message"), [
+    (HEADER + ",color", r"t\.csv:1: unknown column 'color'; expected columns among job_id, .*req_<kind>.*think_s"),
+    (HEADER + ",req_GPU", "unknown column 'req_GPU'"),
+    (HEADER + ",req_cores", "column 'req_cores' occurs twice"),
+    ("job_id,submit_s,units", "no column runtime_s, req_<kind>"),
+])  # fmt: skip
 def test_a_wrong_header_is_an_error(read, header, message):
     with pytest.raises(InputError, match=message):
         read(header, "1,2,3")

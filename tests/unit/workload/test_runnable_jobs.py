@@ -50,11 +50,9 @@ def test_reasons_of_jobs_that_cannot_run(folder):
     _, found = trace_and_runnable_jobs(folder, [*rows, rows[1]])
     assert found.is_runnable.tolist() == [True, False, False, False, False, False]
     assert found.reasons == {
-        "too wide for the 28 cores": 2,
-        "too wide for the 16 cores of the nodes they may use": 1,
-        "queue 2 does not accept them": 1,
-        "too few of the nodes that they may use are large enough": 1,
-    }
+        "too wide for the 28 cores": 2, "too wide for the 16 cores of the nodes they may use": 1,
+        "queue 2 does not accept them": 1, "too few of the nodes that they may use are large enough": 1,
+    }  # fmt: skip
 
 
 def test_info_reports_runnable_jobs(folder):

@@ -18,21 +18,18 @@ def refused(read: Read, *jobs: str | dict[str, str]) -> str:
     return line_of(read, *jobs).partition("jobs.txt")[2]
 
 
-@pytest.mark.parametrize(
-    ("text", "told"),
-    [
-        (sacct(JOB, without=("JobIDRaw",)), ":1: no column JobIDRaw or JobID; expected SLURM_TIME_FORMAT=%s sacct --p"),
-        (sacct(JOB, without=("Submit", "State")), ":1: no column Submit, State; expected SLURM"),
-        (sacct(JOB, without=("End", "ElapsedRaw")), ":1: no column End or ElapsedRaw or Elapsed; expected SLURM"),
-        (sacct(JOB, without=("NCPUS", "ReqTRES", "AllocTRES")), ":1: no column NCPUS or AllocCPUS or ReqCPUS or Alloc"),
-        ("JobID       State\n------------ -----\n7 COMPLETED\n", ":1: sacct's columns without |"),
-        ("JobIDRaw,State\n7,COMPLETED\n", ":1: sacct's columns without | between them; expected --parsable2: "),
-        ("\n7|1000|COMPLETED\n", ":2: sacct's jobs without a header; expected a header (no --noheader): SLURM"),
-        ("7_[3-4]|1000|PENDING\n", ":1: sacct's jobs without a header"),
-        ("name|time\na|5\n", ": no valid job"),
-        (sacct(JOB).splitlines()[0], ": no valid job; expected"),
-    ],
-)
+@pytest.mark.parametrize(("text", "told"), [
+    (sacct(JOB, without=("JobIDRaw",)), ":1: no column JobIDRaw or JobID; expected SLURM_TIME_FORMAT=%s sacct --p"),
+    (sacct(JOB, without=("Submit", "State")), ":1: no column Submit, State; expected SLURM"),
+    (sacct(JOB, without=("End", "ElapsedRaw")), ":1: no column End or ElapsedRaw or Elapsed; expected SLURM"),
+    (sacct(JOB, without=("NCPUS", "ReqTRES", "AllocTRES")), ":1: no column NCPUS or AllocCPUS or ReqCPUS or Alloc"),
+    ("JobID       State\n------------ -----\n7 COMPLETED\n", ":1: sacct's columns without |"),
+    ("JobIDRaw,State\n7,COMPLETED\n", ":1: sacct's columns without | between them; expected --parsable2: "),
+    ("\n7|1000|COMPLETED\n", ":2: sacct's jobs without a header; expected a header (no --noheader): SLURM"),
+    ("7_[3-4]|1000|PENDING\n", ":1: sacct's jobs without a header"),
+    ("name|time\na|5\n", ": no valid job"),
+    (sacct(JOB).splitlines()[0], ": no valid job; expected"),
+])  # fmt: skip
 def test_unsupported_sacct_formats_are_detected(read: Read, text: str, told: str) -> None:
     assert refused(read, text).startswith(told)
 
@@ -54,26 +51,23 @@ def test_common_sacct_line_variants_are_read(read: Read, text: str) -> None:
     assert (trace.number.tolist(), trace.queue.tolist(), trace.request["gpu"].tolist()) == ([7], ["normal"], [2])
 
 
-@pytest.mark.parametrize(
-    ("change", "reason"),
-    [
-        ({"JobIDRaw": "x"}, "JobIDRaw: 'x' is not a job"),
-        ({"JobIDRaw": "9" * 17}, "number out of range"),
-        ({"State": "COMPLETE"}, "State: 'COMPLETE' is not a state of a job"),
-        ({"Submit": "Unknown"}, "Submit: 'Unknown' is not a time"),
-        ({"Submit": "soon"}, "Submit: 'soon' is not a whole number"),
-        ({"Start": "-5"}, "Start: '-5' is out of range"),
-        ({"State": "RUNNING", "Start": "None"}, "Start: 'None' is not a time, but the job is RUNNING"),
-        ({"ElapsedRaw": "", "End": "Unknown"}, "End: not stated, but the job is COMPLETED"),
-        ({"ElapsedRaw": "", "End": "1009"}, "End: before Start"),
-        ({"TimelimitRaw": "00:05"}, "TimelimitRaw: '00:05' is not a whole number"),
-        ({"AllocTRES": "cpu"}, "AllocTRES: 'cpu' is not a resource"),
-        ({"AllocTRES": "cpu=4,cpu=5"}, "AllocTRES: 'cpu' occurs twice"),
-        ({"AllocTRES": "cpu=4,mem=4Q,node=1"}, "AllocTRES: '4Q' is not an amount"),
-        ({"AllocTRES": "", "ReqTRES": "", "NCPUS": "many"}, "NCPUS: 'many' is not an amount"),
-        ({"QOS": "a|b"}, "24 fields instead of 23"),
-    ],
-)
+@pytest.mark.parametrize(("change", "reason"), [
+    ({"JobIDRaw": "x"}, "JobIDRaw: 'x' is not a job"),
+    ({"JobIDRaw": "9" * 17}, "number out of range"),
+    ({"State": "COMPLETE"}, "State: 'COMPLETE' is not a state of a job"),
+    ({"Submit": "Unknown"}, "Submit: 'Unknown' is not a time"),
+    ({"Submit": "soon"}, "Submit: 'soon' is not a whole number"),
+    ({"Start": "-5"}, "Start: '-5' is out of range"),
+    ({"State": "RUNNING", "Start": "None"}, "Start: 'None' is not a time, but the job is RUNNING"),
+    ({"ElapsedRaw": "", "End": "Unknown"}, "End: not stated, but the job is COMPLETED"),
+    ({"ElapsedRaw": "", "End": "1009"}, "End: before Start"),
+    ({"TimelimitRaw": "00:05"}, "TimelimitRaw: '00:05' is not a whole number"),
+    ({"AllocTRES": "cpu"}, "AllocTRES: 'cpu' is not a resource"),
+    ({"AllocTRES": "cpu=4,cpu=5"}, "AllocTRES: 'cpu' occurs twice"),
+    ({"AllocTRES": "cpu=4,mem=4Q,node=1"}, "AllocTRES: '4Q' is not an amount"),
+    ({"AllocTRES": "", "ReqTRES": "", "NCPUS": "many"}, "NCPUS: 'many' is not an amount"),
+    ({"QOS": "a|b"}, "24 fields instead of 23"),
+])  # fmt: skip
 def test_line_without_a_job_is_malformed(read: Read, change: dict[str, str], reason: str) -> None:
     trace = read(JOB, NEXT | change)
     assert [tuple(skip) for skip in trace.skipped] == [(3, reason, True)]
@@ -176,15 +170,12 @@ class TestStates:
         assert trace.notes[0].startswith("3 waiting jobs are held or wait for other jobs")
         assert not read(JOB, NEXT | UNBEGUN | {"State": "PENDING"}).notes
 
-    @pytest.mark.parametrize(
-        ("change", "reason"),
-        [
-            (UNBEGUN | {"State": "CANCELLED by 0"}, "CANCELLED before it ran"),
-            (UNBEGUN | {"State": "CANCELLED", "Start": "", "End": "1050", "ElapsedRaw": ""}, "CANCELLED before it ran"),
-            ({"ElapsedRaw": "0"}, "no runtime"),
-            ({"AllocTRES": "cpu=4", "ReqTRES": "", "NNodes": "0"}, "no units"),
-        ],
-    )
+    @pytest.mark.parametrize(("change", "reason"), [
+        (UNBEGUN | {"State": "CANCELLED by 0"}, "CANCELLED before it ran"),
+        (UNBEGUN | {"State": "CANCELLED", "Start": "", "End": "1050", "ElapsedRaw": ""}, "CANCELLED before it ran"),
+        ({"ElapsedRaw": "0"}, "no runtime"),
+        ({"AllocTRES": "cpu=4", "ReqTRES": "", "NNodes": "0"}, "no units"),
+    ])  # fmt: skip
     def test_jobs_that_never_ran_are_skipped_with_reason(self, read: Read, change: dict[str, str], reason: str) -> None:
         trace = read(JOB, NEXT | change, strict=True, not_ended=True)
         assert [tuple(skip) for skip in trace.skipped] == [(3, reason, False)]

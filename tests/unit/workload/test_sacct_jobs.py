@@ -88,20 +88,17 @@ class TestNumbers:
 
 
 class TestResources:
-    @pytest.mark.parametrize(
-        ("allocated", "request_", "units"),
-        [
-            ("cpu=10,mem=1000M,node=3", {"cores": 4, "memory": 334}, 3),
-            ("cpu=4K,mem=1T,node=2", {"cores": 2048, "memory": 1 << 19}, 2),
-            ("cpu=1,mem=2.50G,node=1", {"cores": 1, "memory": 2560}, 1),
-            ("cpu=4,gres/gpu:a100=2,gres/gpu:v100=1,node=1", {"cores": 4, "gpu": 3}, 1),
-            ("cpu=4,gres/fpga=1,gres/gpu=2,node=2", {"cores": 2, "fpga": 1, "gpu": 1}, 2),
-            ("cpu=4,gres/cores=9,gres/9=9,license/x=5,energy=18446744073709551614,billing=7.5", {"cores": 2}, 2),
-            ("cpu=4,gres/nic-ib:m.2=2,node=2", {"cores": 2, "nic_ib": 1}, 2),
-            ("cpu=4", {"cores": 2}, 2),
-            ("", {"cores": 32, "memory": 51200}, 2),
-        ],
-    )
+    @pytest.mark.parametrize(("allocated", "request_", "units"), [
+        ("cpu=10,mem=1000M,node=3", {"cores": 4, "memory": 334}, 3),
+        ("cpu=4K,mem=1T,node=2", {"cores": 2048, "memory": 1 << 19}, 2),
+        ("cpu=1,mem=2.50G,node=1", {"cores": 1, "memory": 2560}, 1),
+        ("cpu=4,gres/gpu:a100=2,gres/gpu:v100=1,node=1", {"cores": 4, "gpu": 3}, 1),
+        ("cpu=4,gres/fpga=1,gres/gpu=2,node=2", {"cores": 2, "fpga": 1, "gpu": 1}, 2),
+        ("cpu=4,gres/cores=9,gres/9=9,license/x=5,energy=18446744073709551614,billing=7.5", {"cores": 2}, 2),
+        ("cpu=4,gres/nic-ib:m.2=2,node=2", {"cores": 2, "nic_ib": 1}, 2),
+        ("cpu=4", {"cores": 2}, 2),
+        ("", {"cores": 32, "memory": 51200}, 2),
+    ])  # fmt: skip
     def test_unit_holds_the_job_resources_of_one_node(
         self, read: Read, allocated: str, request_: dict[str, int], units: int
     ) -> None:
@@ -120,14 +117,11 @@ class TestResources:
         any_type = read(JOB | {"AllocTRES": allocated, "ReqTRES": "cpu=4,gres/gpu=4,node=2"})
         assert [*any_type.request] == ["cores", "gpu"]
 
-    @pytest.mark.parametrize(
-        ("columns", "cores", "units"),
-        [
-            ({"AllocCPUS": "0", "ReqCPUS": "6", "ReqNodes": "2"}, 3, 2),
-            ({"NCPUS": "8", "NNodes": "1K"}, 1, 1024),
-            ({"ReqTRES": "cpu=6,node=3"}, 2, 3),
-        ],
-    )
+    @pytest.mark.parametrize(("columns", "cores", "units"), [
+        ({"AllocCPUS": "0", "ReqCPUS": "6", "ReqNodes": "2"}, 3, 2),
+        ({"NCPUS": "8", "NNodes": "1K"}, 1, 1024),
+        ({"ReqTRES": "cpu=6,node=3"}, 2, 3),
+    ])  # fmt: skip
     def test_columns_of_older_exports(self, read: Read, columns: dict[str, str], cores: int, units: int) -> None:
         trace = read({name: JOB[name] for name in ("JobIDRaw", "Submit", "Start", "End", "State")} | columns)
         assert (trace.request["cores"].tolist(), trace.units.tolist()) == ([cores], [units])

@@ -45,20 +45,17 @@ def test_eurora_unit_is_the_largest_share_of_a_node(rows: Read) -> None:
     assert rows(EURORA, ROW + ",33:4:1:0:1025").request["power"].tolist() == [0]
 
 
-@pytest.mark.parametrize(
-    ("header", "row"),
-    [
-        *((EURORA, ROW + tail) for tail in ("1,", "1,33:4:1:0", "x,33:4:1:0:5", "inf,33:4:1:0:5", "1,33:4:-1:0:5")),
-        *((EURORA, ROW + tail) for tail in ("9e30,33:4:1:0:5", f"1,33:{10**30}:1:0:5", "1,33:4:1:0:5,1")),
-        *((PHILLY, row) for row in ("soon,66.0,1,66.0,c", "2017-10-09 07:01:55,x,1,1,c", "a,b")),
-        (PHILLY, "2017-10-09 07:01:55,6,1.5,1,c"),
-        *((PODS, POD.replace("3152,12288,1", new)) for new in ("3.5,5,1", "-1,5,1", "0,0,0", "3152,,1", "5,5,x")),
-        (PODS, POD.replace("12288", str(1 << 50))),
-        *((PODS, POD.replace(",60,", new)) for new in (",,", ",-60,")),
-        *((PODS, POD.replace("190.0,100.9", new)) for new in ("9e30,100.9", "50,100.9", "190.0,nan")),
-        *((PODS, POD.replace("LS,", new)) for new in ("", "LS,LS,")),
-    ],
-)
+@pytest.mark.parametrize(("header", "row"), [
+    *((EURORA, ROW + tail) for tail in ("1,", "1,33:4:1:0", "x,33:4:1:0:5", "inf,33:4:1:0:5", "1,33:4:-1:0:5")),
+    *((EURORA, ROW + tail) for tail in ("9e30,33:4:1:0:5", f"1,33:{10**30}:1:0:5", "1,33:4:1:0:5,1")),
+    *((PHILLY, row) for row in ("soon,66.0,1,66.0,c", "2017-10-09 07:01:55,x,1,1,c", "a,b")),
+    (PHILLY, "2017-10-09 07:01:55,6,1.5,1,c"),
+    *((PODS, POD.replace("3152,12288,1", new)) for new in ("3.5,5,1", "-1,5,1", "0,0,0", "3152,,1", "5,5,x")),
+    (PODS, POD.replace("12288", str(1 << 50))),
+    *((PODS, POD.replace(",60,", new)) for new in (",,", ",-60,")),
+    *((PODS, POD.replace("190.0,100.9", new)) for new in ("9e30,100.9", "50,100.9", "190.0,nan")),
+    *((PODS, POD.replace("LS,", new)) for new in ("", "LS,LS,")),
+])  # fmt: skip
 def test_malformed_site_row_is_counted(rows: Read, header: str, row: str) -> None:
     trace = rows(header, FIRST[header], row)
     assert len(trace) == 1
@@ -66,15 +63,12 @@ def test_malformed_site_row_is_counted(rows: Read, header: str, row: str) -> Non
     assert "t.csv:3" in line_of(rows, header, FIRST[header], row, strict=True)
 
 
-@pytest.mark.parametrize(
-    ("header", "told"),
-    [
-        (EURORA.replace("start,", ""), "t.csv:1: no column start"),
-        ("sn,cpu_milli,memory_mib,gpu,model", "t.csv:1: no column name, num_gpu, gpu_spec, qos, creation_time"),
-        ("a,b,c", "an unknown trace format"),
-        ("1,2,3", "; expected SWF, a job table"),
-    ],
-)
+@pytest.mark.parametrize(("header", "told"), [
+    (EURORA.replace("start,", ""), "t.csv:1: no column start"),
+    ("sn,cpu_milli,memory_mib,gpu,model", "t.csv:1: no column name, num_gpu, gpu_spec, qos, creation_time"),
+    ("a,b,c", "an unknown trace format"),
+    ("1,2,3", "; expected SWF, a job table"),
+])  # fmt: skip
 def test_a_header_of_another_form_is_an_error(rows: Read, header: str, told: str) -> None:
     assert told in line_of(rows, header)
 

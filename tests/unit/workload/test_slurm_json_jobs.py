@@ -110,37 +110,26 @@ def test_documents_may_follow_each_other(read: Read) -> None:
 BROKEN = accounting_job(JOB, 43)
 
 
-@pytest.mark.parametrize(
-    ("text", "told"),
-    [
-        (document("jobs", [BROKEN, BROKEN], 43)[:900], "is not JSON ("),
-        (
-            document("jobs", [BROKEN], 43)[:-3],
-            "is not JSON (Expecting value); expected the complete output of a Slurm",
-        ),
-        ('{"meta": {}, "jobs": [5]}', ":1: jobs with 5; expected objects"),
-        ('{"meta": {}, "jobs": []}', "no valid job"),
-        ('{"meta": {}, "jobs": [], "errors": [{"description": "no", "error": "down"}]}', "Slurm's error: no, down"),
-        ('{"meta": {}, "errors": ["odd"], "jobs": []}', "Slurm's error: odd"),
-        ('{"meta": {}, "jobs": ' + "[" * 100_000, "is not JSON (nested too deeply)"),
-        ('{"meta": {}, "jobs": [{"job_id": NaN}]}', "is not JSON (NaN is not a number)"),
-    ],
-)
+@pytest.mark.parametrize(("text", "told"), [
+    (document("jobs", [BROKEN, BROKEN], 43)[:900], "is not JSON ("),
+    (document("jobs", [BROKEN], 43)[:-3], "is not JSON (Expecting value); expected the complete output of a Slurm"),
+    ('{"meta": {}, "jobs": [5]}', ":1: jobs with 5; expected objects"),
+    ('{"meta": {}, "jobs": []}', "no valid job"),
+    ('{"meta": {}, "jobs": [], "errors": [{"description": "no", "error": "down"}]}', "Slurm's error: no, down"),
+    ('{"meta": {}, "errors": ["odd"], "jobs": []}', "Slurm's error: odd"),
+    ('{"meta": {}, "jobs": ' + "[" * 100_000, "is not JSON (nested too deeply)"),
+    ('{"meta": {}, "jobs": [{"job_id": NaN}]}', "is not JSON (NaN is not a number)"),
+])  # fmt: skip
 def test_incomplete_json_is_one_line(read: Read, text: str, told: str) -> None:
     assert told in line_of(read, text)
 
 
-@pytest.mark.parametrize(
-    ("change", "reason"),
-    [
-        ({"job_id": None}, "no job_id"),
-        ({"job_id": "x"}, "'x' is not a number"),
-        ({"user": 5}, "5 is not a text"),
-        ({"tres": {"allocated": "cpu=4"}}, "'cpu=4' is not a list of resources"),
-        ({"state": {"current": 3}}, "3 is not a list of words"),
-        ({"time": {"submission": number(None, 43)}}, "Submit: 'Unknown' is not a time"),
-    ],
-)
+@pytest.mark.parametrize(("change", "reason"), [
+    ({"job_id": None}, "no job_id"), ({"job_id": "x"}, "'x' is not a number"), ({"user": 5}, "5 is not a text"),
+    ({"tres": {"allocated": "cpu=4"}}, "'cpu=4' is not a list of resources"),
+    ({"state": {"current": 3}}, "3 is not a list of words"),
+    ({"time": {"submission": number(None, 43)}}, "Submit: 'Unknown' is not a time"),
+])  # fmt: skip
 def test_job_of_odd_json_is_skipped(read: Read, change: dict[str, object], reason: str) -> None:
     odd = accounting_job(JOB | {"JobIDRaw": "8"}, 43) | change
     trace = read(json.dumps({"meta": {}, "jobs": [odd, accounting_job(JOB, 43)]}))

@@ -46,16 +46,13 @@ def test_cpu_time_of_sacct(read: Read, text: str, seconds: float | None) -> None
     assert read(sacct(USED | {"TotalCPU": text})).spans[0].cpu_s == seconds
 
 
-@pytest.mark.parametrize(
-    ("cells", "joules"),
-    [
-        ({"ConsumedEnergyRaw": "0"}, None),
-        ({"ConsumedEnergyRaw": ""}, None),
-        ({"ConsumedEnergyRaw": "18446744073709551614"}, None),
-        ({"ConsumedEnergyRaw": "", "AllocTRES": "cpu=64,energy=9000,node=2"}, 9000.0),
-        ({"ConsumedEnergyRaw": "2000000000000"}, 2e12),
-    ],
-)
+@pytest.mark.parametrize(("cells", "joules"), [
+    ({"ConsumedEnergyRaw": "0"}, None),
+    ({"ConsumedEnergyRaw": ""}, None),
+    ({"ConsumedEnergyRaw": "18446744073709551614"}, None),
+    ({"ConsumedEnergyRaw": "", "AllocTRES": "cpu=64,energy=9000,node=2"}, 9000.0),
+    ({"ConsumedEnergyRaw": "2000000000000"}, 2e12),
+])  # fmt: skip
 def test_energy_is_known_only_if_measured(read: Read, cells: dict[str, str], joules: float | None) -> None:
     assert read(sacct(USED | cells)).spans[0].joules == joules
 
@@ -116,14 +113,11 @@ def test_steps_of_json_have_energy(read: Read) -> None:
     assert read(document("jobs", [used], 43)).spans[0].joules == 25.0
 
 
-@pytest.mark.parametrize(
-    ("text", "told"),
-    [
-        ("a,b\n1,2\n", "is no accounting of Slurm; expected SLURM_TIME_FORMAT=%s sacct"),
-        (sacct(USED | UNBEGUN | {"State": "PENDING"}), "no job that ran; expected"),
-        (sacct(USED | {"ElapsedRaw": "x"}), "no job that ran (line 2: ElapsedRaw: 'x' is not a whole number)"),
-        (sacct(USED, USED | {"JobIDRaw": "8", "Start": "2023-05-01T00:00:00"}), ":3: two clocks in one file"),
-    ],
-)
+@pytest.mark.parametrize(("text", "told"), [
+    ("a,b\n1,2\n", "is no accounting of Slurm; expected SLURM_TIME_FORMAT=%s sacct"),
+    (sacct(USED | UNBEGUN | {"State": "PENDING"}), "no job that ran; expected"),
+    (sacct(USED | {"ElapsedRaw": "x"}), "no job that ran (line 2: ElapsedRaw: 'x' is not a whole number)"),
+    (sacct(USED, USED | {"JobIDRaw": "8", "Start": "2023-05-01T00:00:00"}), ":3: two clocks in one file"),
+])  # fmt: skip
 def test_odd_accounting_is_one_line(read: Read, text: str, told: str) -> None:
     assert told in line_of(read, text)

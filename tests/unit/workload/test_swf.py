@@ -30,11 +30,9 @@ def read(tmp_path):
 
 def test_fields_follow_the_rules(read):
     trace = read(
-        "; UnixStartTime: 5",
-        "; Queue: 3 fast",
-        line(number=8, submit=50, req=6, time=-1, memory=2048),
+        "; UnixStartTime: 5", "; Queue: 3 fast", line(number=8, submit=50, req=6, time=-1, memory=2048),
         line(number=9, submit=50, run=300, after=8),
-    )
+    )  # fmt: skip
     assert trace.number.tolist() == [8, 9]
     assert trace.procs.tolist() == [6, 4], "requested if stated, else allocated"
     assert trace.walltime.tolist() == [100, 200], "requested time if positive, else the runtime"
@@ -47,21 +45,13 @@ def test_fields_follow_the_rules(read):
     assert trace.counts_processors
 
 
-@pytest.mark.parametrize(
-    ("bad", "reason", "malformed"),
-    [
-        ("1 2 3", "3 fields instead of 18", True),
-        (line(submit="x"), "'x' is not a number", True),
-        (line(submit=10**30), "number out of range", True),
-        (line(submit=-4), "negative submit time", True),
-        (line(run=-7), "negative runtime", True),
-        (line(alloc=-7), "negative number of processors", True),
-        (line(submit=1 << 41), "number out of range", True),
-        (line(run=-1), "no runtime: the job runs or waits", False),
-        (line(run=-1, status=5), "no runtime", False),
-        (line(alloc=-1), "no processors", False),
-    ],
-)
+@pytest.mark.parametrize(("bad", "reason", "malformed"), [
+    ("1 2 3", "3 fields instead of 18", True), (line(submit="x"), "'x' is not a number", True),
+    (line(submit=10**30), "number out of range", True), (line(submit=-4), "negative submit time", True),
+    (line(run=-7), "negative runtime", True), (line(alloc=-7), "negative number of processors", True),
+    (line(submit=1 << 41), "number out of range", True), (line(run=-1), "no runtime: the job runs or waits", False),
+    (line(run=-1, status=5), "no runtime", False), (line(alloc=-1), "no processors", False),
+])  # fmt: skip
 def test_malformed_line_is_counted_with_number_and_reason(read, bad, reason, malformed):
     trace = read("; header", line(number=1), bad, line(number=2))
     assert trace.number.tolist() == [1, 2]
@@ -90,11 +80,9 @@ def test_damaged_missing_and_empty_files_are_errors(read, tmp_path):
 @pytest.mark.parametrize("name", ["out.swf", "out.swf.gz"])
 def test_swf_round_trips(read, tmp_path, name):
     trace = read(
-        "; Version: 2.2",
-        "; Queue: 3 fast",
-        line(number=8, submit=50, req=6, memory=2048),
+        "; Version: 2.2", "; Queue: 3 fast", line(number=8, submit=50, req=6, memory=2048),
         line(number=9, submit=60, after=8),
-    )
+    )  # fmt: skip
     lost = write_swf(trace, tmp_path / name)
     again = read_swf(tmp_path / name, strict=True)
     assert lost == []
@@ -105,21 +93,18 @@ def test_swf_round_trips(read, tmp_path, name):
         assert getattr(again, column).tolist() == getattr(trace, column).tolist()
 
 
-@pytest.mark.parametrize(
-    ("name", "lines", "jobs"),
-    [
-        ("CEA-Curie-2012-slice36k.swf.gz", 36352, 33469),
-        ("KTH-SP2-1996.swf.gz", 28489, 28481),
-        ("MetaCentrum-Wagap-2013.swf.gz", 17900, 17898),
-        ("Eurora-2014.swf.gz", 5930, 5930),
-        ("Eurora-2014.csv.gz", 5930, 5930),
-        pytest.param("CEA-Curie-2011-derived295k.swf.gz", 295540, 295540, marks=pytest.mark.slow),
-        pytest.param("SDSC-BLUE-2000-4.2-cln.swf.gz", 243306, 232536, marks=pytest.mark.slow),
-        pytest.param("HPC2N-2002-2.2-cln.swf.gz", 202871, 202871, marks=pytest.mark.slow),
-        pytest.param("NREL-RADDIT-2024.swf.gz", 161266, 159513, marks=pytest.mark.slow),
-        pytest.param("Philly-GPU-2017.swf.gz", 82247, 82247, marks=pytest.mark.slow),
-    ],
-)
+@pytest.mark.parametrize(("name", "lines", "jobs"), [
+    ("CEA-Curie-2012-slice36k.swf.gz", 36352, 33469),
+    ("KTH-SP2-1996.swf.gz", 28489, 28481),
+    ("MetaCentrum-Wagap-2013.swf.gz", 17900, 17898),
+    ("Eurora-2014.swf.gz", 5930, 5930),
+    ("Eurora-2014.csv.gz", 5930, 5930),
+    pytest.param("CEA-Curie-2011-derived295k.swf.gz", 295540, 295540, marks=pytest.mark.slow),
+    pytest.param("SDSC-BLUE-2000-4.2-cln.swf.gz", 243306, 232536, marks=pytest.mark.slow),
+    pytest.param("HPC2N-2002-2.2-cln.swf.gz", 202871, 202871, marks=pytest.mark.slow),
+    pytest.param("NREL-RADDIT-2024.swf.gz", 161266, 159513, marks=pytest.mark.slow),
+    pytest.param("Philly-GPU-2017.swf.gz", 82247, 82247, marks=pytest.mark.slow),
+])  # fmt: skip
 def test_line_and_job_counts(shared, name, lines, jobs):
     trace = read_trace(shared / "traces" / name)
     assert (len(trace) + len(trace.skipped), len(trace)) == (lines, jobs)

@@ -32,18 +32,15 @@ def headed(*comments, partitions=("",)):
     return replace(trace, comments=comments, partition=np.array(partitions, dtype=object))
 
 
-@pytest.mark.parametrize(
-    ("comments", "partitions", "said"),
-    [
-        ((), ("",), ""),
-        (("; MaxProcs: 68", "; MaxNodes: 9"), ("",), ""),
-        (("; MaxProcs: 100",), ("",), "its header states MaxProcs 100, but seventeens has 68 cores"),
-        ((";MaxNodes:  9 (some)",), ("",), "its header states MaxNodes 9, but seventeens has 4 nodes"),
-        (("; MaxProcs: 9600",), ("1", "2"), "its header states MaxProcs 9,600, but seventeens has 68 cores"),
-        (("; MaxProcs: 100",), ("1", "1"), ""),  # a part of that machine
-        (("; MaxProcs: many", "; Note: MaxProcs: 7"), ("",), ""),
-    ],
-)
+@pytest.mark.parametrize(("comments", "partitions", "said"), [
+    ((), ("",), ""),
+    (("; MaxProcs: 68", "; MaxNodes: 9"), ("",), ""),
+    (("; MaxProcs: 100",), ("",), "its header states MaxProcs 100, but seventeens has 68 cores"),
+    ((";MaxNodes:  9 (some)",), ("",), "its header states MaxNodes 9, but seventeens has 4 nodes"),
+    (("; MaxProcs: 9600",), ("1", "2"), "its header states MaxProcs 9,600, but seventeens has 68 cores"),
+    (("; MaxProcs: 100",), ("1", "1"), ""),  # a part of that machine
+    (("; MaxProcs: many", "; Note: MaxProcs: 7"), ("",), ""),
+])  # fmt: skip
 def test_header_of_a_different_machine_is_reported(comments, partitions, said):
     assert unlike_header(headed(*comments, partitions=partitions), SEVENTEENS) == said
     assert stated_size(headed("; MaxProcs: 5", "; MaxProcs: 6", "; MaxNodes: 0")) == {"MaxProcs": 5}

@@ -12,7 +12,7 @@ from kit.slurm_json import INFINITE, VERSIONS, document, node, partition, sinfo_
 from dardis.config.node_states import read_node_states
 from dardis.config.slurm.slurm_fields import Gres, SlurmPartition, SlurmSite
 from dardis.config.slurm.slurm_platform import platform_of
-from dardis.config.slurm.slurm_reader import read_slurm
+from dardis.config.slurm.slurm_reader import parse_slurm
 from dardis.model.platform import NodeGroup, Platform
 
 Read = Callable[[str], SlurmSite]
@@ -21,8 +21,7 @@ Read = Callable[[str], SlurmSite]
 @pytest.fixture
 def read(tmp_path: Path) -> Read:
     def of(text: str) -> SlurmSite:
-        (tmp_path / "site").write_text(text)
-        return read_slurm(tmp_path / "site")
+        return parse_slurm(tmp_path / "site", text)
 
     return of
 
@@ -60,10 +59,8 @@ def test_nodes_of_sinfo_have_all_their_partitions(read: Read) -> None:
     ]
     site = read(document("sinfo", lines, 41))
     assert {one.name: one.partitions for one in site.nodes} == {
-        "n1": ("batch",),
-        "n2": ("batch", "gpu"),
-        "n3": ("gpu",),
-    }
+        "n1": ("batch",), "n2": ("batch", "gpu"), "n3": ("gpu",),
+    }  # fmt: skip
     assert {(one.cores, one.memory, one.gres[0].amount) for one in site.nodes} == {(64, 192_000, 4)}
 
 
@@ -94,23 +91,20 @@ def test_unlimited_partition_has_no_limit(read: Read) -> None:
     assert partition("batch", 43)["maximums"]["time"]["infinite"] is (INFINITE == -1)
 
 
-@pytest.mark.parametrize(
-    ("text", "told"),
-    [
-        (document("nodes", [node("n1", ["IDLE"], 43)] * 2, 43), "node n1 again, after line "),
-        (document("nodes", [], 43), "no nodes"),
-        (document("nodes", [node("n1", [], 43)], 43), "a node's record without state; expected complete records"),
-        (document("nodes", [node("", ["IDLE"], 43)], 43), "'' is not the name of a node"),
-        (document("nodes", [node("n1", ["IDLE"], 43, effective_cpus="many", cpus=4)], 43), "CPUEfctv 'many'"),
-        (document("nodes", [node("n1", ["IDLE"], 43, real_memory=[4])], 43), "[4] is not a number"),
-        (document("nodes", [node("n1", ["IDLE"], 43)], 43)[:-4], "is not JSON ("),
-        (
-            document("sinfo", [sinfo_line(["n1"], ["IDLE"], "a", cpus=(4, 8))], 43),
-            "nodes with cpus from 4 to 8; expected equal",
-        ),
-        (document("sinfo", [sinfo_line(["n1"], [], "a")], 43), "nodes without state"),
-        (document("partitions", [partition("a", 43)] * 2, 43), "partition a again"),
-    ],
-)
+@pytest.mark.parametrize(("text", "told"), [
+    (document("nodes", [node("n1", ["IDLE"], 43)] * 2, 43), "node n1 again, after line "),
+    (document("nodes", [], 43), "no nodes"),
+    (document("nodes", [node("n1", [], 43)], 43), "a node's record without state; expected complete records"),
+    (document("nodes", [node("", ["IDLE"], 43)], 43), "'' is not the name of a node"),
+    (document("nodes", [node("n1", ["IDLE"], 43, effective_cpus="many", cpus=4)], 43), "CPUEfctv 'many'"),
+    (document("nodes", [node("n1", ["IDLE"], 43, real_memory=[4])], 43), "[4] is not a number"),
+    (document("nodes", [node("n1", ["IDLE"], 43)], 43)[:-4], "is not JSON ("),
+    (
+        document("sinfo", [sinfo_line(["n1"], ["IDLE"], "a", cpus=(4, 8))], 43),
+        "nodes with cpus from 4 to 8; expected equal",
+    ),
+    (document("sinfo", [sinfo_line(["n1"], [], "a")], 43), "nodes without state"),
+    (document("partitions", [partition("a", 43)] * 2, 43), "partition a again"),
+])  # fmt: skip
 def test_odd_json_is_one_line(read: Read, text: str, told: str) -> None:
     assert told in line_of(read, text)

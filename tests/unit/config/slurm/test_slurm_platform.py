@@ -11,7 +11,7 @@ from kit.error_lines import line_of
 
 from dardis.config.platform_file import load_platform
 from dardis.config.slurm.slurm_platform import platform_of
-from dardis.config.slurm.slurm_reader import read_slurm
+from dardis.config.slurm.slurm_reader import parse_slurm
 from dardis.model.hostlist import names_of
 
 
@@ -19,8 +19,8 @@ def imported(folder, text, name="site.txt"):
     """The site of a text; what is written loads as the same, and does so each time."""
     path = folder / name
     path.write_text(text)
-    made = platform_of(path, read_slurm(path))
-    assert platform_of(path, read_slurm(path)).text == made.text
+    made = platform_of(path, parse_slurm(path, text))
+    assert platform_of(path, parse_slurm(path, text)).text == made.text
     (folder / "p.toml").write_text(made.text)
     assert load_platform(folder / "p.toml") == made.platform
     return made
@@ -84,17 +84,11 @@ def test_nodes_alike_are_a_group(tmp_path):
     assert "not used: types of Gres (a100)" in one.notes
 
 
-@pytest.mark.parametrize(
-    ("names", "prefixes"),
-    [
-        (["a0", "a1", "a2"], ["a"]),
-        (["a00", "a01"], ["a0"]),
-        (["a1", "a0"], ["a-0-"]),
-        (["a0", "+a1", "+b0", "b1"], ["node-0-", "node-1-"]),
-        (["a0", "a1", "+a10"], ["a-0-", "a-1-"]),
-        (["r1-n01", "+0"], ["r1-n-0-", "node-1-"]),
-    ],
-)
+@pytest.mark.parametrize(("names", "prefixes"), [
+    (["a0", "a1", "a2"], ["a"]), (["a00", "a01"], ["a0"]), (["a1", "a0"], ["a-0-"]),
+    (["a0", "+a1", "+b0", "b1"], ["node-0-", "node-1-"]), (["a0", "a1", "+a10"], ["a-0-", "a-1-"]),
+    (["r1-n01", "+0"], ["r1-n-0-", "node-1-"]),
+])  # fmt: skip
 def test_group_names_are_prefixes_of_node_names(tmp_path, names, prefixes):
     made = imported(tmp_path, "".join(node(name.lstrip("+"), 8 if "+" in name else 4) for name in names))
     assert [prefix for prefix, *_ in groups(made)] == prefixes
@@ -126,43 +120,37 @@ def test_every_node_is_found_by_name_and_place(tmp_path_factory, found):
     assert len({platform.node_name(place) for place in range(len(found))}) == len(found)
 
 
-@pytest.mark.parametrize(
-    ("text", "groups_of", "said"),
-    [
-        ("NodeName=n0\nPartitionName=all Nodes=ALL\nPartitionName=later\n", [1], "without nodes are left out: later"),
-        (
-            node("n1") + node("x1", partitions="") + node("x2", partitions=""),
-            [1],
-            "in no partition are left out: x[1-2]",
-        ),
-        (
-            node("n1", gres="tmpfs:100G"),
-            [1],
-            "Gres tmpfs is left out: a node has 107374182400, and a platform holds at",
-        ),
-        (node("n1", state="IDLE+MELTED") + node("n2"), [2], "1 of 2 nodes take no jobs now"),
-        (node("n1", state="IDLE+MELTED") + node("n2"), [2], "MELTED 1 (n1)"),
-        (SLURM_SHOWN, [1, 1, 1], "3 of 3 nodes have several hardware threads per core: a core here is a CPU of Slurm"),
-        (SLURM_SHOWN, [1, 1, 1], "DRAIN 1 (n0001); DOWN+NOT_RESPONDING 1 (n0002)"),
-        (SLURM_SHOWN, [1, 1, 1], "not used: AvailableFeatures, Weight, types of Gres (a100)"),
-    ],
-)
+@pytest.mark.parametrize(("text", "groups_of", "said"), [
+    ("NodeName=n0\nPartitionName=all Nodes=ALL\nPartitionName=later\n", [1], "without nodes are left out: later"),
+    (
+        node("n1") + node("x1", partitions="") + node("x2", partitions=""),
+        [1],
+        "in no partition are left out: x[1-2]",
+    ),
+    (
+        node("n1", gres="tmpfs:100G"),
+        [1],
+        "Gres tmpfs is left out: a node has 107374182400, and a platform holds at",
+    ),
+    (node("n1", state="IDLE+MELTED") + node("n2"), [2], "1 of 2 nodes take no jobs now"),
+    (node("n1", state="IDLE+MELTED") + node("n2"), [2], "MELTED 1 (n1)"),
+    (SLURM_SHOWN, [1, 1, 1], "3 of 3 nodes have several hardware threads per core: a core here is a CPU of Slurm"),
+    (SLURM_SHOWN, [1, 1, 1], "DRAIN 1 (n0001); DOWN+NOT_RESPONDING 1 (n0002)"),
+    (SLURM_SHOWN, [1, 1, 1], "not used: AvailableFeatures, Weight, types of Gres (a100)"),
+])  # fmt: skip
 def test_ignored_fields_are_reported(tmp_path, text, groups_of, said):
     made = imported(tmp_path, text)
     assert [group.count for group in made.platform.groups] == groups_of
     assert any(said in note for note in made.notes), made.notes
 
 
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        (node("n1") + "PartitionName=a MaxTime=soon\n", "MaxTime 'soon'"),
-        (node("n1") + "PartitionName=a MaxNodes=-7\n", "MaxNodes '-7'"),
-        (node("n1") + "PartitionName=a\nPartitionName=a\n", "partition a again"),
-        ("NodeName=n1 CPUs=4\nPartitionName=p\n", "site.txt: no node is in a partition; expected at least one"),
-        ("".join(node(f"n{n}", memory=n) for n in range(63)), "site.txt: 63 kinds of node; expected at most 62"),
-    ],
-)
+@pytest.mark.parametrize(("text", "said"), [
+    (node("n1") + "PartitionName=a MaxTime=soon\n", "MaxTime 'soon'"),
+    (node("n1") + "PartitionName=a MaxNodes=-7\n", "MaxNodes '-7'"),
+    (node("n1") + "PartitionName=a\nPartitionName=a\n", "partition a again"),
+    ("NodeName=n1 CPUs=4\nPartitionName=p\n", "site.txt: no node is in a partition; expected at least one"),
+    ("".join(node(f"n{n}", memory=n) for n in range(63)), "site.txt: 63 kinds of node; expected at most 62"),
+])  # fmt: skip
 def test_invalid_slurm_site_is_one_line(tmp_path, monkeypatch, text, said):
     monkeypatch.setattr("dardis.config.slurm.slurm_platform.MAX_GROUPS", 62)
     assert said in line_of(imported, tmp_path, text)

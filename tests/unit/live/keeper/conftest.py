@@ -1,15 +1,14 @@
 """Keepers that tests start, and their ends."""
 
 import pytest
-from kit.keeper import Keeper, close_all, finish
+from kit.keeper import Keeper, close_all
 
 
 @pytest.fixture
 def plain(tmp_path):
     """One without cgroups."""
-    one = Keeper(tmp_path / "keeper", "--cgroups=none")
-    yield one
-    finish(one)
+    with Keeper(tmp_path / "keeper", "--cgroups=none") as one:
+        yield one
 
 
 @pytest.fixture(autouse=True)

@@ -13,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from kit.keeper import Asker, Keeper, finish, lives, start
+from kit.keeper import Asker, Keeper, lives, start
 from kit.waiting import until
 
 from dardis.live.keeper import PROTOCOL
@@ -27,9 +27,8 @@ NOBODY = 65534
     params=["auto", pytest.param("v1", marks=pytest.mark.slow), pytest.param("none", marks=pytest.mark.slow)]
 )
 def keeper(tmp_path, request):
-    one = Keeper(tmp_path / "keeper", f"--cgroups={request.param}")
-    yield one
-    finish(one)
+    with Keeper(tmp_path / "keeper", f"--cgroups={request.param}") as one:
+        yield one
 
 
 def lines(path):
@@ -57,20 +56,13 @@ def test_run_receives_input_environment_folder_and_output_files(keeper, tmp_path
 
 
 def test_exit_codes_signals_and_start_failures_are_recorded(keeper, tmp_path):
-    asker = keeper.connect()
-    asker.hello()
-    asker.start(
-        [
-            start("1.1", tmp_path, "true"),
-            start("1.2", tmp_path, "sh", "-c", "kill -SEGV $$"),
-            start("1.3", tmp_path, "sh", "-c", "exit 127"),
-            start("1.4", tmp_path, "/no/such"),
-            start("1.5", tmp_path, "nosuch"),
-            start("1.6", tmp_path, "true", chdir="/no/folder"),
-            start("1.7", tmp_path, "true", output="/no/folder/out"),
-            start("1.8", tmp_path, "true", cores=[100_000]),
-        ],
-    )
+    asker = keeper.lead()
+    asker.start([
+        start("1.1", tmp_path, "true"), start("1.2", tmp_path, "sh", "-c", "kill -SEGV $$"),
+        start("1.3", tmp_path, "sh", "-c", "exit 127"), start("1.4", tmp_path, "/no/such"),
+        start("1.5", tmp_path, "nosuch"), start("1.6", tmp_path, "true", chdir="/no/folder"),
+        start("1.7", tmp_path, "true", output="/no/folder/out"), start("1.8", tmp_path, "true", cores=[100_000]),
+    ])  # fmt: skip
     told = {run: asker.over(run) for run in (f"1.{number}" for number in range(1, 9))}
     assert [told[run]["code"] for run in ("1.1", "1.3")] == [0, 127]
     assert (told["1.2"]["code"], told["1.2"]["signal"], told["1.2"]["why"]) == (None, signal.SIGSEGV, "exit")
@@ -86,8 +78,7 @@ def test_exit_codes_signals_and_start_failures_are_recorded(keeper, tmp_path):
 
 
 def test_job_inherits_nothing_from_the_keeper(plain, tmp_path):
-    asker = plain.connect()
-    asker.hello()
+    asker = plain.lead()
     core = min(os.sched_getaffinity(0))
     code = (
         "import os, signal; names = os.listdir('/proc/self/fd'); print(sorted(map(int, names))[:-1]);"
@@ -106,8 +97,7 @@ def test_job_inherits_nothing_from_the_keeper(plain, tmp_path):
 
 
 def test_output_is_truncated_or_appended(plain, tmp_path):
-    asker = plain.connect()
-    asker.hello()
+    asker = plain.lead()
     for run, append in (("1.1", False), ("1.2", False), ("1.3", True)):
         more = {"output": str(tmp_path / "out"), "error": str(tmp_path / "err"), "append": append}
         asker.start([start(run, tmp_path, "sh", "-c", f"echo {run}; echo {run} >&2", **more)])
@@ -116,8 +106,7 @@ def test_output_is_truncated_or_appended(plain, tmp_path):
 
 
 def test_repeated_request_starts_one_run(keeper, tmp_path):
-    asker = keeper.connect()
-    asker.hello()
+    asker = keeper.lead()
     run = start("1.1", tmp_path, "sh", "-c", f"echo ran >> {tmp_path}/ran")
     assert "twice" in asker.ask("intend", runs=[run, run])["refused"]["1.1"]
     assert asker.hello() == {}
@@ -137,16 +126,13 @@ def test_repeated_request_starts_one_run(keeper, tmp_path):
 
 
 def test_the_walltime_is_followed_by_sigterm_and_the_grace_by_sigkill(keeper, tmp_path):
-    asker = keeper.connect()
-    asker.hello()
+    asker = keeper.lead()
     stubborn = "trap 'echo term' TERM; echo ready; while :; do sleep 0.05; done"
-    asker.start(
-        [
-            start("1.1", tmp_path, "sleep", "100", walltime_ms=300),
-            start("1.2", tmp_path, "sh", "-c", stubborn, walltime_ms=700, grace_ms=300),
-            start("1.3", tmp_path, "sh", "-c", "kill -STOP $$", walltime_ms=300, grace_ms=200),
-        ],
-    )
+    asker.start([
+        start("1.1", tmp_path, "sleep", "100", walltime_ms=300),
+        start("1.2", tmp_path, "sh", "-c", stubborn, walltime_ms=700, grace_ms=300),
+        start("1.3", tmp_path, "sh", "-c", "kill -STOP $$", walltime_ms=300, grace_ms=200),
+    ])  # fmt: skip
     gentle, hard, stopped = (asker.over(run) for run in ("1.1", "1.2", "1.3"))
     assert {record["why"] for record in (gentle, hard, stopped)} == {"walltime"}
     assert gentle["signal"] == signal.SIGTERM
@@ -158,8 +144,7 @@ def test_the_walltime_is_followed_by_sigterm_and_the_grace_by_sigkill(keeper, tm
 
 @pytest.mark.parametrize("keeper", ["auto", "v1", "none"], indirect=True)
 def test_no_process_of_a_run_survives_its_end(keeper, tmp_path):
-    asker = keeper.connect()
-    asker.hello()
+    asker = keeper.lead()
     # A child, one in a session of its own, a daemon forked twice, one that hides its environment, one that is deaf.
     tail = f"tail -f /dev/null {tmp_path}/x"
     script = (
@@ -184,8 +169,7 @@ def leftover_processes(tmp_path):
 
 
 def test_sigterm_reaches_all_processes_of_a_run(keeper, tmp_path):
-    asker = keeper.connect()
-    asker.hello()
+    asker = keeper.lead()
     child = f"trap 'echo child >> {tmp_path}/got; exit' TERM; echo >> {tmp_path}/ready; while :; do sleep 0.05; done"
     script = (
         f"setsid sh -c \"$0\" & trap 'sleep 0.3; echo first >> {tmp_path}/got; exit' TERM; while :; do sleep 0.05; done"
@@ -198,18 +182,15 @@ def test_sigterm_reaches_all_processes_of_a_run(keeper, tmp_path):
 
 
 def test_runs_are_adopted_and_their_walltime_holds(keeper, tmp_path):
-    asker = keeper.connect()
-    asker.hello()
+    asker = keeper.lead()
     waits = "while ! [ -e go ]; do sleep 0.02; done; exit 4"
-    asker.start(
-        [
-            start("1.1", tmp_path, "sh", "-c", waits),
-            start("1.2", tmp_path, "sleep", "100", walltime_ms=1500),
-            start("1.3", tmp_path, "sleep", "100"),
-            start("1.4", tmp_path, "sh", "-c", "setsid sleep 100 & exit 0"),
-            start("1.5", tmp_path, "sh", "-c", "trap '' TERM; touch deaf; while :; do sleep 0.05; done", grace_ms=500),
-        ],
-    )
+    asker.start([
+        start("1.1", tmp_path, "sh", "-c", waits),
+        start("1.2", tmp_path, "sleep", "100", walltime_ms=1500),
+        start("1.3", tmp_path, "sleep", "100"),
+        start("1.4", tmp_path, "sh", "-c", "setsid sleep 100 & exit 0"),
+        start("1.5", tmp_path, "sh", "-c", "trap '' TERM; touch deaf; while :; do sleep 0.05; done", grace_ms=500),
+    ])  # fmt: skip
     asker.over("1.4")
     until((tmp_path / "deaf").exists)
     asker.ask("end", runs=["1.5"])
@@ -233,8 +214,7 @@ def test_runs_are_adopted_and_their_walltime_holds(keeper, tmp_path):
 
 
 def test_timed_signal_reaches_a_run_once_also_after_keeper_death(keeper, tmp_path):
-    asker = keeper.connect()
-    asker.hello()
+    asker = keeper.lead()
     child = f"trap 'echo child >> {tmp_path}/got' USR1; echo >> {tmp_path}/ready; while :; do sleep 0.05; done"
     script = f"sh -c \"$0\" & trap 'echo $DARDIS_RUN >> {tmp_path}/got' USR1; while [ ! -e end ]; do sleep 0.05; done"
 
@@ -253,8 +233,7 @@ def test_timed_signal_reaches_a_run_once_also_after_keeper_death(keeper, tmp_pat
 
 
 def test_temporary_folder_of_a_run_is_private_and_removed_also_after_keeper_death(keeper, tmp_path):
-    asker = keeper.connect()
-    asker.hello()
+    asker = keeper.lead()
     script = "echo $TMPDIR; stat -c %a:%u $TMPDIR; mkdir $TMPDIR/a; touch $TMPDIR/a/b; "
     script += "while [ ! -e end ]; do sleep 0.05; done"
     asker.start([start(run, tmp_path, "sh", "-c", script, tmp=True) for run in ("1.1", "1.2")])
@@ -296,8 +275,7 @@ def test_run_not_begun_before_keeper_death_never_begins(plain, tmp_path):
 
 
 def test_begun_run_missing_from_the_log_is_not_started_again(plain, tmp_path):
-    asker = plain.connect()
-    asker.hello()
+    asker = plain.lead()
     (plain.folder / "runs" / "1.1").touch()
     asker.start([start("1.1", tmp_path, "touch", str(tmp_path / "ran"))])
     assert asker.over("1.1")["state"] == "unknown"
@@ -311,8 +289,7 @@ def ran_of(tmp_path, run, word):
 
 @pytest.mark.parametrize("epoch", [1, 2])
 def test_next_leader_drops_intended_runs_and_may_reuse_their_names(plain, tmp_path, epoch):
-    first = plain.connect()
-    first.hello()
+    first = plain.lead()
     first.ask("intend", runs=[ran_of(tmp_path, "1.1", "old")])
     second = plain.connect()
     assert second.hello(epoch) == {}
@@ -377,14 +354,12 @@ def test_runs_survive_keeper_kills_and_none_runs_twice(keeper, tmp_path, seed):
 
 
 def test_lower_epochs_are_always_refused(plain, tmp_path):
-    first = plain.connect()
-    first.hello(5)
+    first = plain.lead(5)
     second = plain.connect()
     assert second.ask("hello", epoch=4) == {"id": 1, "error": "epoch", "highest": 5}
     run = start("1.1", tmp_path, "true")
     assert second.start([run]) == {"id": 2, "error": "epoch", "highest": 5}
-    third = plain.connect()
-    third.hello(6)
+    third = plain.lead(6)
     with pytest.raises(ConnectionError):
         first.start([run])
     assert third.hello(6) == {}
@@ -423,8 +398,7 @@ def test_files_of_a_run_belong_to_its_user_only(keeper, tmp_path):
     for place in tmp_path.parents:
         if place.stat().st_mode & 0o001 == 0:
             place.chmod(place.stat().st_mode | 0o011)
-    asker = keeper.connect()
-    asker.hello()
+    asker = keeper.lead()
     folder = tmp_path / "theirs"
     folder.mkdir()
     os.chown(folder, NOBODY, NOBODY)
@@ -433,14 +407,12 @@ def test_files_of_a_run_belong_to_its_user_only(keeper, tmp_path):
     (tmp_path / "secret").chmod(0o600)
     (folder / "link").symlink_to(tmp_path / "secret")
     script = "id -u; id -G; env | grep -c HOME; grep -E '^(Uid|Gid|Cap(Eff|Prm)):' /proc/self/status"
-    asker.start(
-        [
-            start("1.1", folder, "sh", "-c", script, user=user),
-            start("1.2", folder, "true", user=user, output=str(folder / "link")),
-            start("1.3", folder, "true", user=user, chdir="/root"),
-            start("1.4", folder, "sleep", "100", user=user),
-        ],
-    )
+    asker.start([
+        start("1.1", folder, "sh", "-c", script, user=user),
+        start("1.2", folder, "true", user=user, output=str(folder / "link")),
+        start("1.3", folder, "true", user=user, chdir="/root"),
+        start("1.4", folder, "sleep", "100", user=user),
+    ])  # fmt: skip
     asker.over("1.1")
     uid, gids, home, *status = lines(folder / "1.1.out")
     assert (uid, sorted(gids.split()), home) == (str(NOBODY), ["65534", "7"], "0")
@@ -474,12 +446,10 @@ def test_memory_is_limited(keeper, tmp_path):
     held = asker.ask("hello", epoch=1)["memory"]
     code = "held = bytearray(200 << 20); print('held', flush=True)"
     size = 100 << 20
-    asker.start(
-        [
-            start("1.1", tmp_path, sys.executable, "-S", "-c", code, memory_bytes=size),
-            start("1.2", tmp_path, sys.executable, "-S", "-c", code),
-        ],
-    )
+    asker.start([
+        start("1.1", tmp_path, sys.executable, "-S", "-c", code, memory_bytes=size),
+        start("1.2", tmp_path, sys.executable, "-S", "-c", code),
+    ])  # fmt: skip
     record = asker.over("1.1")
     assert asker.over("1.2")["code"] == 0
     assert "held" not in lines(tmp_path / "1.1.out")
@@ -545,10 +515,8 @@ def test_keeper_errors_are_one_line(plain, tmp_path):
 
 
 def test_ended_step_ends_its_runs_and_the_next_keeper_records_it(tmp_path):
-    keeper = Keeper(tmp_path / "keeper", "--step", "--cgroups=none")
-    try:
-        asker = keeper.connect()
-        asker.hello()
+    with Keeper(tmp_path / "keeper", "--step", "--cgroups=none") as keeper:
+        asker = keeper.lead()
         obeys = "trap 'exit 0' TERM; touch obeys; while :; do sleep 0.02; done"
         asker.start([
             start("1.1", tmp_path, "sleep", "100"),
@@ -577,8 +545,6 @@ def test_ended_step_ends_its_runs_and_the_next_keeper_records_it(tmp_path):
         assert not (tmp_path / "ran").exists()
         keeper.process.send_signal(signal.SIGTERM)
         assert keeper.process.wait(20) == 0  # nothing runs
-    finally:
-        finish(keeper)
 
 
 @pytest.mark.parametrize("words", [("sleep", "100"), ("sh", "-c", "sleep 100; exit $?")])
@@ -588,10 +554,8 @@ def test_run_killed_just_before_its_step_ends_with_the_step(tmp_path, words, mon
     )
     (tmp_path / "sitecustomize.py").write_text(code)
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), *sys.path]))
-    keeper = Keeper(tmp_path / "keeper", "--step", "--cgroups=none")
-    try:
-        asker = keeper.connect()
-        asker.hello()
+    with Keeper(tmp_path / "keeper", "--step", "--cgroups=none") as keeper:
+        asker = keeper.lead()
         asker.start([start(f"1.{number}", tmp_path, *words) for number in (1, 2, 3)])
         below = {run: told["pid"] for run, told in asker.hello().items()}
         until(lambda: all((tmp_path / "keeper" / "runs" / run).exists() for run in below))
@@ -606,8 +570,7 @@ def test_run_killed_just_before_its_step_ends_with_the_step(tmp_path, words, mon
         keeper.begin()
         known = keeper.connect().hello()
         assert [known[run]["why"] for run in ("1.2", "1.3")] == [END_REASONS[RecoveredState.HOST_ENDS]] * 2
-        asker = keeper.connect()
-        asker.hello()
+        asker = keeper.lead()
         asker.start([start("2.1", tmp_path, *words)])
         (pid,) = [told["pid"] for run, told in asker.hello().items() if run == "2.1"]
         until((tmp_path / "keeper" / "runs" / "2.1").exists)
@@ -617,8 +580,6 @@ def test_run_killed_just_before_its_step_ends_with_the_step(tmp_path, words, mon
         keeper.process.wait()
         keeper.begin()
         assert keeper.connect().hello()["2.1"]["state"] == "unknown"
-    finally:
-        finish(keeper)
 
 
 def child_of(pid):

@@ -2,19 +2,11 @@
 
 import pytest
 
-from dardis.live.keeper.log_records import (
-    LEASE_LINE,
-    RecoveredState,
-    StartRecord,
-    failure_text,
-    parse_start_record,
-    recovered_state,
-    start_record_text,
-)
+from dardis.live.keeper import log_records as records
 from dardis.live.keeper.process_tree import ProcessInfo, Root, members
 from dardis.live.keeper.run_request import InvalidRequestError, read_start, run_name
 
-BEGUN = StartRecord(pid=7, start=99, boot="b", unix_ms=5, boot_ms=3)
+BEGUN = records.StartRecord(pid=7, start=99, boot="b", unix_ms=5, boot_ms=3)
 ASKED = {
     "run": "12.1", "argv": ["true"], "env": {"A": "1"}, "chdir": "/", "output": "/o", "error": "/e", "append": False,
     "cores": None, "memory_bytes": None, "walltime_ms": 1, "grace_ms": 0, "user": None,
@@ -22,42 +14,38 @@ ASKED = {
 
 
 def test_begin_file_round_trips():
-    text = start_record_text(7, 99, "b", 5, 3)
-    assert parse_start_record(text) == BEGUN
-    assert parse_start_record(text + failure_text("no\nsuch file")).failed == "no\nsuch file"
-    assert parse_start_record(text + b"failed: torn").failed == "torn"
-    ended = parse_start_record(text + failure_text("no lease") + LEASE_LINE + LEASE_LINE)
+    text = records.start_record_text(7, 99, "b", 5, 3)
+    assert records.parse_start_record(text) == BEGUN
+    assert records.parse_start_record(text + records.failure_text("no\nsuch file")).failed == "no\nsuch file"
+    assert records.parse_start_record(text + b"failed: torn").failed == "torn"
+    ended = records.parse_start_record(
+        text + records.failure_text("no lease") + records.LEASE_LINE + records.LEASE_LINE
+    )
     assert (ended.failed, ended.lease) == ("no lease", True)
-    assert parse_start_record(text + LEASE_LINE).failed is None
+    assert records.parse_start_record(text + records.LEASE_LINE).failed is None
 
 
-@pytest.mark.parametrize(
-    ("intent_boot", "begun", "lives", "expected"),
-    [
-        ("b", None, False, RecoveredState.NEVER_BEGAN),
-        ("b", BEGUN, True, RecoveredState.RUNS),
-        ("b", BEGUN, False, RecoveredState.ENDED_UNSEEN),
-        ("b", StartRecord(7, 99, "b", 5, 3, failed="no such file"), False, RecoveredState.FAILED),
-        ("b", StartRecord(7, 99, "older", 5, 3), True, RecoveredState.HOST_RESTARTED),
-        ("older", None, False, RecoveredState.HOST_RESTARTED),
-        ("older", BEGUN, True, RecoveredState.HOST_RESTARTED),
-    ],
-)
+@pytest.mark.parametrize(("intent_boot", "begun", "lives", "expected"), [
+    ("b", None, False, records.RecoveredState.NEVER_BEGAN),
+    ("b", BEGUN, True, records.RecoveredState.RUNS),
+    ("b", BEGUN, False, records.RecoveredState.ENDED_UNSEEN),
+    ("b", records.StartRecord(7, 99, "b", 5, 3, failed="no such file"), False, records.RecoveredState.FAILED),
+    ("b", records.StartRecord(7, 99, "older", 5, 3), True, records.RecoveredState.HOST_RESTARTED),
+    ("older", None, False, records.RecoveredState.HOST_RESTARTED),
+    ("older", BEGUN, True, records.RecoveredState.HOST_RESTARTED),
+])  # fmt: skip
 def test_exit_record_after_a_keeper_restart(intent_boot, begun, lives, expected):
-    assert recovered_state(intent_boot, "b", begun, lives=lives) is expected
+    assert records.recovered_state(intent_boot, "b", begun, lives=lives) is expected
 
 
-@pytest.mark.parametrize(
-    "amiss",
-    [
-        {"run": "../1"}, {"run": "1"}, {"run": 1.1}, {"run": "1.1\n"}, {"argv": []}, {"argv": "true"},
-        {"argv": ["a\0"]},
-        {"env": {"A": 1}}, {"env": []}, {"chdir": "x"}, {"output": None}, {"error": "/a\0"}, {"append": 1},
-        {"cores": []}, {"cores": [-1]}, {"cores": [True]}, {"memory_bytes": -1}, {"memory_bytes": 1.5},
-        {"walltime_ms": "1"}, {"grace_ms": None}, {"user": {"uid": 1}}, {"user": {"uid": -1, "gid": 1, "groups": []}},
-        {"user": {"uid": 1, "gid": 1, "groups": None}},
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("amiss", [
+    {"run": "../1"}, {"run": "1"}, {"run": 1.1}, {"run": "1.1\n"}, {"argv": []}, {"argv": "true"},
+    {"argv": ["a\0"]},
+    {"env": {"A": 1}}, {"env": []}, {"chdir": "x"}, {"output": None}, {"error": "/a\0"}, {"append": 1},
+    {"cores": []}, {"cores": [-1]}, {"cores": [True]}, {"memory_bytes": -1}, {"memory_bytes": 1.5},
+    {"walltime_ms": "1"}, {"grace_ms": None}, {"user": {"uid": 1}}, {"user": {"uid": -1, "gid": 1, "groups": []}},
+    {"user": {"uid": 1, "gid": 1, "groups": None}},
+])  # fmt: skip
 def test_invalid_start_request_is_refused(amiss):
     with pytest.raises(InvalidRequestError):
         read_start(ASKED | amiss)
@@ -80,19 +68,17 @@ def seen(pid, parent, *, session=1, start=50, run=None):
 
 
 def test_run_includes_its_process_tree_session_and_marked_processes():
-    processes = dict(
-        [
-            seen(1, 0),
-            seen(10, 1, session=10),  # the first
-            seen(11, 10, session=11),  # its child, in a session of its own
-            seen(12, 11, session=11),
-            seen(20, 1, session=10),  # an orphan in its session
-            seen(30, 1, session=30, run="1.1"),  # a daemon that kept its environment
-            seen(31, 30, session=31),
-            seen(40, 1, session=40, run="2.1"),
-            seen(50, 1, session=50),
-        ]
-    )
+    processes = dict([
+        seen(1, 0),
+        seen(10, 1, session=10),  # the first
+        seen(11, 10, session=11),  # its child, in a session of its own
+        seen(12, 11, session=11),
+        seen(20, 1, session=10),  # an orphan in its session
+        seen(30, 1, session=30, run="1.1"),  # a daemon that kept its environment
+        seen(31, 30, session=31),
+        seen(40, 1, session=40, run="2.1"),
+        seen(50, 1, session=50),
+    ])  # fmt: skip
     assert members(Root("1.1", 10, 50), processes) == {10, 11, 12, 20, 30, 31}
 
 

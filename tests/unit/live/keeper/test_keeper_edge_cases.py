@@ -42,8 +42,7 @@ def test_process_without_its_first_thread_is_alive(tmp_path, mode):
     keeper = Keeper(tmp_path / "keeper", f"--cgroups={mode}")
     odd = [sys.executable, "-S", "-c", FIRST_THREAD_ENDS]
     try:
-        asker = keeper.connect()
-        asker.hello()
+        asker = keeper.lead()
         asker.ask("lease", **{"from": 1, "ms": 1})
         runs = [
             start("1.1", tmp_path, *odd, f"{tmp_path}/a", walltime_ms=3000, grace_ms=200),
@@ -74,8 +73,7 @@ def test_child_of_a_dead_keeper_begins_before_the_next_keeper_checks_or_never(tm
     monkeypatch.setenv("SLOW", "1")
     keeper = led(tmp_path, monkeypatch, SLOW_TO_BEGIN)
     try:
-        asker = keeper.connect()
-        asker.hello()
+        asker = keeper.lead()
         asker.start([start("1.1", tmp_path, "sh", "-c", f"echo >> {tmp_path}/ran; sleep 3")])
         keeper.kill()
         monkeypatch.delenv("SLOW")
@@ -95,10 +93,8 @@ def few_files():
 
 def test_connections_leave_file_descriptors_for_runs(tmp_path):
     words = [sys.executable, "-m", "dardis.live.keeper", str(tmp_path / "keeper"), "--foreground", "--cgroups=none"]
-    keeper = Keeper(tmp_path / "keeper", "--cgroups=none")
-    try:
-        asker = keeper.connect()
-        asker.hello()
+    with Keeper(tmp_path / "keeper", "--cgroups=none") as keeper:
+        asker = keeper.lead()
         asker.start([start(f"{number}.1", tmp_path, "sleep", "100") for number in range(80)])
         pids = [record["pid"] for record in asker.hello().values()]
         until(lambda: len(list((tmp_path / "keeper" / "runs").iterdir())) == len(pids))
@@ -118,5 +114,3 @@ def test_connections_leave_file_descriptors_for_runs(tmp_path):
         for one in many:
             one.close()
         asker.over("1.1")
-    finally:
-        finish(keeper)

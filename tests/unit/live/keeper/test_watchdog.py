@@ -21,9 +21,8 @@ MARGIN_MS = 5000
 
 @pytest.fixture(params=["auto", pytest.param("none", marks=pytest.mark.slow)])
 def keeper(tmp_path, request):
-    one = Keeper(tmp_path / "keeper", f"--cgroups={request.param}")
-    yield one
-    finish(one)
+    with Keeper(tmp_path / "keeper", f"--cgroups={request.param}") as one:
+        yield one
 
 
 def lease(asker, runs, ms):
@@ -78,8 +77,7 @@ def assert_killed_in_time(processes, end_ms):
 
 def begin(keeper, tmp_path, ms):
     """A run with a lease and one without: the processes of each, when the lease ends, who asked."""
-    asker = keeper.connect()
-    asker.hello()
+    asker = keeper.lead()
     asker.start([beside(tmp_path)])
     other = pids(tmp_path / "beside", 1)
     asker.hello()
@@ -128,8 +126,7 @@ def test_watchdog_kills_leased_runs_of_a_dead_keeper(keeper, tmp_path):
 
 @pytest.mark.parametrize("mode", ["auto", pytest.param("v1", marks=pytest.mark.slow)])
 def test_detached_process_is_found_by_cgroup_after_keeper_death(tmp_path, mode):
-    keeper = Keeper(tmp_path / "keeper", f"--cgroups={mode}")
-    try:
+    with Keeper(tmp_path / "keeper", f"--cgroups={mode}") as keeper:
         asker = keeper.connect()
         if asker.ask("hello", epoch=1)["cgroup"] is None:
             pytest.skip("no cgroups may be made here")
@@ -139,13 +136,10 @@ def test_detached_process_is_found_by_cgroup_after_keeper_death(tmp_path, mode):
         mine = pids(tmp_path / "pids", 2)
         keeper.kill()
         assert_killed_in_time(mine, end_ms)
-    finally:
-        finish(keeper)
 
 
 def test_detached_process_is_found_as_child_of_a_stopped_keeper(plain, tmp_path):
-    asker = plain.connect()
-    asker.hello()
+    asker = plain.lead()
     say = f"echo \\$\\$ >> {tmp_path}/pids; exec sleep 100"
     script = f'(setsid env -i PATH=/bin sh -c "{say}" &); echo $$ >> {tmp_path}/pids; exec sleep 100'
     end_ms = lease(asker, [start("1.1", tmp_path, "sh", "-c", script)], LEASE_MS)
@@ -171,8 +165,7 @@ def test_dead_watchdog_is_replaced(keeper, tmp_path):
 
 
 def test_watchdog_is_not_killed_as_a_leftover_process(plain, tmp_path):
-    asker = plain.connect()
-    asker.hello()
+    asker = plain.lead()
     lease(asker, [start("1.1", tmp_path, "true")], 60_000)
     asker.over("1.1")
     first = watchdog_of(plain)
@@ -214,8 +207,7 @@ def test_next_keeper_starts_its_own_watchdog_and_leases_continue(plain, tmp_path
 
 
 def test_run_with_expired_lease_does_not_execute_its_program(keeper, tmp_path):
-    asker = keeper.connect()
-    asker.hello()
+    asker = keeper.lead()
     out = tmp_path / "1.1.out"
     out.write_text("of another host")
     lease(asker, [start("1.1", tmp_path, "touch", f"{tmp_path}/ran")], 0)
