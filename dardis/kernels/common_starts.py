@@ -235,13 +235,18 @@ def take_contiguous(node: Ints, whole: Ints, units: int, taken: Ints) -> None:
 
 
 @inlined
+def best_fit_key(whole: int, gap: int) -> int:
+    """Fewest units first, then the least idle time, s."""
+    return (min(whole, (1 << WHOLE_BITS) - 1) << GAP_BITS) | min(gap, (1 << GAP_BITS) - 1)
+
+
+@inlined
 def key_of(choice: NodeSelection, start: CandidateStart, node: int, index: int, free_from: int, free_to: int) -> int:
     """Node's key; the lowest goes first."""
     if choice.nodes == BEST_FIT:
         begin = start.first + start.instant * choice.grain
         after = OPEN_GAP if free_to == FOREVER else free_to - begin - start.walltime
-        fits = min(index >> INDEX_BITS, (1 << WHOLE_BITS) - 1)
-        return (fits << GAP_BITS) | min(begin - free_from + after, (1 << GAP_BITS) - 1)
+        return best_fit_key(index >> INDEX_BITS, begin - free_from + after)
     if choice.nodes == WORST_FIT:
         return -index
     if choice.nodes == ANY_NODE:

@@ -6,8 +6,16 @@ from typing import Final
 
 import numpy as np
 
-from dardis.kernels.common_starts import NONE, NodeSelection, select_first
-from dardis.kernels.fitting import may_use
+from dardis.kernels.common_starts import (
+    NONE,
+    OPEN_GAP,
+    WHOLE_BITS,
+    NodeSelection,
+    best_fit_key,
+    give_out,
+    select_first,
+)
+from dardis.kernels.fitting import fits_at, index_at, may_use
 from dardis.kernels.jit import bare, folded, inlined, kernel
 from dardis.kernels.job_queue import (
     BOUND_AT_START,
@@ -122,6 +130,37 @@ def first_nodes(
 def fits_now(rows: Rows, member: Ints, table: Ints, slot: int, rules: Rules, now: int, delay: int) -> bool:
     """Whether the job fits now, and up to `delay` s later."""
     return first_nodes(rows, member, table, slot, rules, now, delay, table[slot, :0], table[slot, :0]) > 0
+
+
+@kernel
+def best_fit_now(
+    rows: Rows, member: Ints, table: Ints, slot: int, rules: Rules, now: int, nodes: Ints, units: Ints
+) -> int:
+    """Write the nodes and units that `find` chooses by best fit for a start now without profile; return how many."""
+    # A fifth of a run's time against all offers of the nodes.
+    request, until = table[slot, REQUEST:], now + table[slot, SPAN]
+    node, whole, keys = np.empty((3, len(member)), dtype=np.int64)
+    count = 0
+    for n in range(len(member)):
+        if not may_use(member, n, table[slot, GROUPS]):
+            continue
+        forget_before(rows, n, now)
+        place, stop = rows.head[n], rows.head[n] + rows.size[n]
+        fits = np.int64(1) << WHOLE_BITS
+        while place < stop and fits > 0 and (place == rows.head[n] or rows.time[place] < until):
+            fits = min(fits, index_at(rows.value, place, request, False) >> INDEX_BITS)
+            place += 1
+        if fits < 1:
+            continue
+        while place < stop and fits_at(rows.value, place, request, False):
+            place += 1
+        gap = rows.time[place] - until if place < stop else np.int64(OPEN_GAP)
+        node[count] = n
+        whole[count] = min(fits, 1) if rules.distinct else fits
+        keys[count] = best_fit_key(fits, gap)
+        count += 1
+    choice = NodeSelection(rules.choice, rules.distinct, 1, rules.seed)
+    return give_out(choice, node[:count], whole[:count], keys[:count], table[slot, UNITS], nodes, units)
 
 
 @inlined

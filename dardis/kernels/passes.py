@@ -49,6 +49,7 @@ from dardis.kernels.node_search import (
     FOUND,
     NOTHING,
     SPACE_SHORT,
+    best_fit_now,
     binding_of,
     find,
     find_in_hours,
@@ -65,7 +66,7 @@ from dardis.kernels.shape_kernels import take_earliest, take_now
 from dardis.kernels.sorted_lists import beyond, enqueue
 from dardis.model.arrays import Ints
 from dardis.model.job import FOREVER, NO_TIME
-from dardis.model.offer_rows import FIRST_FIT
+from dardis.model.offer_rows import BEST_FIT, FIRST_FIT
 
 CLEAR, IN_ORDER, BEHIND, CLOSE = range(4)
 BEGUN, STAYS = 10, 11
@@ -103,6 +104,9 @@ def begin(rows: Rows, member: Ints, queue: QueueArrays, slot: int, rules: Rules,
     if rules.choice == FIRST_FIT or len(member) == 1:  # one node leaves no choice
         nodes, units = queue.hold_node[table[slot, HOLD] :], queue.hold_units[table[slot, HOLD] :]
         table[slot, HELD] = first_nodes(rows, member, table, slot, rules, now, AT_ONCE, nodes, units)
+    elif rules.choice == BEST_FIT and rules.binding == UNBOUND:
+        nodes, units = queue.hold_node[table[slot, HOLD] :], queue.hold_units[table[slot, HOLD] :]
+        table[slot, HELD] = best_fit_now(rows, member, table, slot, rules, now, nodes, units)
     else:
         found = find(rows, member, queue, rules, room, slot, binding_of(rules, table, slot, now), now, now, now)
         if found != FOUND:
