@@ -94,7 +94,11 @@ def _named_orders(orders: object) -> Iterator[tuple[str, Order]]:
     if isinstance(orders, Mapping):
         yield from orders.items()
         return
-    several = [orders] if isinstance(orders, str) or callable(orders) or np.ndim(orders) == 1 and _is_number(orders) else orders
+    several = (
+        [orders]
+        if isinstance(orders, str) or callable(orders) or np.ndim(orders) == 1 and _is_number(orders)
+        else orders
+    )
     try:
         listed = list(several)  # type: ignore[call-overload]
     except TypeError:
@@ -112,7 +116,9 @@ def _is_number(values: Any) -> bool:  # noqa: ANN401 (whatever a user gives)
     return isinstance(values, np.ndarray) and values.dtype.kind in "fiub"
 
 
-def _queue_runs(trace: object, platform: Platform | str | PathLike[str], options: Mapping[str, Any]) -> tuple[str, QueueRuns]:
+def _queue_runs(
+    trace: object, platform: Platform | str | PathLike[str], options: Mapping[str, Any]
+) -> tuple[str, QueueRuns]:
     request, objects = run_request(trace, platform, "easy", {}, options)  # type: ignore[arg-type]
     inputs = check_inputs(request, read_sources(request, InputFiles(), objects))
     for line in inputs.warnings:

@@ -19,7 +19,6 @@ from dardis.predict import Predictor, new_predictor
 from dardis.registry import Cluster, Dispatcher
 from dardis.runs.error_source import attribute_errors
 from dardis.runs.hosts import even_bounds
-from dardis.sim.compiled_simulation import may_compile, simulate_compiled
 from dardis.sim.recorder import Keep, Recorder
 from dardis.sim.simulation import NO_HOSTS, Progress, Simulation
 from dardis.sim.site_state import SiteState
@@ -109,10 +108,12 @@ def play_over(
             min(high, platform.node_count) - min(low, platform.node_count) for low, high in pairwise(bounds)
         ),
     }
-    if not events and keep is None and may_compile(jobs, platform):
-        queue = dispatcher.builder.plain_queue(dispatcher.setup, cluster)
+    queue = dispatcher.builder.plain_queue(dispatcher.setup, cluster) if not events and keep is None else None
+    if queue is not None:
+        from dardis.sim.compiled_simulation import simulate_compiled  # loads kernels that others do not need
+
         site = SiteState(platform, distinct=distinct)
-        recorder = None if queue is None else simulate_compiled(jobs, queue, laid_out.machine, site, progress)
+        recorder = simulate_compiled(jobs, queue, laid_out.machine, site, progress)
         if recorder is not None:
             figures |= {"messages": 0, "message_bytes": 0, "renegotiations": 0}
             return SimulatedRun(jobs, recorder, figures, laid_out, site)

@@ -102,10 +102,12 @@ def columns_of_run(jobs: Sequence[ActualJob], machine: Platform, site: SiteState
 def simulate_compiled(
     jobs: Sequence[ActualJob], queue: PlainQueue, machine: Platform, site: SiteState, progress: Progress | None
 ) -> Recorder | None:
-    """Run the jobs, sorted by (submit, number); None: an order is not compiled.
+    """Run the jobs, sorted by (submit, number); None: a job or an order needs `Simulation`.
 
     The CPU time of a batch of decisions is shared among them by elapsed time.
     """
+    if not may_compile(jobs, site.platform):
+        return None
     asked = [job.job for job in jobs]
     keys = compiled_keys(queue.how.keys, asked, machine, lambda: columns_of_run(jobs, machine, site))
     if keys is None:

@@ -21,7 +21,9 @@ from dardis.model.platform import Platform
 from dardis.model.target import Target
 from dardis.registry.builders import CENTRAL
 from dardis.registry.dispatcher import Dispatcher
-from dardis.runs import play as runs
+from dardis.runs.play import play
+from dardis.sim import compiled_simulation
+from dardis.sim.recorder import Recorder
 
 
 @st.composite
@@ -40,15 +42,14 @@ def plain_queues(draw) -> tuple[Platform, list[ActualJob], CentralSetUp]:
 def test_compiled_simulation_equals_simulation_by_events(drawn, stamps):
     platform, listed, setup = drawn
     dispatcher = Dispatcher("plain", setup, CENTRAL)
-    compiled = runs.simulate_compiled
     with (
         patch.object(queue_simulation, "STAMPS", stamps),
-        patch.object(runs, "simulate_compiled", side_effect=compiled) as called,
+        patch.object(compiled_simulation, "Recorder", side_effect=Recorder) as made,
     ):
-        ours = runs.play(platform, listed, dispatcher, Target(), 3)
-        event("compiled" if called.called else "by events")
-    with patch.object(runs, "may_compile", return_value=False):
-        theirs = runs.play(platform, listed, dispatcher, Target(), 3)
+        ours = play(platform, listed, dispatcher, Target(), 3)
+        event("compiled" if made.called else "by events")
+    with patch.object(compiled_simulation, "may_compile", return_value=False):
+        theirs = play(platform, listed, dispatcher, Target(), 3)
     assert ours.schedule.digest() == theirs.schedule.digest()
     assert ours.recorder.reasons == theirs.recorder.reasons
     assert ours.recorder.attempts == theirs.recorder.attempts
