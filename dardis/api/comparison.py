@@ -18,6 +18,8 @@ from dardis.api.traces import Trace, as_trace
 from dardis.comparison.comparison_run import ComparisonCallbacks, ComparisonOutcome
 from dardis.comparison.comparison_run import compare as compare_all
 from dardis.comparison.planned_runs import comparison_of, pair_of
+from dardis.comparison.task_pool import TaskPool
+from dardis.comparison.worker_kinds import with_task_pool
 from dardis.config.comparison_spec import CompareSpec
 from dardis.config.run_spec import ReplaySpec
 from dardis.metrics.comparison_rows import result_rows
@@ -186,12 +188,16 @@ def run_comparison(
 
     comparison, spec = comparison_of(what, options)
     pair = pair_of(comparison, spec.gantt)
-    pages: list[ComparisonCharts] = []
-    done = compare_all(
-        comparison, spec.out, pair, lambda *of: pages.append(write_comparison(*of)), shown,
-        processes=spec.processes, clairvoyant=spec.clairvoyant, force=spec.force,
-    )  # fmt: skip
-    return done, pages[-1]
+
+    def compare_in(pool: TaskPool) -> tuple[ComparisonOutcome, ComparisonCharts]:
+        pages: list[ComparisonCharts] = []
+        done = compare_all(
+            comparison, spec.out, pair, lambda *of: pages.append(write_comparison(*of)), shown, pool,
+            clairvoyant=spec.clairvoyant, force=spec.force,
+        )  # fmt: skip
+        return done, pages[-1]
+
+    return with_task_pool(comparison.options.workers, spec.processes, spec.out, compare_in)
 
 
 def _trace_list(traces: object) -> list[Any]:

@@ -44,7 +44,7 @@ class ComparisonState:
 
     def __init__(self, out: Path, files: InputFiles) -> None:
         """Read the state in `out`, without invalid entries. Raises InputError for a damaged file."""
-        self._out = out
+        self.out = out
         self._path = out / STATE_FILE
         self._runs: dict[str, dict[str, str]] = {}
         self.files = files
@@ -74,7 +74,7 @@ class ComparisonState:
         changed = found.changed(record_of(run.request(), self.files))
         if changed and not force:
             holds = f"holds a run {run.key} with another {', '.join(changed)}"
-            raise InputError(f"--out {self._out}", holds, "the same request, another folder, or --force to redo it")
+            raise InputError(f"--out {self.out}", holds, "the same request, another folder, or --force to redo it")
         if not changed:  # despite later changes to the request
             self._runs[run.key] = {"status": DONE, "error": ""}
         return not changed and not is_local(run.contender.dispatcher)

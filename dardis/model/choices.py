@@ -187,3 +187,34 @@ def resampling_of(text: str) -> Resampling:
         return Resampling(ResamplingMethod.SHAKE, whole_number(width, 1, LARGEST_WIDTH_S) if colon else WIDTH_S)
     except ValueError:
         raise wrong from None
+
+
+class WorkerKind(StrEnum):
+    """Where the runs of a comparison happen."""
+
+    PROCESSES = "processes"
+    MPI = "mpi"
+    SLURM = "slurm"
+    DASK = "dask"
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerChoice:
+    """Kind of workers, and the address of Dask's scheduler."""
+
+    kind: WorkerKind = WorkerKind.PROCESSES
+    address: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.kind}:{self.address}" if self.address else self.kind
+
+
+PROCESSES: Final = WorkerChoice()
+
+
+def worker_choice(text: str) -> WorkerChoice:
+    """Read `processes`, `mpi`, `slurm` or `dask:ADDRESS`. Raises ValueError."""
+    name, _, address = text.partition(":")
+    if name not in set(WorkerKind) or (name == WorkerKind.DASK) != bool(address) or text.endswith(":"):
+        raise ValueError(f"{text!r}; expected processes, mpi, slurm, or dask:ADDRESS as in dask:tcp://host:8786")
+    return WorkerChoice(WorkerKind(name), address)

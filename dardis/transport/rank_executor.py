@@ -1,0 +1,40 @@
+"""MPI ranks as workers of the first rank."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable
+from concurrent.futures import Executor
+from typing import TypeVar
+
+from dardis.model.errors import DardisError
+from dardis.transport.mpi_transport import run_or_abort, world
+
+Result = TypeVar("Result")
+
+
+def call_on_first_rank(work: Callable[[Executor, int], Result]) -> Result:
+    """Call `work` on rank 0 with an executor of the other ranks and their number.
+
+    Collective: all ranks return its result, or raise its DardisError or OSError. Other errors end all ranks.
+    """
+    from mpi4py.futures import MPICommExecutor
+
+    comm = world()
+
+    def lead(executor: Executor, workers: int) -> tuple[Result | None, Exception | None]:
+        try:
+            return work(executor, workers), None
+        except (DardisError, OSError, MemoryError) as error:
+            return None, error
+
+    before = signal.getsignal(signal.SIGTERM)
+    if comm.rank > 0:  # a call would swallow an interrupt
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    with MPICommExecutor(comm, root=0) as executor:
+        outcome = None if executor is None else run_or_abort(comm, lambda: lead(executor, executor.num_workers))
+    signal.signal(signal.SIGTERM, before)
+    result, error = comm.bcast(outcome, root=0)
+    if error is not None:
+        raise error
+    return result
