@@ -24,7 +24,7 @@ from dardis.config.comparison_spec import CompareSpec
 from dardis.config.run_spec import ReplaySpec
 from dardis.metrics.comparison_rows import result_rows
 from dardis.metrics.comparison_tables import tables_of
-from dardis.metrics.job_classes import classes_table
+from dardis.metrics.job_classes import ClassRows, classes_table
 from dardis.metrics.jobs_csv import job_frame, read_jobs
 from dardis.model.errors import DardisWarning, InputError
 from dardis.registry import local_dispatchers, local_name
@@ -43,14 +43,14 @@ _Traces = Trace | str | PathLike[str]
 class Comparison:
     """Comparison's results. A temporary folder is removed with this object."""
 
-    def __init__(self, folder: Path, done: ComparisonOutcome, drawn: ComparisonCharts) -> None:
+    def __init__(self, folder: Path, done: ComparisonOutcome, classes: ClassRows) -> None:
         self.folder = folder
         """Tables, report.html, and the runs under `runs`."""
         self.failed: tuple[str, ...] = tuple(one.failure for one in done.failed)
         """Name and error of each failed run."""
         self.notes: tuple[str, ...] = done.compared.notes
         """Notes for users, such as recorded starts that do not pass the audit."""
-        self._done, self._drawn = done, drawn
+        self._done, self._classes = done, classes
 
     @property
     def table(self) -> DataFrame:
@@ -65,7 +65,7 @@ class Comparison:
     @property
     def classes(self) -> DataFrame:
         """who_pays.csv: waits and slowdowns by width and walltime."""
-        return classes_table(self._drawn.classes).frame()
+        return classes_table(self._classes).frame()
 
     @property
     def differences(self) -> DataFrame:
@@ -182,20 +182,20 @@ def compare(
 
 def run_comparison(
     what: Sequence[Path], options: Mapping[str, Any], shown: ComparisonCallbacks
-) -> tuple[ComparisonOutcome, ComparisonCharts]:
+) -> tuple[ComparisonOutcome, ClassRows]:
     """Run and draw a comparison from a file, or from traces and options by field. Raises InputError."""
     from dardis.report.compare_page import write_comparison
 
     comparison, spec = comparison_of(what, options)
     pair = pair_of(comparison, spec.gantt)
 
-    def compare_in(pool: TaskPool) -> tuple[ComparisonOutcome, ComparisonCharts]:
+    def compare_in(pool: TaskPool) -> tuple[ComparisonOutcome, ClassRows]:
         pages: list[ComparisonCharts] = []
         done = compare_all(
             comparison, spec.out, pair, lambda *of: pages.append(write_comparison(*of)), shown, pool,
             clairvoyant=spec.clairvoyant, force=spec.force,
         )  # fmt: skip
-        return done, pages[-1]
+        return done, pages[-1].classes
 
     return with_task_pool(comparison.options.workers, spec.processes, spec.out, compare_in)
 

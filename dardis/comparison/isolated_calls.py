@@ -21,13 +21,14 @@ def call_in_process(call: RemoteCall, is_cancelled: Callable[[], bool] = lambda:
         workers = _of_threads.pop(threading.get_ident(), None) or Workers(1)
     try:
         task = workers.submit(call.make, alone=call.alone)
-        while task.failure is None:
+        while task.failure is None and not is_cancelled():
             workers.wait(_POLL_S)
-            if is_cancelled():
-                raise CancelledError
     except BaseException:
         workers.close()
         raise
+    if task.failure is None:
+        workers.close()
+        raise CancelledError
     with _lock:
         _of_threads[threading.get_ident()] = workers
     return task.result or b"", task.failure, task.is_lost

@@ -37,15 +37,18 @@ class JobQueue:
 
     def unfinished(self) -> set[str] | None:
         """Ids of pending and running jobs; None if Slurm does not answer."""
-        command = ["squeue", "--noheader", "--array", "--format=%i", f"--user={os.getuid()}"]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        done = _run_program("squeue", "--noheader", "--array", "--format=%i", f"--user={os.getuid()}")
         return set(done.stdout.split()) if done.returncode == 0 else None
 
     def cancel(self, ids: Iterable[str]) -> None:
         """End jobs at once."""
         arrays = sorted({one.partition("_")[0] for one in ids})
         for how in ([], ["--signal=KILL"]):  # without a signal, running jobs end half a minute later
-            subprocess.run(["scancel", *how, *arrays], capture_output=True, check=False)
+            _run_program("scancel", *how, *arrays)
+
+
+def _run_program(*command: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
 class SlurmArrays:
@@ -80,7 +83,7 @@ class SlurmArrays:
         self._next_poll_s = now + _POLL_S
         asked = now >= self._next_queue_poll_s
         known = self._queue.unfinished() if asked else None  # before the results, which are written first
-        written = set(os.listdir(self._folder)) if self._folder else set()
+        written = {path.name for path in self._folder.iterdir()} if self._folder else set()
         for name, (task, job) in list(self._jobs.items()):
             if job.paths.result_pickle.name in written:
                 end_task(task, job.result)

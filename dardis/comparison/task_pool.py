@@ -30,8 +30,9 @@ class Task:
 class TaskPool(Protocol):
     """Workers of one kind."""
 
-    size: int | None
-    """Tasks at once; None: any number."""
+    @property
+    def size(self) -> int | None:
+        """Tasks at once; None: any number."""
 
     def submit(self, function: Callable[..., object], *arguments: object, alone: bool = False) -> Task:
         """Call a function of a module with picklable arguments; `alone`: in its own process. Raises DardisError."""

@@ -143,7 +143,9 @@ class CompareSpec(ComparisonOptions):
     ] = ()
     gantt: Annotated[str | None, Option("Two dispatchers to draw over time (default: first and last).", "A,B")] = None
     clairvoyant: Annotated[bool, Option("Compare with schedules that know all jobs in advance.")] = False
-    processes: Annotated[int | None, Field(ge=1, le=4096), Option("Runs at once (default: one per core, or worker).", "N")] = None
+    processes: Annotated[
+        int | None, Field(ge=1, le=4096), Option("Runs at once (default: one per core, or worker).", "N")
+    ] = None
     force: Annotated[bool, Option("Redo runs in DIR that have another request.")] = False
 
 

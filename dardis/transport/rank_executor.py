@@ -5,10 +5,13 @@ from __future__ import annotations
 import signal
 from collections.abc import Callable
 from concurrent.futures import Executor
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar, cast
 
 from dardis.model.errors import DardisError
 from dardis.transport.mpi_transport import run_or_abort, world
+
+if TYPE_CHECKING:
+    from mpi4py.futures import MPIPoolExecutor
 
 Result = TypeVar("Result")
 
@@ -31,10 +34,11 @@ def call_on_first_rank(work: Callable[[Executor, int], Result]) -> Result:
     before = signal.getsignal(signal.SIGTERM)
     if comm.rank > 0:  # a call would swallow an interrupt
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    with MPICommExecutor(comm, root=0) as executor:
+    with MPICommExecutor(comm, root=0) as entered:
+        executor = cast("MPIPoolExecutor | None", entered)
         outcome = None if executor is None else run_or_abort(comm, lambda: lead(executor, executor.num_workers))
     signal.signal(signal.SIGTERM, before)
-    result, error = comm.bcast(outcome, root=0)
+    result, error = run_or_abort(comm, lambda: comm.bcast(outcome, root=0))
     if error is not None:
         raise error
-    return result
+    return cast("Result", result)
