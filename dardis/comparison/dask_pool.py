@@ -6,6 +6,7 @@ import logging
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
+from dardis import __version__
 from dardis.comparison.isolated_calls import call_in_process, close_idle_processes
 from dardis.comparison.remote_call import Outcome, RemoteCall
 from dardis.comparison.task_pool import FuturePool
@@ -40,10 +41,22 @@ def connect_dask(place: str, address: str, size: int | None) -> DaskPool:
         raise InputError(place, "the package distributed is not installed", 'pip install "dardis[dask]"') from None
     logging.getLogger("distributed").setLevel(logging.CRITICAL)
     try:
-        return DaskPool(Client(address, timeout=_CONNECT_S, set_as_default=False), size)
-    except (OSError, ValueError) as error:
+        client = Client(address, timeout=_CONNECT_S, set_as_default=False)
+    except OSError as error:
         found = f"no scheduler answers ({str(error).splitlines()[0]})"
         raise InputError(place, found, "the address of a running dask scheduler") from None
+    try:
+        version = client.run_on_scheduler(_dardis_version)
+    except Exception:  # noqa: BLE001 (whatever stops the import)
+        version = "none"
+    if version != __version__:
+        client.close()
+        raise InputError(place, f"the scheduler has another version of dardis ({version})", __version__)
+    return DaskPool(client, size)
+
+
+def _dardis_version() -> str:
+    return __version__
 
 
 def _call_on_worker(call: RemoteCall) -> Outcome:

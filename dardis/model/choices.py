@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final, Self
@@ -210,11 +211,13 @@ class WorkerChoice:
 
 
 PROCESSES: Final = WorkerChoice()
+_DASK: Final = re.compile(r"dask:((?:\w+://)?[^\s/:]+:\d{1,5})")
 
 
 def worker_choice(text: str) -> WorkerChoice:
     """Read `processes`, `mpi`, `slurm` or `dask:ADDRESS`. Raises ValueError."""
-    name, _, address = text.partition(":")
-    if name not in set(WorkerKind) or (name == WorkerKind.DASK) != bool(address) or text.endswith(":"):
-        raise ValueError(f"{text!r}; expected processes, mpi, slurm, or dask:ADDRESS as in dask:tcp://host:8786")
-    return WorkerChoice(WorkerKind(name), address)
+    if text in set(WorkerKind) - {WorkerKind.DASK}:
+        return WorkerChoice(WorkerKind(text))
+    if match := _DASK.fullmatch(text):
+        return WorkerChoice(WorkerKind.DASK, match[1])
+    raise ValueError(f"{text!r}; expected processes, mpi, slurm, or dask:ADDRESS as in dask:tcp://host:8786")
