@@ -13,6 +13,7 @@ from dardis.comparison.planned_runs import Draws, PlannedRun
 from dardis.config.comparison_spec import ComparisonRequest, TraceSpec
 from dardis.config.json_records import RunRecord, read_metrics
 from dardis.config.toml_file import read_json
+from dardis.engine.clock import monotonic_s
 from dardis.metrics.comparison_rows import RunResult
 from dardis.model.choices import WEEKS, Resampling, ResamplingMethod
 from dardis.model.errors import InputError
@@ -27,6 +28,7 @@ from dardis.workload.trace import Trace
 from dardis.workload.trace_jobs import in_units
 from dardis.workload.transform import resampled, whole_weeks
 
+_WRITE_PERIOD_S: Final = 1.0
 STATE_FILE: Final = "compare.json"
 """Marks a folder as a comparison."""
 BEGUN, DONE, FAILED = "begun", "done", "failed"
@@ -47,6 +49,7 @@ class ComparisonState:
         self.out = out
         self._path = out / STATE_FILE
         self._runs: dict[str, dict[str, str]] = {}
+        self._next_write_s = 0.0
         self.files = files
         try:
             if self._path.exists():
@@ -120,7 +123,13 @@ class ComparisonState:
         )  # fmt: skip
 
     def _write(self) -> None:
+        if monotonic_s() >= self._next_write_s:  # the file grows with the runs
+            self.write()
+
+    def write(self) -> None:
+        """Write the file, which may lag behind by a second."""
         write_json(self._path, {"dardis_version": __version__, "runs": self._runs})
+        self._next_write_s = monotonic_s() + _WRITE_PERIOD_S
 
 
 def _is_entry(entry: object) -> bool:

@@ -39,7 +39,7 @@ def connect_dask(place: str, address: str, size: int | None) -> DaskPool:
         from distributed import Client
     except ImportError:
         raise InputError(place, "the package distributed is not installed", 'pip install "dardis[dask]"') from None
-    logging.getLogger("distributed").setLevel(logging.CRITICAL)
+    logging.getLogger("distributed.client").setLevel(logging.CRITICAL)
     try:
         client = Client(address, timeout=_CONNECT_S, set_as_default=False)
     except OSError as error:

@@ -58,7 +58,7 @@ def run_all(runs: Sequence[PlannedRun], state: ComparisonState, pool: TaskPool, 
     waiting = deque(run for run in runs if not is_local(run.contender.dispatcher))
     under_way: list[RunInProgress] = []
     shared = tempfile.TemporaryDirectory(prefix=PART_PREFIX, dir=state.out)  # workers elsewhere write there, too
-    with shared as folder, _raise_on_signals(), closing(pool):
+    with _written(state), shared as folder, _raise_on_signals(), closing(pool):
 
         def begin(run: PlannedRun) -> None:
             waiting.remove(run)
@@ -83,6 +83,14 @@ def run_all(runs: Sequence[PlannedRun], state: ComparisonState, pool: TaskPool, 
                     begin(_next_run(waiting, one.run))
                 watch(under_way, one.run, error)
             watch(under_way, None, "")
+
+
+@contextmanager
+def _written(state: ComparisonState) -> Iterator[None]:
+    try:
+        yield
+    finally:
+        state.write()
 
 
 def do_run(request: RunSpec, progress: Path) -> None:

@@ -122,7 +122,7 @@ def end_task(task: Task, outcome: Callable[[], Outcome]) -> None:
         pickled, failure, task.is_lost = outcome()
         task.result = pickle.loads(pickled) if pickled else None  # noqa: S301 (of our own worker)
     except CancelledError:
-        failure = "cancelled"
+        failure = "cancelled, as the workers have ended"
     except BrokenExecutor as error:
         failure, task.is_lost = _first_line(error), True
     except Exception as error:  # noqa: BLE001 (one that fails does not take the others with it)
