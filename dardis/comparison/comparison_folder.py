@@ -127,7 +127,7 @@ class ComparisonState:
             self.write()
 
     def write(self) -> None:
-        """Write the file, which may lag behind by a second."""
+        """Write the file."""
         write_json(self._path, {"dardis_version": __version__, "runs": self._runs})
         self._next_write_s = monotonic_s() + _WRITE_PERIOD_S
 

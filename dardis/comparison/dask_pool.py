@@ -1,4 +1,4 @@
-"""Pool of a Dask cluster (library `distributed`)."""
+"""Dask workers."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ _CONNECT_S: Final = 10
 
 
 class DaskPool(FuturePool):
-    """Dask's workers. Dask itself repeats tasks of lost workers."""
+    """Dask's workers; Dask repeats their lost tasks."""
 
     def __init__(self, client: Client, size: int | None) -> None:
         super().__init__(client.get_executor(pure=False), size, _call_on_worker)
         self._client = client
 
     def close(self) -> None:
-        """Cancel all tasks, end their processes, and disconnect."""
+        """End tasks and disconnect."""
         super().close()
         with suppress(Exception):  # the scheduler has ended
             self._client.run(close_idle_processes)

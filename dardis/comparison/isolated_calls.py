@@ -1,4 +1,4 @@
-"""Calls of a remote worker in processes of their own, so that a call that dies leaves the worker alive."""
+"""Calls in child processes, whose death a remote worker survives."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _lock: Final = threading.Lock()
 
 
 def call_in_process(call: RemoteCall, is_cancelled: Callable[[], bool] = lambda: False) -> Outcome:
-    """Make a call in a child process, kept for this thread's next call. Raises CancelledError."""
+    """Call in a child process, kept for this thread's next call. Raises CancelledError."""
     with _lock:  # a process in use has no entry
         workers = _of_threads.pop(threading.get_ident(), None) or Workers(1)
     try:
@@ -35,7 +35,7 @@ def call_in_process(call: RemoteCall, is_cancelled: Callable[[], bool] = lambda:
 
 
 def close_idle_processes() -> None:
-    """End the kept processes."""
+    """End kept processes."""
     with _lock:
         idle = list(_of_threads.values())
         _of_threads.clear()

@@ -36,7 +36,7 @@ class RunInProgress:
 
     @property
     def has_begun(self) -> bool:
-        """Whether a worker has begun it."""
+        """Whether it runs."""
         return self.progress.exists()
 
     @property
@@ -50,7 +50,7 @@ ProgressWatcher = Callable[[Sequence[RunInProgress], PlannedRun | None, str], No
 
 
 def run_all(runs: Sequence[PlannedRun], state: ComparisonState, pool: TaskPool, watch: ProgressWatcher) -> None:
-    """Do the runs in workers, settle each in `state`, and close the pool.
+    """Do the runs, settle each in `state`, and close the pool.
 
     Runs of local dispatchers come first, in this process. Each run of an external dispatcher has its own process. An
     interrupt (or SIGTERM, SIGHUP) ends all workers and is raised.

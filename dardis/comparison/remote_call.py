@@ -1,4 +1,4 @@
-"""Function call that travels to a worker elsewhere and is made in this process's folder, with its modules."""
+"""Function call for another machine."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import TypeAlias
 
 Outcome: TypeAlias = tuple[bytes, str, bool]
-"""Pickled result, error line (empty: success), and whether the worker was lost."""
+"""Pickled result, error line, whether the worker was lost."""
 
 
 @dataclass(frozen=True)
 class RemoteCall:
-    """Call as bytes, with working folder and module search path; `alone`: in its own process."""
+    """Call, with working folder and module path."""
 
     pickled: bytes
     alone: bool
@@ -31,7 +31,7 @@ class RemoteCall:
         return cls(pickle.dumps((function, arguments)), alone, folder, paths)
 
     def make(self) -> bytes:
-        """Make the call in this process; return the pickled result."""
+        """Make the call here; return the pickled result."""
         os.chdir(self.folder)
         sys.path += [path for path in self.paths if path not in sys.path]
         function, arguments = pickle.loads(self.pickled)  # noqa: S301 (from the process that submitted it)

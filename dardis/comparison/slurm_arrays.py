@@ -1,4 +1,4 @@
-"""Pool of Slurm job arrays (library `submitit`)."""
+"""Slurm job arrays."""
 
 from __future__ import annotations
 
@@ -26,22 +26,21 @@ from dardis.model.out_folder import PART_PREFIX
 if TYPE_CHECKING:
     from submitit import Executor, Job
 
-_LARGEST_ARRAY: Final = 1000
-"""Slurm's default of MaxArraySize allows one more."""
+_LARGEST_ARRAY: Final = 1000  # Slurm's default of MaxArraySize allows one more
 _POLL_S: Final = 0.5
 _QUEUE_POLL_S: Final = 10.0
 
 
 class JobQueue:
-    """Slurm's queue of this user's jobs."""
+    """This user's jobs."""
 
     def unfinished(self) -> set[str] | None:
-        """Ids of pending and running jobs; None if Slurm does not answer."""
+        """Ids of pending and running jobs, or None."""
         done = _run_program("squeue", "--noheader", "--array", "--format=%i", f"--user={os.getuid()}")
         return set(done.stdout.split()) if done.returncode == 0 else None
 
     def cancel(self, ids: Iterable[str]) -> None:
-        """End jobs at once."""
+        """Kill jobs."""
         arrays = sorted({one.partition("_")[0] for one in ids})
         for how in ([], ["--signal=KILL"]):  # without a signal, running jobs end half a minute later
             _run_program("scancel", *how, *arrays)
@@ -52,12 +51,11 @@ def _run_program(*command: str) -> subprocess.CompletedProcess[str]:
 
 
 class SlurmArrays:
-    """Submits all tasks between two waits as one array, with at most `parallel` tasks at once."""
+    """One array for all tasks between two waits, `parallel` at once."""
 
     size = None
 
     def __init__(self, shared: Path, parallel: int | None, queue: JobQueue, cluster: str = "slurm") -> None:
-        """Files travel through a new folder in `shared`, which all nodes see."""
         self._shared, self._parallel, self._queue, self._cluster = shared, parallel, queue, cluster
         self._folder: Path | None = None
         self._new: list[tuple[Task, RemoteCall]] = []
@@ -66,13 +64,13 @@ class SlurmArrays:
         self._next_poll_s = self._next_queue_poll_s = 0.0
 
     def submit(self, function: Callable[..., object], *arguments: object, alone: bool = False) -> Task:
-        """Submit as `TaskPool.submit`, at the next wait. Each task has its own process."""
+        """Submit at the next wait."""
         task = Task()
         self._new.append((task, RemoteCall.of(function, arguments, alone=alone)))
         return task
 
     def wait(self, timeout_s: float) -> None:
-        """Wait as `TaskPool.wait`. Raises DardisError if Slurm refuses an array."""
+        """Wait. Raises DardisError if Slurm refuses an array."""
         while self._new:
             part, self._new = self._new[:_LARGEST_ARRAY], self._new[_LARGEST_ARRAY:]
             self._submit_array(part)
@@ -118,8 +116,7 @@ class SlurmArrays:
         return executor
 
     def _end_missing(self, missing: set[str]) -> None:
-        """End tasks that Slurm has forgotten twice: a result may take seconds to be visible."""
-        for name in missing & self._missing:
+        for name in missing & self._missing:  # missing twice, as results may take seconds to be visible
             task, job = self._jobs.pop(name)
             said = (job.stderr() or "").strip().splitlines()
             task.is_lost = True
@@ -127,7 +124,7 @@ class SlurmArrays:
         self._missing = missing
 
     def close(self) -> None:
-        """End all tasks."""
+        """End tasks."""
         self._new.clear()
         if self._jobs:
             self._queue.cancel(self._jobs)
@@ -138,7 +135,7 @@ class SlurmArrays:
 
 
 def open_slurm(place: str, shared: Path, parallel: int | None) -> SlurmArrays:
-    """Pool of the cluster whose programs are on the PATH. Raises InputError."""
+    """Check programs and library. Raises InputError."""
     if shutil.which("sbatch") is None or shutil.which("srun") is None:
         raise InputError(place, "no program sbatch", "a login node of a Slurm cluster")
     try:

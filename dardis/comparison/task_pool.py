@@ -1,4 +1,4 @@
-"""Function calls in workers of any kind: submit, wait, and repeat calls whose worker was lost."""
+"""Function calls in workers of any kind."""
 
 from __future__ import annotations
 
@@ -14,17 +14,18 @@ from dardis.comparison.remote_call import Outcome, RemoteCall
 from dardis.model.errors import DardisError, one_line
 
 ATTEMPTS: Final = 3
-"""Of a call whose workers are lost."""
 
 
 @dataclass(eq=False)
 class Task:
-    """Function call in a worker. `failure`: None until the end, then an error line (empty: success)."""
+    """Function call in a worker. `failure`: None until the end, then an error line (empty: success).
+
+    `is_lost`: its worker ended first.
+    """
 
     failure: str | None = None
     result: Any = None
     is_lost: bool = False
-    """Whether its worker ended before it."""
 
 
 class TaskPool(Protocol):
@@ -35,17 +36,17 @@ class TaskPool(Protocol):
         """Tasks at once; None: any number."""
 
     def submit(self, function: Callable[..., object], *arguments: object, alone: bool = False) -> Task:
-        """Call a function of a module with picklable arguments; `alone`: in its own process. Raises DardisError."""
+        """Call a picklable function; `alone`: in its own process. Raises DardisError."""
 
     def wait(self, timeout_s: float) -> None:
-        """Wait for the end of any task. Raises DardisError."""
+        """Wait for any task's end. Raises DardisError."""
 
     def close(self) -> None:
-        """End all tasks."""
+        """End tasks."""
 
 
 class RepeatingPool:
-    """Pool that submits the tasks of lost workers again."""
+    """Repeats tasks of lost workers."""
 
     def __init__(self, pool: TaskPool) -> None:
         self.size = pool.size
@@ -53,7 +54,7 @@ class RepeatingPool:
         self._running: dict[Task, tuple[Task, int, Callable[[], Task]]] = {}
 
     def submit(self, function: Callable[..., object], *arguments: object, alone: bool = False) -> Task:
-        """Submit as `TaskPool.submit`."""
+        """Submit."""
 
         def begin() -> Task:
             return self._pool.submit(function, *arguments, alone=alone)
@@ -63,7 +64,7 @@ class RepeatingPool:
         return task
 
     def wait(self, timeout_s: float) -> None:
-        """Wait as `TaskPool.wait`."""
+        """Wait."""
         self._pool.wait(timeout_s)
         for task, (attempt, number, begin) in list(self._running.items()):
             if attempt.failure is None:
@@ -76,12 +77,12 @@ class RepeatingPool:
             task.failure = f"{attempt.failure}, in each of {number} attempts" if attempt.is_lost else attempt.failure
 
     def close(self) -> None:
-        """End all tasks."""
+        """End tasks."""
         self._pool.close()
 
 
 class FuturePool:
-    """Executor of another library as a pool; `perform` makes each call in a worker."""
+    """Tasks in an executor's workers, by `perform`."""
 
     def __init__(self, executor: Executor, size: int | None, perform: Callable[[RemoteCall], Outcome]) -> None:
         self.size = size
@@ -91,7 +92,7 @@ class FuturePool:
         self._ended: SimpleQueue[Future[Outcome]] = SimpleQueue()
 
     def submit(self, function: Callable[..., object], *arguments: object, alone: bool = False) -> Task:
-        """Submit as `TaskPool.submit`."""
+        """Submit."""
         try:
             future = self._executor.submit(self._perform, RemoteCall.of(function, arguments, alone=alone))
         except RuntimeError as error:  # as BrokenExecutor
@@ -101,7 +102,7 @@ class FuturePool:
         return task
 
     def wait(self, timeout_s: float) -> None:
-        """Wait as `TaskPool.wait`."""
+        """Wait."""
         with suppress(Empty):
             self._end(self._ended.get(timeout=timeout_s))
             while True:
@@ -111,13 +112,13 @@ class FuturePool:
         end_task(self._tasks.pop(future), future.result)
 
     def close(self) -> None:
-        """Cancel all tasks."""
+        """Cancel tasks."""
         for future in list(self._tasks):
             future.cancel()
 
 
 def end_task(task: Task, outcome: Callable[[], Outcome]) -> None:
-    """Record an outcome; BrokenExecutor tells that the worker was lost."""
+    """Record an outcome."""
     try:
         pickled, failure, task.is_lost = outcome()
         task.result = pickle.loads(pickled) if pickled else None  # noqa: S301 (of our own worker)

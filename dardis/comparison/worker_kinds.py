@@ -1,4 +1,4 @@
-"""Opens the pool of the workers that a user chose."""
+"""Workers by kind."""
 
 from __future__ import annotations
 
@@ -20,10 +20,9 @@ Result = TypeVar("Result")
 def with_task_pool(
     workers: WorkerChoice, processes: int | None, shared: Path, work: Callable[[TaskPool], Result]
 ) -> Result:  # fmt: skip
-    """Return the result of `work` with a pool of at most `processes` tasks at once.
+    """Call `work` with a pool of at most `processes` tasks at once. With MPI, collective: rank 0 works.
 
-    Tasks of lost workers are repeated. `shared`: folder that all workers see. With MPI, all ranks must call this
-    function; rank 0 works, and all return its result. Raises InputError if the workers cannot be used.
+    `shared`: folder of all workers. Raises InputError.
     """
 
     def work_with_ranks(executor: Executor, ranks: int) -> Result:

@@ -101,7 +101,7 @@ class _Worker:
 
 
 class Workers:
-    """Worker processes, kept for later tasks; `size`: tasks at once (None: one per core)."""
+    """Worker processes, kept for later tasks (None: one per core)."""
 
     def __init__(self, size: int | None = None) -> None:
         self.size = size or len(os.sched_getaffinity(0))
@@ -220,7 +220,7 @@ def _do_tasks(pipe: Connection[Any, Any], said: Path, environment: Mapping[str, 
 
 
 def call_function(function: Callable[..., object], arguments: tuple[object, ...]) -> tuple[object, str]:
-    """Result and error line (empty: success)."""
+    """Result and error line."""
     try:
         return function(*arguments), ""
     except (DardisError, OSError, MemoryError) as error:
@@ -230,7 +230,7 @@ def call_function(function: Callable[..., object], arguments: tuple[object, ...]
 
 
 def module_environment() -> dict[str, str]:
-    """Environment of a Python that finds this process's modules."""
+    """Environment with this module path."""
     return {"PYTHONPATH": os.pathsep.join(str(one) or str(Path.cwd()) for one in sys.path), "PYTHONSAFEPATH": "1"}
 
 

@@ -191,7 +191,7 @@ def resampling_of(text: str) -> Resampling:
 
 
 class WorkerKind(StrEnum):
-    """Where the runs of a comparison happen."""
+    """Where runs happen."""
 
     PROCESSES = "processes"
     MPI = "mpi"
@@ -201,7 +201,7 @@ class WorkerKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class WorkerChoice:
-    """Kind of workers, and the address of Dask's scheduler."""
+    """Workers, and Dask's address."""
 
     kind: WorkerKind = WorkerKind.PROCESSES
     address: str = ""

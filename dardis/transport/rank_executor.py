@@ -1,4 +1,4 @@
-"""MPI ranks as workers of the first rank."""
+"""MPI ranks as workers."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ Result = TypeVar("Result")
 
 
 def call_on_first_rank(work: Callable[[Executor, int], Result]) -> Result:
-    """Call `work` on rank 0 with an executor of the other ranks and their number.
+    """Call `work` on rank 0 with an executor of the other ranks, and their number. Collective.
 
-    Collective: all ranks return its result, or raise its DardisError or OSError. Other errors end all ranks.
+    All ranks return its result, or raise its DardisError or OSError.
     """
     from mpi4py.futures import MPICommExecutor
 
