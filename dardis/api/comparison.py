@@ -18,11 +18,13 @@ from dardis.api.traces import Trace, as_trace
 from dardis.comparison.comparison_run import ComparisonCallbacks, ComparisonOutcome
 from dardis.comparison.comparison_run import compare as compare_all
 from dardis.comparison.planned_runs import comparison_of, pair_of
+from dardis.comparison.task_pool import TaskPool
+from dardis.comparison.worker_kinds import with_task_pool
 from dardis.config.comparison_spec import CompareSpec
 from dardis.config.run_spec import ReplaySpec
 from dardis.metrics.comparison_rows import result_rows
 from dardis.metrics.comparison_tables import tables_of
-from dardis.metrics.job_classes import classes_table
+from dardis.metrics.job_classes import ClassRows, classes_table
 from dardis.metrics.jobs_csv import job_frame, read_jobs
 from dardis.model.errors import DardisWarning, InputError
 from dardis.registry import local_dispatchers, local_name
@@ -41,14 +43,14 @@ _Traces = Trace | str | PathLike[str]
 class Comparison:
     """Comparison's results. A temporary folder is removed with this object."""
 
-    def __init__(self, folder: Path, done: ComparisonOutcome, drawn: ComparisonCharts) -> None:
+    def __init__(self, folder: Path, done: ComparisonOutcome, classes: ClassRows) -> None:
         self.folder = folder
         """Tables, report.html, and the runs under `runs`."""
         self.failed: tuple[str, ...] = tuple(one.failure for one in done.failed)
         """Name and error of each failed run."""
         self.notes: tuple[str, ...] = done.compared.notes
         """Notes for users, such as recorded starts that do not pass the audit."""
-        self._done, self._drawn = done, drawn
+        self._done, self._classes = done, classes
 
     @property
     def table(self) -> DataFrame:
@@ -63,7 +65,7 @@ class Comparison:
     @property
     def classes(self) -> DataFrame:
         """who_pays.csv: waits and slowdowns by width and walltime."""
-        return classes_table(self._drawn.classes).frame()
+        return classes_table(self._classes).frame()
 
     @property
     def differences(self) -> DataFrame:
@@ -136,7 +138,7 @@ def compare(
 
     Raises `InputError`; for a failed run see `Comparison.failed`.
     """
-    several = _trace_list(traces)
+    several = trace_list(traces)
     for option, other in (("set", "settings={…}"), ("help", "help(dardis.compare)"), ("version", "dardis_version")):
         if option in options:
             raise InputError(option, "is no keyword", other)
@@ -180,7 +182,7 @@ def compare(
 
 def run_comparison(
     what: Sequence[Path], options: Mapping[str, Any], shown: ComparisonCallbacks
-) -> tuple[ComparisonOutcome, ComparisonCharts]:
+) -> tuple[ComparisonOutcome, ClassRows]:
     """Run and draw a comparison from a file, or from traces and options by field. Raises InputError."""
     from dardis.report.compare_page import write_comparison
     from dardis.report.paper_folder import check_paper, write_paper
@@ -189,19 +191,24 @@ def run_comparison(
     pair = pair_of(comparison, spec.gantt)
     if spec.paper is not None:
         check_paper(spec.paper, comparison, spec.out)
-    pages: list[ComparisonCharts] = []
-    done = compare_all(
-        comparison, spec.out, pair, lambda *of: pages.append(write_comparison(*of)), shown,
-        processes=spec.processes, clairvoyant=spec.clairvoyant, force=spec.force,
-    )  # fmt: skip
-    if spec.paper is not None and done.failed:
-        shown.warn(f"--paper {spec.paper}: not written, since {len(done.failed)} of {done.runs} runs failed")
-    elif spec.paper is not None:
-        write_paper(comparison, spec, done.compared, pages[-1].charts)
-    return done, pages[-1]
+
+    def compare_in(pool: TaskPool) -> tuple[ComparisonOutcome, ClassRows]:
+        pages: list[ComparisonCharts] = []
+        done = compare_all(
+            comparison, spec.out, pair, lambda *of: pages.append(write_comparison(*of)), shown, pool,
+            clairvoyant=spec.clairvoyant, force=spec.force,
+        )  # fmt: skip
+        if spec.paper is not None and done.failed:
+            shown.warn(f"--paper {spec.paper}: not written, since {len(done.failed)} of {done.runs} runs failed")
+        elif spec.paper is not None:
+            write_paper(comparison, spec, done.compared, pages[-1].charts)
+        return done, pages[-1].classes
+
+    return with_task_pool(comparison.options.workers, spec.processes, spec.out, compare_in)
 
 
-def _trace_list(traces: object) -> list[Any]:
+def trace_list(traces: object) -> list[Any]:
+    """Traces of an argument. Raises InputError."""
     if isinstance(traces, Trace | str | PathLike) or hasattr(traces, "columns"):
         return [traces]
     found = [*traces] if isinstance(traces, Iterable) else []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -96,7 +96,7 @@ def _named_orders(orders: object) -> Iterator[tuple[str, Order]]:
         return
     several = (
         [orders]
-        if isinstance(orders, str) or callable(orders) or np.ndim(orders) == 1 and _is_number(orders)
+        if isinstance(orders, str) or callable(orders) or (np.ndim(orders) == 1 and _is_number(orders))
         else orders
     )
     try:

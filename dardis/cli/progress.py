@@ -71,9 +71,11 @@ def run_progress(total: int) -> Iterator[ProgressWatcher]:
             for one in under_way:
                 key = one.run.key
                 if key not in shown:
+                    if not one.has_begun:
+                        continue
                     shown[key] = bars.add_task(escape(key), total=None)
-                if one.job_counts is not None:
-                    settled, jobs = one.job_counts
+                if (counts := one.job_counts) is not None:
+                    settled, jobs = counts
                     bars.update(shown[key], completed=settled, total=jobs)
             if ended is not None:
                 bars.advance(overall)

@@ -117,8 +117,11 @@ def compare(
 ) -> None:
     """Replay traces under dispatchers, each pair with each seed. Finished runs of the same request in DIR are kept."""
     from dardis.api.comparison import run_comparison
+    from dardis.transport.launcher import is_first_rank
 
     (done, _), out = run_comparison(what, options, _console_output()), options["out"]
+    if not is_first_rank():
+        return
     _print_comparison(done, out)
     if (paper := options.get("paper")) is not None and not done.failed:
         typer.echo(f"  paper    {paper / 'README.md'} ({paper / 'reproduce'} repeats it)")

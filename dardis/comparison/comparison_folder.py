@@ -13,6 +13,7 @@ from dardis.comparison.planned_runs import Draws, PlannedRun
 from dardis.config.comparison_spec import ComparisonRequest, TraceSpec
 from dardis.config.json_records import RunRecord, read_metrics
 from dardis.config.toml_file import read_json
+from dardis.engine.clock import monotonic_s
 from dardis.metrics.comparison_rows import RunResult
 from dardis.model.choices import WEEKS, Resampling, ResamplingMethod
 from dardis.model.errors import InputError
@@ -27,6 +28,7 @@ from dardis.workload.trace import Trace
 from dardis.workload.trace_jobs import in_units
 from dardis.workload.transform import resampled, whole_weeks
 
+_WRITE_PERIOD_S: Final = 1.0
 STATE_FILE: Final = "compare.json"
 """Marks a folder as a comparison."""
 BEGUN, DONE, FAILED = "begun", "done", "failed"
@@ -43,10 +45,11 @@ class ComparisonState:
     """Comparison's runs, in STATE_FILE (written atomically)."""
 
     def __init__(self, out: Path, files: InputFiles) -> None:
-        """Read the state in `out`, without invalid entries. Raises InputError if damaged."""
-        self._out = out
+        """Read the state in `out`, without invalid entries. Raises InputError for a damaged file."""
+        self.out = out
         self._path = out / STATE_FILE
         self._runs: dict[str, dict[str, str]] = {}
+        self._next_write_s = 0.0
         self.files = files
         try:
             if self._path.exists():
@@ -74,7 +77,7 @@ class ComparisonState:
         changed = found.changed(record_of(run.request(), self.files))
         if changed and not force:
             holds = f"holds a run {run.key} with another {', '.join(changed)}"
-            raise InputError(f"--out {self._out}", holds, "the same request, another folder, or --force to redo it")
+            raise InputError(f"--out {self.out}", holds, "the same request, another folder, or --force to redo it")
         if not changed:  # despite later changes to the request
             self._runs[run.key] = {"status": DONE, "error": ""}
         return not changed and not is_local(run.contender.dispatcher)
@@ -120,7 +123,13 @@ class ComparisonState:
         )  # fmt: skip
 
     def _write(self) -> None:
+        if monotonic_s() >= self._next_write_s:  # the file grows with the runs
+            self.write()
+
+    def write(self) -> None:
+        """Write the file."""
         write_json(self._path, {"dardis_version": __version__, "runs": self._runs})
+        self._next_write_s = monotonic_s() + _WRITE_PERIOD_S
 
 
 def _is_entry(entry: object) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ from dardis.comparison.comparison_folder import ComparisonState, write_draws
 from dardis.comparison.planned_runs import PlannedRun, check, plan
 from dardis.comparison.processes import ProgressWatcher, run_all
 from dardis.comparison.recorded_starts import recorded_result
+from dardis.comparison.task_pool import TaskPool
 from dardis.comparison.workers import is_worker
 from dardis.config.comparison_spec import ComparisonRequest
 from dardis.metrics.comparison_rows import ClairvoyantResult, ComparisonData, RunResult
@@ -20,7 +20,6 @@ from dardis.model.errors import InputError
 from dardis.model.files import InputFiles
 from dardis.model.out_folder import COMPARISON_FOLDER
 from dardis.runs.inputs import load_inputs
-from dardis.transport.launcher import launched_by_mpi
 
 if TYPE_CHECKING:
     from dardis.clairvoyant.clairvoyant_schedule import Progress
@@ -57,15 +56,13 @@ class ComparisonOutcome:
 
 
 def compare(
-    comparison: ComparisonRequest, out: Path, pair: tuple[str, str], draw: Draw, shown: ComparisonCallbacks, *,
-    processes: int | None = None, clairvoyant: bool = False, force: bool = False,
+    comparison: ComparisonRequest, out: Path, pair: tuple[str, str], draw: Draw, shown: ComparisonCallbacks,
+    pool: TaskPool, *, clairvoyant: bool = False, force: bool = False,
 ) -> ComparisonOutcome:  # fmt: skip
-    """Do the missing runs, at most `processes` at once (None: one per core), and draw.
+    """Do the missing runs in workers, tables and report.
 
     `pair`: dispatchers drawn over time. Raises InputError.
     """
-    if launched_by_mpi():
-        raise InputError("dardis compare", "started by an MPI launcher", "to start its processes itself")
     if is_worker():
         found = "started while a process of another comparison imports a module"
         raise InputError("dardis compare", found, 'the call behind if __name__ == "__main__"')
@@ -82,7 +79,7 @@ def compare(
         if not state.is_new:
             _read_first(runs, files)
         todo = [run for run in runs if not state.is_done(run, force=force)]
-        _run(comparison, todo, state, processes, shown)
+        _run(comparison, todo, state, pool, shown)
         results = [state.result(run) for run in runs]
         for result in results:
             if result.metrics is None:
@@ -107,7 +104,7 @@ def _read_first(runs: list[PlannedRun], files: InputFiles) -> None:
 
 
 def _run(
-    comparison: ComparisonRequest, todo: list[PlannedRun], state: ComparisonState, processes: int | None,
+    comparison: ComparisonRequest, todo: list[PlannedRun], state: ComparisonState, pool: TaskPool,
     shown: ComparisonCallbacks
 ) -> None:  # fmt: skip
     for warning in check(comparison, todo, state.files):
@@ -115,7 +112,7 @@ def _run(
     state.begin()
     try:
         with shown.runs(len(todo)) as watch:
-            run_all(todo, state, processes or len(os.sched_getaffinity(0)), watch)
+            run_all(todo, state, pool, watch)
     except KeyboardInterrupt:
         shown.tell("stopped; the same command continues the comparison")
         raise

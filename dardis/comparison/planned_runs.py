@@ -153,7 +153,7 @@ def _check_values_differ(contenders: Sequence[Contender]) -> None:
                 raise InputError("grid", f"{other.label!r} and {one.label!r} are the same", "values that differ")
 
 
-_ALLOWED_WITH_FILE: Final = frozenset({"out", "paper", "gantt", "clairvoyant", "processes", "force"})
+_ALLOWED_WITH_FILE: Final = frozenset({"out", "paper", "gantt", "clairvoyant", "processes", "workers", "force"})
 
 
 def comparison_of(what: Sequence[Path], options: Mapping[str, Any]) -> tuple[ComparisonRequest, CompareSpec]:
@@ -172,7 +172,10 @@ def _of_file(path: Path, options: Mapping[str, Any]) -> ComparisonRequest:
     for one in (*option_fields(ReplaySpec), *option_fields(CompareSpec)):
         if one.name in options and one.name not in _ALLOWED_WITH_FILE:
             raise InputError(one.option, f"is for traces, but {path} states all options", "the option in that file")
-    return load_comparison(path)
+    found = load_comparison(path)
+    if "workers" not in options:
+        return found
+    return replace(found, options=found.options.model_copy(update={"workers": options["workers"]}))
 
 
 def _of_options(traces: Sequence[Path], replay: dict[str, Any], spec: CompareSpec) -> ComparisonRequest:

@@ -15,11 +15,11 @@ from typing import Final
 
 from dardis.comparison.comparison_folder import ComparisonState
 from dardis.comparison.planned_runs import PlannedRun
-from dardis.comparison.workers import Task, Workers
+from dardis.comparison.task_pool import Task, TaskPool
 from dardis.config.run_spec import RunSpec
 from dardis.model.errors import DardisError, failure_line
 from dardis.model.files import InputFiles
-from dardis.model.out_folder import RUN_FOLDER
+from dardis.model.out_folder import PART_PREFIX, RUN_FOLDER
 from dardis.registry import dispatcher_origin, is_local
 from dardis.runs import progress_file
 
@@ -35,6 +35,11 @@ class RunInProgress:
     progress: Path
 
     @property
+    def has_begun(self) -> bool:
+        """Whether it runs."""
+        return self.progress.exists()
+
+    @property
     def job_counts(self) -> tuple[int, int] | None:
         """Settled and total jobs, or None."""
         return progress_file.read_progress(self.progress)
@@ -44,31 +49,32 @@ ProgressWatcher = Callable[[Sequence[RunInProgress], PlannedRun | None, str], No
 """Called several times per second, and once per finished run with its error."""
 
 
-def run_all(runs: Sequence[PlannedRun], state: ComparisonState, processes: int, watch: ProgressWatcher) -> None:
-    """Do the runs, at most `processes` at once, and settle each in `state`.
+def run_all(runs: Sequence[PlannedRun], state: ComparisonState, pool: TaskPool, watch: ProgressWatcher) -> None:
+    """Do the runs, settle each in `state`, and close the pool.
 
     Local dispatchers run first, in this process; external ones in a process each. An interrupt (or SIGTERM, SIGHUP)
     ends all and is raised.
     """
     waiting = deque(run for run in runs if not is_local(run.contender.dispatcher))
     under_way: list[RunInProgress] = []
-    with tempfile.TemporaryDirectory(prefix="dardis-") as folder, _raise_on_signals(), closing(Workers()) as workers:
+    shared = tempfile.TemporaryDirectory(prefix=PART_PREFIX, dir=state.out)  # workers elsewhere write there, too
+    with _written(state), shared as folder, _raise_on_signals(), closing(pool):
 
         def begin(run: PlannedRun) -> None:
             waiting.remove(run)
             progress = Path(folder) / str(len(waiting))
             state.begin(run)
             alone = bool(dispatcher_origin(run.contender.dispatcher))
-            under_way.append(RunInProgress(run, workers.submit(do_run, run.request(), progress, alone=alone), progress))
+            under_way.append(RunInProgress(run, pool.submit(do_run, run.request(), progress, alone=alone), progress))
 
         for run in runs:
             if is_local(run.contender.dispatcher):
                 state.begin(run)
                 watch((), run, state.settle(run, _run_in_process(run, state.files)))
         while waiting or under_way:
-            while waiting and len(under_way) < processes:
+            while waiting and (pool.size is None or len(under_way) < pool.size):
                 begin(waiting[0])
-            workers.wait(TICK_S)
+            pool.wait(TICK_S)
             for one in [one for one in under_way if one.task.failure is not None]:
                 under_way.remove(one)
                 one.progress.unlink(missing_ok=True)
@@ -79,10 +85,19 @@ def run_all(runs: Sequence[PlannedRun], state: ComparisonState, processes: int, 
             watch(under_way, None, "")
 
 
+@contextmanager
+def _written(state: ComparisonState) -> Iterator[None]:
+    try:
+        yield
+    finally:
+        state.write()
+
+
 def do_run(request: RunSpec, progress: Path) -> None:
     """Do a run, with a progress file."""
     from dardis.runs.run import run
 
+    progress.touch()
     run(request, progress_file.progress_writer(progress))
 
 

@@ -15,7 +15,6 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from functools import cache
 from multiprocessing import forkserver
 from multiprocessing.connection import Connection, wait
@@ -25,6 +24,7 @@ from types import ModuleType
 from typing import Any, Final
 
 from dardis.comparison import end_with_parent
+from dardis.comparison.task_pool import Task
 from dardis.engine.clock import monotonic_s
 from dardis.model.errors import DardisError, failure_line
 
@@ -33,14 +33,6 @@ GRACES_S: Final = (5.0,) * 4
 _RETRY_S: Final = 1.0
 _PRELOAD: Final = "dardis.comparison.preload"
 _CONTEXT: Final = multiprocessing.get_context("forkserver")
-
-
-@dataclass(eq=False)
-class Task:
-    """Function call in a worker. `failure`: None until the end, then an error line (empty: success)."""
-
-    failure: str | None = None
-    result: Any = None
 
 
 class _Worker:
@@ -87,7 +79,7 @@ class _Worker:
         if told is not None:
             task.result, task.failure = told
         elif not self.process.is_alive():
-            task.failure = self._failure_reason()
+            task.failure, task.is_lost = self._failure_reason(), (self.process.exitcode or 0) < 0
         if task.failure is not None:
             self.task = None
             self.idle_since_s = monotonic_s()
@@ -109,9 +101,10 @@ class _Worker:
 
 
 class Workers:
-    """Worker processes, kept for later tasks."""
+    """Worker processes, kept for later tasks (None: one per core)."""
 
-    def __init__(self) -> None:
+    def __init__(self, size: int | None = None) -> None:
+        self.size = size or len(os.sched_getaffinity(0))
         self._folder = tempfile.TemporaryDirectory(prefix="dardis-")
         self._workers: list[_Worker] = []
         self._started = 0
@@ -133,7 +126,7 @@ class Workers:
         self._workers.append(worker)
         worker.is_for_one = alone
         if not worker.begin(task, function, arguments):
-            worker.task, task.failure = None, "its process has ended"
+            worker.task, task.failure, task.is_lost = None, "its process has ended", True
         return task
 
     def wait(self, timeout_s: float) -> None:
@@ -218,7 +211,7 @@ def _do_tasks(pipe: Connection[Any, Any], said: Path, environment: Mapping[str, 
     try:
         while True:
             function, arguments = pipe.recv()
-            pipe.send(_call_function(function, arguments))
+            pipe.send(call_function(function, arguments))
             gc.collect()  # because the next run freezes all existing objects
     except (EOFError, BrokenPipeError):
         pass
@@ -226,7 +219,8 @@ def _do_tasks(pipe: Connection[Any, Any], said: Path, environment: Mapping[str, 
         sys.exit("dardis: interrupted")
 
 
-def _call_function(function: Callable[..., object], arguments: tuple[object, ...]) -> tuple[object, str]:
+def call_function(function: Callable[..., object], arguments: tuple[object, ...]) -> tuple[object, str]:
+    """Result and error line."""
     try:
         return function(*arguments), ""
     except (DardisError, OSError, MemoryError) as error:
@@ -235,7 +229,8 @@ def _call_function(function: Callable[..., object], arguments: tuple[object, ...
         return None, f"{type(error).__name__}: {error}"
 
 
-def _module_environment() -> dict[str, str]:
+def module_environment() -> dict[str, str]:
+    """Environment with this module path."""
     return {"PYTHONPATH": os.pathsep.join(str(one) or str(Path.cwd()) for one in sys.path), "PYTHONSAFEPATH": "1"}
 
 
@@ -243,7 +238,7 @@ def _module_environment() -> dict[str, str]:
 def _hide_main_program() -> Iterator[None]:
     """Keep child processes from importing the main program, as it may lack a `__main__` guard."""
     _CONTEXT.set_forkserver_preload([_PRELOAD])
-    variables = _module_environment() | {end_with_parent.VARIABLE: str(os.getpid())}
+    variables = module_environment() | {end_with_parent.VARIABLE: str(os.getpid())}
     program, before = sys.modules["__main__"], {name: os.environ.get(name) for name in variables}
     paths, own = sys.path, multiprocessing.current_process()._config  # type: ignore[attr-defined]  # noqa: SLF001
     daemon = own.pop("daemon", None)  # a worker of the program's own pool may start our processes

@@ -15,7 +15,7 @@ from dardis.config.option import FILE, Option, Reader, reader_of
 from dardis.config.option_texts import LARGEST_SEED, MOST_REPLICATES, REACH, parse_whole_number, reach_value
 from dardis.config.run_spec import ARITY, SAMPLE, ReplaySpec
 from dardis.config.toml_file import Table, read_toml
-from dardis.model.choices import Resampling, ResamplingMethod, resampling_of
+from dardis.model.choices import PROCESSES, Resampling, ResamplingMethod, WorkerChoice, resampling_of, worker_choice
 from dardis.model.errors import InputError
 from dardis.model.files import is_file
 
@@ -116,6 +116,11 @@ class ComparisonOptions(Table):
         bool,
         Option("Add a row for the recorded starts of traces.", off="Add no row for the recorded starts."),
     ] = True
+    workers: Annotated[
+        WorkerChoice,
+        reader_of(worker_choice),
+        Option("Where runs happen: here, on MPI ranks, in a job array, on Dask.", "processes|mpi|slurm|dask:ADDRESS"),
+    ] = PROCESSES
 
 
 class CompareSpec(ComparisonOptions):
@@ -140,7 +145,9 @@ class CompareSpec(ComparisonOptions):
     ] = None
     gantt: Annotated[str | None, Option("Two dispatchers to draw over time (default: first and last).", "A,B")] = None
     clairvoyant: Annotated[bool, Option("Compare with schedules that know all jobs in advance.")] = False
-    processes: Annotated[int | None, Field(ge=1, le=4096), Option("Runs at once (default: one per core).", "N")] = None
+    processes: Annotated[
+        int | None, Field(ge=1, le=4096), Option("Runs at once (default: one per core, or worker).", "N")
+    ] = None
     force: Annotated[bool, Option("Redo runs in DIR that have another request.")] = False
 
 

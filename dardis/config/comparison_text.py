@@ -27,8 +27,9 @@ def files_of(workload: TraceSpec) -> Iterator[Path]:
 
 
 def comparison_text(comparison: ComparisonRequest, names: Mapping[Path, str]) -> str:
-    """Comparison file, with `names` of inputs."""
+    """Comparison file, with `names` of inputs, for processes of one machine."""
     content = _stated(comparison.options, ComparisonOptions, {})
+    content.pop("workers", None)
     content["traces"] = [_stated(workload, TraceSpec, names) for workload in comparison.workloads]
     groups = groupby(comparison.contenders, key=lambda one: (bool(one.grid), one.family or one.label))
     content["dispatchers"] = [_dispatcher([*group]) for _, group in groups]

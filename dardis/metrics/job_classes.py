@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeAlias
 
 import numpy as np
 
@@ -113,8 +113,12 @@ def _merge_pair(a: JobClass, b: JobClass) -> JobClass:
     return JobClass(a.by, a.place, *sums, a.fragmentation + b.fragmentation, a.spread + b.spread)
 
 
-def classes_table(found: Iterable[tuple[str, str, int, list[JobClass]]]) -> FilledTable:
-    """Build `who_pays.csv` from (trace, dispatcher, runs, merged classes)."""
+ClassRows: TypeAlias = list[tuple[str, str, int, list[JobClass]]]
+"""Trace, dispatcher, runs, merged classes."""
+
+
+def classes_table(found: ClassRows) -> FilledTable:
+    """Build `who_pays.csv`."""
     rows = (
         (trace, dispatcher, runs, one.by, one.name, one.jobs, *(getattr(one, name) for name in _MEANS))
         for trace, dispatcher, runs, classes in found

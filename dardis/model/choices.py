@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final, Self
@@ -187,3 +188,36 @@ def resampling_of(text: str) -> Resampling:
         return Resampling(ResamplingMethod.SHAKE, whole_number(width, 1, LARGEST_WIDTH_S) if colon else WIDTH_S)
     except ValueError:
         raise wrong from None
+
+
+class WorkerKind(StrEnum):
+    """Where runs happen."""
+
+    PROCESSES = "processes"
+    MPI = "mpi"
+    SLURM = "slurm"
+    DASK = "dask"
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerChoice:
+    """Workers, and Dask's address."""
+
+    kind: WorkerKind = WorkerKind.PROCESSES
+    address: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.kind}:{self.address}" if self.address else self.kind
+
+
+PROCESSES: Final = WorkerChoice()
+_DASK: Final = re.compile(r"dask:((?:\w+://)?[^\s/:]+:\d{1,5})")
+
+
+def worker_choice(text: str) -> WorkerChoice:
+    """Read `processes`, `mpi`, `slurm` or `dask:ADDRESS`. Raises ValueError."""
+    if text in set(WorkerKind) - {WorkerKind.DASK}:
+        return WorkerChoice(WorkerKind(text))
+    if match := _DASK.fullmatch(text):
+        return WorkerChoice(WorkerKind.DASK, match[1])
+    raise ValueError(f"{text!r}; expected processes, mpi, slurm, or dask:ADDRESS as in dask:tcp://host:8786")

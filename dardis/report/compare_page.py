@@ -10,7 +10,7 @@ import numpy as np
 
 from dardis.metrics.comparison_rows import ClairvoyantResult, ComparisonData, ResultRow, by_trace, result_rows
 from dardis.metrics.comparison_tables import read_found, tables_of, write_found
-from dardis.metrics.job_classes import WALLTIME, WIDTH, JobClass, classes_table, job_classes, merge_classes
+from dardis.metrics.job_classes import WALLTIME, WIDTH, ClassRows, classes_table, job_classes, merge_classes
 from dardis.metrics.job_metrics import bounded_slowdown
 from dardis.metrics.jobs_csv import read_jobs
 from dardis.model.files import write_text
@@ -38,7 +38,7 @@ class ComparisonCharts(NamedTuple):
     """Charts by trace; rows for `classes_table`."""
 
     charts: dict[str, list[Chart]]
-    classes: list[tuple[str, str, int, list[JobClass]]]
+    classes: ClassRows
 
 
 def write_comparison(out: Path, compared: ComparisonData, folder: Path) -> ComparisonCharts:

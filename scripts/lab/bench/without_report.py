@@ -11,6 +11,7 @@ from tempfile import TemporaryDirectory
 
 from dardis.cli.progress import bar, run_progress
 from dardis.comparison.comparison_run import ComparisonCallbacks, compare
+from dardis.comparison.workers import Workers
 from dardis.config.comparison_spec import load_comparison
 from dardis.metrics.comparison_rows import ComparisonData
 from dardis.metrics.comparison_tables import runs_table
@@ -27,7 +28,7 @@ def main(spec: str) -> None:
     label = comparison.contenders[0].label
     who = ComparisonCallbacks(print, print, run_progress, bar)
     with TemporaryDirectory() as out:
-        if compare(comparison, Path(out) / "compare", (label, label), write, who).failed:
+        if compare(comparison, Path(out) / "compare", (label, label), write, who, Workers()).failed:
             raise SystemExit(1)
 
 
