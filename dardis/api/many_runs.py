@@ -76,7 +76,7 @@ def simulate_many(
     groups = []
     for trace in trace_list(traces):
         name, queue = _queue_runs(trace, platform, options)
-        groups.append((name, [queue.run_of(f"orders: {label}", order, _BASES[backfill]) for label, order in named]))
+        groups.append((name, [queue.run_of(label, order, _BASES[backfill]) for label, order in named]))
 
     def run_in(pool: TaskPool) -> list[dict[str, Number]]:
         return _run_all(pool, [runs for _, runs in groups])
@@ -94,11 +94,9 @@ def _named_orders(orders: object) -> Iterator[tuple[str, Order]]:
     if isinstance(orders, Mapping):
         yield from orders.items()
         return
-    several = (
-        [orders]
-        if isinstance(orders, str) or callable(orders) or (np.ndim(orders) == 1 and _is_number(orders))
-        else orders
-    )
+    several = orders
+    if isinstance(orders, str) or callable(orders) or (isinstance(orders, np.ndarray) and orders.ndim == 1):
+        several = [orders]
     try:
         listed = list(several)  # type: ignore[call-overload]
     except TypeError:
@@ -112,14 +110,10 @@ def _named_orders(orders: object) -> Iterator[tuple[str, Order]]:
             yield f"order {place}", np.asarray(order)
 
 
-def _is_number(values: Any) -> bool:  # noqa: ANN401 (whatever a user gives)
-    return isinstance(values, np.ndarray) and values.dtype.kind in "fiub"
-
-
 def _queue_runs(
     trace: object, platform: Platform | str | PathLike[str], options: Mapping[str, Any]
 ) -> tuple[str, QueueRuns]:
-    request, objects = run_request(trace, platform, "easy", {}, options)  # type: ignore[arg-type]
+    request, objects = run_request(trace, platform, "easy", {}, options)
     inputs = check_inputs(request, read_sources(request, InputFiles(), objects))
     for line in inputs.warnings:
         warnings.warn(line, DardisWarning, stacklevel=4)

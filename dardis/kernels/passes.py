@@ -5,6 +5,8 @@ A job is a table row, named by its slot.
 
 from __future__ import annotations
 
+import numpy as np
+
 from dardis.kernels.common_starts import NONE
 from dardis.kernels.jit import Fields, bare, folded, inlined, kernel
 from dardis.kernels.job_queue import (
@@ -329,6 +331,23 @@ def end_pass(queue: QueueArrays, rules: Rules, room: PassBuffers, now: int) -> N
             state[LAPSES] = min(state[LAPSES], table[slot, LATEST])
 
 
+@bare
+def skip_too_large(queue: QueueArrays, place: int, free: Ints) -> int:
+    """Place of the next job in backfilling that may start, else of the last one: the others need too much."""
+    # In a long queue most jobs are too large now: half of a run's time, and unsigned indices a third of that.
+    table, at, kinds = queue.table, np.uint64(place), np.uint64(len(free))
+    last = np.uint64(queue.size[BACK] - 1)
+    while at < last:
+        slot = np.uint64(queue.lists[BACK, at])
+        fits = True
+        for k in range(kinds):
+            fits = fits and table[slot, np.uint64(REQUEST) + k] * table[slot, UNITS] <= free[k]
+        if fits or table[slot, START] != NO_TIME or table[slot, OTHER] != 0:
+            break
+        at += np.uint64(1)
+    return np.int64(at)
+
+
 @folded
 def _one_pass(rows: Rows, member: Ints, queue: QueueArrays, rules: Rules, room: PassBuffers, now: int) -> int:
     table, state, lists = queue.table, room.state, queue.lists
@@ -343,6 +362,8 @@ def _one_pass(rows: Rows, member: Ints, queue: QueueArrays, rules: Rules, room: 
     while state[PHASE] != CLOSE:
         which = RULE if state[PHASE] == IN_ORDER else BACK
         while state[PLACE] < queue.size[which]:
+            if state[PHASE] == BEHIND and rules.depth > 0 and state[RESERVED] >= rules.depth:
+                state[PLACE] = skip_too_large(queue, state[PLACE], room.free)
             slot = lists[which, state[PLACE]]
             passes = table[slot, GONE] != 0 or slot == state[BLOCKED] or beyond(queue, state[LAST], slot)
             known = not state[WHOLE] and not table[slot, FRESH]

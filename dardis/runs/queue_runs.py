@@ -66,7 +66,7 @@ class QueueRuns:
             found = "has parts, think times, start windows or reservations"
             raise InputError(place, found, "jobs that only wait in a queue, or dardis.compare")
 
-    def run_of(self, order: Order, base: str) -> QueueRun:
+    def run_of(self, label: str, order: Order, base: str) -> QueueRun:
         """Simulation under an order; keys replace the order of dispatcher `base`.
 
         Raises InputError for a dispatcher that is no plain queue.
@@ -85,7 +85,7 @@ class QueueRuns:
         if queue is None or keys is None:
             found = f"is no compiled order of a queue on nodes of {self._platform.name} that are always open"
             raise InputError(
-                f"orders: {order}", found, "rules-…, easy or conservative, by walltimes, or dardis.compare"
+                f"orders: {label}", found, "rules-…, easy or conservative, by walltimes, or dardis.compare"
             )
         if queue.distinct not in self._queues:
             site = SiteState(self._platform, distinct=queue.distinct)
