@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dardis.cli.derived_options import options_of
+from dardis.model.errors import InputError
 
 if TYPE_CHECKING:
     from dardis.comparison.comparison_run import ComparisonCallbacks, ComparisonOutcome
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from dardis.sim.simulation import Progress
 
 
-@options_of("dardis.config.run_spec:RunSpec")
+@options_of("dardis.config.run_spec:RunSpec", optional=frozenset({"dispatcher"}))
 def simulate(options: dict[str, Any]) -> None:
     """Replay TRACE on a machine and write jobs.csv, metrics.json, profile.csv, run.json and report.html to DIR."""
     from dardis.config.option import spec_of
@@ -26,7 +27,7 @@ def simulate(options: dict[str, Any]) -> None:
     from dardis.transport.launcher import launched_by_mpi
     from dardis.transport.mpi_transport import world
 
-    request = spec_of(RunSpec, options)
+    request = spec_of(RunSpec, _with_dispatcher(options))
     draw = None if request.no_report else _draw
     if launched_by_mpi():
         comm = world()
@@ -42,6 +43,19 @@ def simulate(options: dict[str, Any]) -> None:
         _exit_without_jobs(outcome)
 
 
+def _with_dispatcher(options: dict[str, Any]) -> dict[str, Any]:
+    from dardis.registry.batsim_dispatcher import BATSIM
+
+    if ("dispatcher" in options) == ("batsim" in options):
+        found = "stated with --batsim" if "batsim" in options else "missing"
+        raise InputError("--dispatcher", found, "a name of `dardis dispatchers`, or --batsim tcp://HOST:PORT")
+    if "batsim" not in options:
+        return options
+    if sys.stderr.isatty():
+        typer.echo(f"dardis: waits for a scheduler at {options['batsim']}", err=True)
+    return options | {"dispatcher": BATSIM}
+
+
 def _exit_without_jobs(outcome: FinishedRun) -> None:
     typer.echo(f"dardis: no job ran: all {outcome.metrics['jobs']:,} were rejected for the reasons above", err=True)
     raise typer.Exit(1)
@@ -54,8 +68,6 @@ def _draw(folder: Path) -> None:
 
 
 def _progress(*, shown: bool) -> AbstractContextManager[Progress | None]:
-    import sys
-
     if not shown or not sys.stdout.isatty():
         return nullcontext()
     from dardis.cli.progress import bar

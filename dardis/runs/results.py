@@ -176,7 +176,7 @@ def results_of(request: RunSpec, inputs: Inputs, played: SimulatedRun) -> Result
     """Results of a played run."""
     recorder, schedule, platform = played.recorder, played.schedule, played.site.platform_after_events
     counted, window = trimmed(schedule, inputs.trim)
-    downtime = recorder.downtime() if inputs.target.switching else None
+    downtime = recorder.downtime() if inputs.target.switching or recorder.has_switched else None
     power, drawn = None, {}
     if inputs.power:
         from dardis.metrics.power import power_metrics, power_report

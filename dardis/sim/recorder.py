@@ -57,6 +57,15 @@ class Recorder:
         self._placed = np.empty((2, FIRST_PLACEMENTS), dtype=np.int32)
         self._used = 0
 
+    def add_job(self) -> None:
+        """Add a job without a place so far."""
+        for times in (self.start, self.finish, self.expected):
+            times.append(NO_TIME)
+        for numbers in (self.attempts, self.boot_delay):
+            numbers.append(0)
+        self.rules.append("")
+        self._first, self._count = np.append(self._first, 0), np.append(self._count, 0)
+
     def record_placement(self, place: int, start: int, nodes: Ints, units: Ints) -> None:
         """Record a reservation."""
         self.start[place] = start
@@ -94,6 +103,11 @@ class Recorder:
                 self._downtime.append((node, self._down.pop(node), moment))
             else:
                 self._down[node] = moment
+
+    @property
+    def has_switched(self) -> bool:
+        """Whether nodes were switched."""
+        return bool(self._down or self._downtime)
 
     def downtime(self) -> Downtime:
         """Downtimes."""

@@ -1,0 +1,38 @@
+"""ZeroMQ client of one server: a request, then its answer, as texts."""
+
+from __future__ import annotations
+
+import zmq
+
+from dardis.model.errors import InputError
+
+
+class RequestSocket:
+    """REQ socket to a REP socket. The server may start later."""
+
+    def __init__(self, endpoint: str, timeout_s: int) -> None:
+        """Connect to `tcp://HOST:PORT` or `ipc://PATH`. Raises InputError for another text."""
+        self.timeout_s = timeout_s
+        self._context = zmq.Context()
+        self._socket = self._context.socket(zmq.REQ)
+        self._socket.set(zmq.LINGER, 0)
+        self._socket.set(zmq.SNDTIMEO, 1000 * timeout_s)
+        self._socket.set(zmq.RCVTIMEO, 1000 * timeout_s)
+        try:
+            self._socket.connect(endpoint)
+        except zmq.ZMQError as error:
+            self.close()
+            raise InputError(endpoint, str(error), "an endpoint such as tcp://127.0.0.1:28000") from None
+
+    def request(self, text: str) -> bytes:
+        """Answer. Raises TimeoutError."""
+        try:
+            self._socket.send_string(text)
+            return self._socket.recv()
+        except zmq.Again:
+            raise TimeoutError from None
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._socket.close()
+        self._context.term()
