@@ -15,8 +15,10 @@ from dardis.model.arrays import Ints
 from dardis.model.errors import InputError, one_line
 from dardis.workload.slurm_texts import whole_seconds
 
-EARLIEST_S: Final = 1e-6
-"""Sent for 0 s, since pybatsim starts no job at 0; smaller than any rounding."""
+_TOLERANCE_S: Final = 1e-6
+"""Of `whole_seconds`."""
+_FIRST_S: Final = _TOLERANCE_S / 10
+"""Sent for 0 s, since pybatsim starts no job at 0."""
 _LONGEST_TYPE: Final = 60
 _INTERVAL: Final = re.compile(r"(\d{1,9})(?:-(\d{1,9}))?")
 _SEPARATORS: Final = re.compile(r"[\s,]+")
@@ -39,7 +41,7 @@ def message(now: int, events: Sequence[Event]) -> str:
 
 
 def _clock(now: int) -> float:
-    return float(now) or EARLIEST_S
+    return float(now) or _FIRST_S
 
 
 @dataclass(frozen=True)
@@ -120,7 +122,7 @@ def read_answer(answer: bytes, now: int, to: str) -> Answer:
     events = found.get("events") if isinstance(found, dict) else None
     if ready is None or not isinstance(events, list):
         raise mistake(what, now, "lacks `now` or `events`", "an object with a time and a list")
-    last = now - EARLIEST_S
+    last = now - _TOLERANCE_S
     if ready < last:
         raise mistake(what, now, f"goes back to {ready} s")
     decisions = []
@@ -129,7 +131,7 @@ def read_answer(answer: bytes, now: int, to: str) -> Answer:
         if not isinstance(kind, str) or not isinstance(data, dict | None) or (at := _number(time)) is None:
             raise mistake(what, now, f"event {one!r}", "an object with type, timestamp and data")
         kind = one_line(kind, _LONGEST_TYPE)
-        if at < last or at > ready + EARLIEST_S:
+        if at < last or at > ready + _TOLERANCE_S:
             raise mistake(
                 kind, now, f"timestamp {at} s", f"ascending timestamps from {now} s to the answer's {ready} s"
             )

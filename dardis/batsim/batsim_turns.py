@@ -6,6 +6,7 @@ Decisions take effect at their own times, rounded up to s. While a scheduler is 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from heapq import heappop, heappush
 from itertools import count
@@ -283,10 +284,13 @@ class BatsimTurns:
 
     def _kill(self, decision: Decision) -> Iterable[Effect]:
         names, now = decision.texts("job_ids"), decision.at
+        found = [self._jobs.find(decision, name) for name in names]
+        if any(self._jobs.states[job] is JobState.RUNNING and self._starts[job] == now for job in found):
+            self._put(now + 1, partial(self._perform, replace(decision, at=now + 1)))  # a job runs at least 1 s
+            return ()
         progress: dict[str, Any] = {}
         kills: list[Effect] = []
-        for name in names:
-            job = self._jobs.find(decision, name)
+        for name, job in zip(names, found, strict=True):
             if self._jobs.states[job] is JobState.WAITING:
                 raise decision.mistake(f"job {name!r} waits", "a job that runs or has run")
             if self._jobs.states[job] is JobState.RUNNING:

@@ -130,7 +130,11 @@ def _check_schedule(simulation: Simulation, laid_out: NodeLayout) -> None:
     downtime = recorder.downtime() if recorder.has_switched else None
     schedule = _schedule(recorder, jobs, laid_out)
     found = audit(
-        schedule, simulation.site.platform_after_events, expected=[job.number for job in jobs], downtime=downtime
+        schedule,
+        simulation.site.platform_after_events,
+        expected=[job.number for job in jobs],
+        downtime=downtime,
+        killed=[jobs[place].number for place in recorder.killed],
     )
     if found:
         raise ProtocolError(f"it makes an illegal schedule ({len(found)} findings): {found[0]}")

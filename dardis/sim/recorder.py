@@ -44,6 +44,10 @@ class Recorder:
         """Predicted durations, and their rules."""
         self.cut: dict[int, int] = {}
         """Duration of failed jobs, in s."""
+        self.killed: list[int] = []
+        """Jobs killed by their dispatcher."""
+        self.registered: list[int] = []
+        """Jobs registered by their dispatcher."""
         self.boot_delay = [0] * count
         """Seconds lost to sleeping nodes."""
         self.taken: dict[int, int] = {}
@@ -58,7 +62,8 @@ class Recorder:
         self._used = 0
 
     def add_job(self) -> None:
-        """Add a job without a place so far."""
+        """Add a job that a dispatcher registers."""
+        self.registered.append(len(self.start))
         for times in (self.start, self.finish, self.expected):
             times.append(NO_TIME)
         for numbers in (self.attempts, self.boot_delay):

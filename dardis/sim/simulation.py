@@ -332,6 +332,7 @@ class Simulation:
                 self.recorder.attempts[place] = deed.attempts
                 self._reject(place, deed.reason + self.site.judged_by(self.jobs[place].job), now)
             case Kill():
+                self.recorder.killed.append(self._place[deed.job])
                 self.kill([self._place[deed.job]], now)
             case Registered():
                 self._register(deed.job)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from threading import Thread
+from threading import Event, Thread
 from typing import Any
 
 import zmq
 
-Event = tuple[str, dict[str, Any]]
-React = Callable[[float, list[Event]], Any]
+Said = tuple[str, dict[str, Any]]
+React = Callable[[float, list[Said]], Any]
 
 
 class BatsimScheduler:
@@ -51,7 +51,7 @@ class QueueScheduler(BatsimScheduler):
         self._waiting: list[dict[str, Any]] = []
         self._running: dict[str, tuple[float, list[int]]] = {}
 
-    def _decide(self, now: float, events: list[Event]) -> list[Event]:
+    def _decide(self, now: float, events: list[Said]) -> list[Said]:
         for kind, data in events:
             if kind == "SIMULATION_BEGINS":
                 self._count, self._free = data["nb_resources"], [*range(data["nb_resources"])]
@@ -61,18 +61,18 @@ class QueueScheduler(BatsimScheduler):
                 self._free = sorted(self._free + self._running.pop(data["job_id"])[1])
         large = [job for job in self._waiting if job["res"] > self._count]
         self._waiting = [job for job in self._waiting if job not in large]
-        said: list[Event] = [("REJECT_JOB", {"job_id": job["id"]}) for job in large]
+        said: list[Said] = [("REJECT_JOB", {"job_id": job["id"]}) for job in large]
         while self._waiting and self._waiting[0]["res"] <= len(self._free):
             said.append(self._start(self._waiting[0], now))
         return said + (self._fill(now) if self._backfill and self._waiting else [])
 
-    def _start(self, job: dict[str, Any], now: float) -> Event:
+    def _start(self, job: dict[str, Any], now: float) -> Said:
         self._waiting.remove(job)
         taken, self._free = self._free[: job["res"]], self._free[job["res"] :]
         self._running[job["id"]] = now + job["walltime"], taken
         return "EXECUTE_JOB", {"job_id": job["id"], "alloc": ",".join(map(str, taken))}
 
-    def _fill(self, now: float) -> list[Event]:
+    def _fill(self, now: float) -> list[Said]:
         needed, at, free = self._waiting[0]["res"], now, len(self._free)
         for end, taken in sorted(self._running.values()):
             if free >= needed and end > at:
@@ -87,17 +87,36 @@ class QueueScheduler(BatsimScheduler):
         return said
 
 
+def scripted(*answers: Any) -> BatsimScheduler:
+    """Answers of the messages in order, from the first submission on; then none."""
+    told = iter(answers)
+    return BatsimScheduler(lambda _, events: [] if events[0][0] == "SIMULATION_BEGINS" else next(told, []))
+
+
+def execute(job: int | str, alloc: str, **more: Any) -> Said:
+    return "EXECUTE_JOB", {"job_id": job if isinstance(job, str) else f"w0!{job}", "alloc": alloc, **more}
+
+
+def call(at: float) -> Said:
+    return "CALL_ME_LATER", {"timestamp": at}
+
+
 @contextmanager
 def served(scheduler: BatsimScheduler) -> Iterator[str]:
-    """Endpoint of the scheduler on a free port, until the run is over."""
+    """Endpoint of the scheduler on a free port."""
+    over = Event()
     with zmq.Context() as context, context.socket(zmq.REP) as socket:
         socket.bind("tcp://127.0.0.1:*")
-        thread = Thread(target=_serve, args=(scheduler, socket), daemon=True)
+        thread = Thread(target=_serve, args=(scheduler, socket, over), daemon=True)
         thread.start()
-        yield socket.get_string(zmq.LAST_ENDPOINT)
-        thread.join()
+        try:
+            yield socket.get_string(zmq.LAST_ENDPOINT)
+        finally:
+            over.set()
+            thread.join()
 
 
-def _serve(scheduler: BatsimScheduler, socket: zmq.Socket[bytes]) -> None:
-    while not scheduler.events("SIMULATION_ENDS"):
-        socket.send(scheduler.request(socket.recv_string()))
+def _serve(scheduler: BatsimScheduler, socket: zmq.Socket[bytes], over: Event) -> None:
+    while not over.is_set():
+        if socket.poll(20):
+            socket.send(scheduler.request(socket.recv_string()))
