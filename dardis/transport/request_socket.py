@@ -22,7 +22,8 @@ class RequestSocket:
             self._socket.connect(endpoint)
         except zmq.ZMQError as error:
             self.close()
-            raise InputError(endpoint, str(error), "an endpoint such as tcp://127.0.0.1:28000") from None
+            expected = "an endpoint such as tcp://127.0.0.1:28000"
+            raise InputError(endpoint, zmq.strerror(error.errno or zmq.EINVAL), expected) from None
 
     def request(self, text: str) -> bytes:
         """Answer. Raises TimeoutError."""

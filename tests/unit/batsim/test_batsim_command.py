@@ -67,7 +67,7 @@ def test_killed_rejected_and_registered_jobs_pass_the_audit(files, tmp_path, cap
 def test_mistakes_are_one_line(files, tmp_path, capsys):
     (tmp_path / "e.toml").write_text("")
     closed = tmp_path / "closed.toml"
-    closed.write_text((tmp_path / "p.toml").read_text() + "[[maintenance]]\nnodes = [0]\nstart = 5\nend = 9\n")
+    closed.write_text((tmp_path / "p.toml").read_text() + "[[maintenance]]\nnodes = [0]\nstart_s = 5\nend_s = 9\n")
     base, asked = [*files, "--out", str(tmp_path / "o")], ["--batsim", "tcp://127.0.0.1:1"]
     with (
         served(BatsimScheduler(lambda *_: b"{")) as endpoint,
