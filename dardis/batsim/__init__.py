@@ -1,1 +1,1 @@
-"""Batsim's protocol: this program in place of Batsim, for a scheduler that is another program."""
+"""Batsim's protocol, on the simulator's side."""

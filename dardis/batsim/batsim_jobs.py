@@ -1,4 +1,4 @@
-"""Jobs by Batsim's ids (`WORKLOAD!NAME`): states, profiles, and jobs that the scheduler registers."""
+"""Jobs by Batsim's ids (`WORKLOAD!NAME`). Mistakes raise InputError."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from dardis.workload.slurm_texts import whole_seconds
 from dardis.workload.trace import LARGEST
 
 WORKLOAD: Final = "w0"
-"""Workload of the trace's jobs."""
+"""Of the trace."""
 
 
 class JobState(Enum):
-    """State of a job in a run."""
+    """Job's state."""
 
     EXPECTED = auto()
     WAITING = auto()
@@ -30,7 +30,7 @@ class JobState(Enum):
 
 
 class BatsimJobs:
-    """Jobs of the trace, and registered jobs."""
+    """Jobs of trace and scheduler."""
 
     def __init__(self, jobs: Sequence[ActualJob], platform: Platform) -> None:
         self._platform = platform
@@ -38,7 +38,7 @@ class BatsimJobs:
         self.truth = {job.number: job for job in jobs}
         self.states = dict.fromkeys(self.ids, JobState.EXPECTED)
         self.unsettled: set[JobId] = set()
-        """Submitted or registered jobs that are not over."""
+        """Submitted or registered jobs, not over."""
         self._numbers = {name: job for job, name in self.ids.items()}
         self._profile_of = {job.number: f"delay-{job.runtime}" for job in jobs}
         self.profiles: dict[str, dict[str, Any]] = {
@@ -50,21 +50,21 @@ class BatsimJobs:
         self._next = max(self.ids, default=0) + 1
 
     def number_of(self, decision: Decision, name: str) -> JobId:
-        """Number of a job. Raises InputError."""
+        """Job's number."""
         found = self._numbers.get(name)
         if found is None:
             raise decision.mistake(f"job {name!r} is unknown")
         return found
 
     def find(self, decision: Decision, name: str) -> JobId:
-        """Number of a submitted job. Raises InputError."""
+        """Submitted job's number."""
         found = self.number_of(decision, name)
         if self.states[found] is JobState.EXPECTED:
             raise decision.mistake(f"job {name!r} is not submitted yet")
         return found
 
     def find_waiting(self, decision: Decision) -> JobId:
-        """Number of a waiting job. Raises InputError."""
+        """Waiting job's number."""
         name = decision.text("job_id")
         found = self.find(decision, name)
         if self.states[found] is not JobState.WAITING:
@@ -73,7 +73,7 @@ class BatsimJobs:
         return found
 
     def settle(self, job: JobId, state: JobState) -> None:
-        """Record an end or a rejection."""
+        """Record an end."""
         self.states[job] = state
         self.unsettled.discard(job)
 
@@ -91,11 +91,11 @@ class BatsimJobs:
         return {"job_id": name, "job": said | texts}
 
     def progress(self, job: JobId, ran: int) -> dict[str, Any]:
-        """Progress of a killed job after `ran` s."""
+        """Progress after `ran` s."""
         return {"profile": self._profile_of[job], "progress": ran / self.truth[job].runtime}
 
     def add_profile(self, decision: Decision) -> None:
-        """Add a profile; an older one of the same name stays, as in Batsim. Raises InputError."""
+        """Add a profile, unless known."""
         workload, name, profile = (
             decision.text("workload_name"),
             decision.text("profile_name"),
@@ -104,7 +104,7 @@ class BatsimJobs:
         self.profiles.setdefault(workload, {}).setdefault(name, profile)
 
     def add_job(self, decision: Decision) -> ActualJob:
-        """Job of REGISTER_JOB. Raises InputError."""
+        """Job of REGISTER_JOB."""
         name, asked = decision.text("job_id"), decision.object("job")
         workload, mark, _ = name.partition("!")
         if not mark or name in self._numbers:

@@ -1,4 +1,4 @@
-"""Machine as Batsim's resources, one for each core: holders, node states and energy."""
+"""Machine with cores as Batsim's resources."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _FREE: Final = -1
 
 
 class NodeState(IntEnum):
-    """State of a node's power."""
+    """Node's power state."""
 
     IDLE = 0
     SWITCHING_OFF = 1
@@ -29,7 +29,7 @@ class NodeState(IntEnum):
 
 
 class BatsimMachine:
-    """Resources 0, 1, … are the cores of the nodes, in order."""
+    """Holders, node states and energy."""
 
     def __init__(self, platform: Platform, ids: Mapping[JobId, str]) -> None:
         """`ids`: Batsim's names of jobs."""
@@ -42,7 +42,7 @@ class BatsimMachine:
         """Job on each core."""
         self._free = platform.capacity.copy()
         self._held: dict[JobId, tuple[Ints, Ints, Ints]] = {}
-        """Cores, nodes and amounts (nodes, kinds) of running jobs."""
+        """Cores, nodes and amounts by job."""
         self.power = MachinePower.of_platform(platform)
         self.state: Ints = np.full(platform.node_count, NodeState.IDLE)
         self._watts = self.power.idle_w.copy()
@@ -50,7 +50,7 @@ class BatsimMachine:
         self._since = 0
 
     def resources(self) -> list[dict[str, Any]]:
-        """Resources, as in SIMULATION_BEGINS."""
+        """Data of SIMULATION_BEGINS."""
         names = [self._platform.node_name(node) for node in range(self._platform.node_count)]
         return [
             {"id": core, "name": f"{names[node]}.{core - first}", "state": "idle", "properties": {"node": names[node]}}
@@ -103,7 +103,7 @@ class BatsimMachine:
         return added
 
     def nodes_to_switch(self, cores: Ints, *, up: bool) -> Ints:
-        """Nodes of complete sets of cores that can be switched. Raises ValueError."""
+        """Nodes of the cores, if switchable. Raises ValueError."""
         nodes, counts = np.unique(self.node_of[cores], return_counts=True)
         groups = [self._platform.groups[group] for group in self._platform.group_of_node[nodes].tolist()]
         if (counts != np.diff(self.first)[nodes]).any():
@@ -120,7 +120,7 @@ class BatsimMachine:
         return nodes
 
     def enter(self, nodes: Ints, state: NodeState, now: int) -> None:
-        """Change the power state of nodes."""
+        """Change nodes' state."""
         self._advance(now)
         power = self.power
         self.state[nodes] = state

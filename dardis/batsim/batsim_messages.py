@@ -1,4 +1,4 @@
-"""Messages of Batsim's protocol, versions 3 and 4: events to JSON, answers to decisions. Pure."""
+"""Messages of Batsim's protocol, versions 3 and 4. Mistakes raise InputError. Pure."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Event = dict[str, Any]
 
 
 def mistake(what: str, now: int, found: str, expected: str = "") -> InputError:
-    """Error of a scheduler's message at `now`."""
+    """Scheduler's mistake."""
     return InputError(f"--batsim: {what} at {now} s", found, expected)
 
 
@@ -36,7 +36,7 @@ def event(kind: str, now: int, data: Mapping[str, Any]) -> Event:
 
 
 def message(now: int, events: Sequence[Event]) -> str:
-    """Message with events in order of time."""
+    """Message, as JSON."""
     return json.dumps({"now": _clock(now), "events": events}, separators=(",", ":"))
 
 
@@ -46,46 +46,46 @@ def _clock(now: int) -> float:
 
 @dataclass(frozen=True)
 class Decision:
-    """Event of a scheduler, applied at `at` s."""
+    """Scheduler's event, applied at `at` s."""
 
     kind: str
     at: int
     data: Mapping[str, Any]
 
     def mistake(self, found: str, expected: str = "") -> InputError:
-        """Error of this event."""
+        """This event's error."""
         return mistake(self.kind, self.at, found, expected)
 
     def text(self, key: str) -> str:
-        """Text. Raises InputError."""
+        """Text."""
         found = self.data.get(key)
         if not isinstance(found, str):
             raise self.mistake(f"{key} is {found!r}", "a text")
         return found
 
     def texts(self, key: str) -> list[str]:
-        """List of texts. Raises InputError."""
+        """Texts."""
         found = self.data.get(key)
         if not isinstance(found, list) or not all(isinstance(one, str) for one in found):
             raise self.mistake(f"{key} is {found!r}", "a list of texts")
         return found
 
     def object(self, key: str) -> Mapping[str, Any]:
-        """Object. Raises InputError."""
+        """Object."""
         found = self.data.get(key)
         if not isinstance(found, dict):
             raise self.mistake(f"{key} is {found!r}", "an object")
         return found
 
     def seconds(self, key: str) -> float:
-        """Time in s. Raises InputError."""
+        """Time, s."""
         found = _number(self.data.get(key))
         if found is None:
             raise self.mistake(f"{key} is {self.data.get(key)!r}", "a time in s")
         return found
 
     def cores(self, key: str, count: int) -> Ints:
-        """Numbers below `count` of an interval set (`0-3,5` or `0-3 5`), ascending. Raises InputError."""
+        """Numbers of an interval set (`0-3,5` or `0-3 5`) below `count`."""
         text = self.text(key)
         spans = []
         for part in filter(None, _SEPARATORS.split(text)):
@@ -103,14 +103,14 @@ class Decision:
 
 
 class Answer(NamedTuple):
-    """Decisions of a scheduler that is busy until `ready` s."""
+    """Decisions; the scheduler is busy until `ready` s."""
 
     ready: int
     decisions: list[Decision]
 
 
 def read_answer(answer: bytes, now: int, to: str) -> Answer:
-    """Read the answer to a message `to` at `now`; times are rounded up to s. Raises InputError."""
+    """Read an answer; times are rounded up."""
     what = f"answer to {to}"
     try:
         found = json.loads(answer, parse_constant=_no_number)
@@ -158,5 +158,5 @@ def interval_set(numbers: Ints) -> str:
 
 
 def kinds_of(events: Iterable[Event]) -> str:
-    """Distinct types of events, for a mistake."""
+    """Types of events."""
     return ", ".join(dict.fromkeys(one["type"] for one in events))

@@ -1,6 +1,6 @@
-"""Turns of an external scheduler: events of an instant form a message, and the answer's decisions become effects.
+"""Turns of an external scheduler: an instant's events form a message, decisions of the answer become effects.
 
-Decisions take effect at their own times, rounded up to s. While a scheduler is busy (`now` of its answer), events wait.
+Events wait for a busy scheduler (`now` of its answer).
 """
 
 from __future__ import annotations
@@ -38,19 +38,19 @@ _WALLTIME_REACHED: Final = "COMPLETED_WALLTIME_REACHED"
 
 
 class Requests(Protocol):
-    """Connection to a scheduler."""
+    """Connection."""
 
     timeout_s: int
 
     def request(self, text: str) -> bytes:
-        """Answer to a message. Raises TimeoutError."""
+        """Answer. Raises TimeoutError."""
 
     def close(self) -> None:
-        """Close the connection."""
+        """Close."""
 
 
 class BatsimTurns:
-    """Batsim's side of the protocol; the connection is closed at the end."""
+    """Batsim's side; closes the connection."""
 
     by_instant = batched = True
     messages = renegotiations = 0
@@ -59,7 +59,7 @@ class BatsimTurns:
         self, platform: Platform, jobs: Sequence[ActualJob], trace: str, connect: Callable[[], Requests], *,
         dynamic: bool,
     ) -> None:  # fmt: skip
-        """`trace`: its file; `dynamic`: the scheduler may register jobs. Raises InputError."""
+        """`dynamic`: the scheduler may register jobs. Raises InputError."""
         for job in jobs:
             if job.latest is not None:
                 raise InputError(trace, f"job {job.number} has a latest start, unknown to Batsim", "--deadlines none")
@@ -69,11 +69,11 @@ class BatsimTurns:
         self._jobs = BatsimJobs(jobs, platform)
         self._machine = BatsimMachine(platform, self._jobs.ids)
         self._static = {job.number for job in jobs if not platform.refusal(job.job)}
-        """Jobs of the trace that are still to come."""
+        """Future jobs of the trace."""
         self._requests: dict[JobId, Job] = {}
         self._starts: dict[JobId, int] = {}
         self._events: list[Event] = []
-        """Not sent yet."""
+        """Unsent."""
         self._due: list[tuple[int, int, Callable[[int], Iterable[Effect]]]] = []
         self._order = count()
         self._switching = 0
@@ -106,10 +106,10 @@ class BatsimTurns:
         return min(waiting, self._due[0][0] if self._due else FOREVER)
 
     def on_wake(self, now: int) -> None:
-        """Act at the end of the instant."""
+        """Wait for the instant's end."""
 
     def on_submit(self, job: Job, place: int, now: int) -> Iterable[Turn]:  # noqa: ARG002 (ids name jobs)
-        """Report the submission, at the job's earliest start."""
+        """Report the job at its earliest start."""
         self._requests[job.number] = job
         self._jobs.unsettled.add(job.number)
         if job.earliest > now:
@@ -136,11 +136,11 @@ class BatsimTurns:
         return ()
 
     def on_change(self, change: Change, now: int) -> Iterable[Turn]:
-        """Events of the site are excluded. Raises ProtocolError."""
+        """Raise ProtocolError."""
         raise ProtocolError(f"{type(change).__name__} at {now} s, which Batsim's protocol does not know")
 
     def on_instant_end(self, now: int, *, last: bool) -> Iterator[Turn]:
-        """Exchange messages until the scheduler wants no more at this instant. Raises InputError."""
+        """Exchange messages until none is due. Raises InputError."""
         if self._is_over:
             return
         try:

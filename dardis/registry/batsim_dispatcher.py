@@ -1,4 +1,4 @@
-"""External scheduler with Batsim's protocol, as a dispatcher."""
+"""Batsim's scheduler, as a dispatcher."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ BATSIM: Final = "batsim"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatsimSetUp(AnySetUp):
-    """Settings; the scheduler has its own."""
+    """Settings."""
 
     units_per_node: UnitsPerNode = setting(UnitsPerNode.PACK, key=False)
     profile: ProfileRule = setting(ProfileRule.OFF, key=False)
@@ -33,11 +33,11 @@ class BatsimSetUp(AnySetUp):
 
     @property
     def seeded(self) -> bool:
-        """Whether schedules depend on the seed."""
+        """False."""
         return False
 
     def check_platform(self, platform: Platform) -> None:
-        """Check that the protocol can describe the machine. Raises InputError."""
+        """Check the machine. Raises InputError."""
         limits = {
             "maintenance": platform.maintenance or platform.dated,
             "reservations": platform.reservations,
@@ -67,7 +67,7 @@ class _Batsim(Builder):
 def batsim_dispatcher(
     endpoint: str, settings: Iterable[str], *, timeout_s: int, trace: str, dynamic: bool
 ) -> Dispatcher:  # fmt: skip
-    """Dispatcher that asks the scheduler at `endpoint`. Raises InputError."""
+    """Dispatcher at `endpoint`. Raises InputError."""
     made = Dispatcher(
         BATSIM, BatsimSetUp(), _Batsim(endpoint, timeout_s, trace, dynamic), f"the scheduler at {endpoint}"
     )

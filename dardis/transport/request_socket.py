@@ -1,4 +1,4 @@
-"""ZeroMQ client of one server: a request, then its answer, as texts."""
+"""ZeroMQ client."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from dardis.model.errors import InputError
 
 
 class RequestSocket:
-    """REQ socket to a REP socket. The server may start later."""
+    """REQ socket; the server may start later."""
 
     def __init__(self, endpoint: str, timeout_s: int) -> None:
-        """Connect to `tcp://HOST:PORT` or `ipc://PATH`. Raises InputError for another text."""
+        """Raises InputError."""
         self.timeout_s = timeout_s
         self._context = zmq.Context()
         self._socket = self._context.socket(zmq.REQ)
@@ -34,6 +34,6 @@ class RequestSocket:
             raise TimeoutError from None
 
     def close(self) -> None:
-        """Close the connection."""
+        """Close."""
         self._socket.close()
         self._context.term()
