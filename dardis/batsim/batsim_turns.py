@@ -255,7 +255,7 @@ class BatsimTurns:
         if any(state is not JobState.WAITING for _, state in states):
             return
         if states:
-            found = f"{len(states)} jobs wait (first: {self._jobs.ids[states[0][0]]}), but no event follows"
+            found = f"no event follows, but jobs wait: {len(states)}, first {self._jobs.ids[states[0][0]]}"
             raise mistake("last answer", now, found, "EXECUTE_JOB, REJECT_JOB or CALL_ME_LATER")
         raise mistake("last answer", now, "no event follows, but jobs may be registered", "registration_finished")
 

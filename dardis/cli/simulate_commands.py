@@ -45,13 +45,14 @@ def simulate(options: dict[str, Any]) -> None:
 
 def _with_dispatcher(options: dict[str, Any]) -> dict[str, Any]:
     from dardis.registry.batsim_dispatcher import BATSIM
+    from dardis.transport.launcher import is_first_rank
 
     if ("dispatcher" in options) == ("batsim" in options):
         found = "stated with --batsim" if "batsim" in options else "missing"
         raise InputError("--dispatcher", found, "a name of `dardis dispatchers`, or --batsim tcp://HOST:PORT")
     if "batsim" not in options:
         return options
-    if sys.stderr.isatty():
+    if sys.stderr.isatty() and is_first_rank():
         typer.echo(f"dardis: waits for a scheduler at {options['batsim']}", err=True)
     return options | {"dispatcher": BATSIM}
 
