@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -36,7 +37,7 @@ def simulate(options: dict[str, Any]) -> None:
         if isinstance(outcome, int):
             raise typer.Exit(outcome)
     else:
-        with _progress(shown=True) as progress:
+        with _progress(shown=True, waits=request.batsim is not None) as progress:
             outcome = run(request, progress, draw)
     _show(outcome)
     if outcome.metrics["jobs"] == outcome.metrics["rejected"]:
@@ -68,12 +69,28 @@ def _draw(folder: Path) -> None:
     draw_report(folder)
 
 
-def _progress(*, shown: bool) -> AbstractContextManager[Progress | None]:
+def _progress(*, shown: bool, waits: bool = False) -> AbstractContextManager[Progress | None]:
     if not shown or not sys.stdout.isatty():
         return nullcontext()
     from dardis.cli.progress import bar
 
-    return bar()
+    return _later_bar() if waits else bar()
+
+
+@contextmanager
+def _later_bar() -> Iterator[Progress]:
+    from dardis.cli.progress import bar
+
+    with ExitStack() as stack:
+        bars: list[Progress | None] = []
+
+        def progress(settled: int, total: int) -> None:
+            if not bars:
+                bars.append(stack.enter_context(bar()))
+            if bars[0] is not None:
+                bars[0](settled, total)
+
+        yield progress
 
 
 def _show(outcome: FinishedRun) -> None:
