@@ -109,7 +109,7 @@ class BatsimTurns:
         """Wait for the instant's end."""
 
     def on_submit(self, job: Job, place: int, now: int) -> Iterable[Turn]:  # noqa: ARG002 (ids name jobs)
-        """Report the job at its earliest start."""
+        """Report the job."""
         self._requests[job.number] = job
         self._jobs.unsettled.add(job.number)
         if job.earliest > now:

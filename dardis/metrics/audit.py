@@ -52,8 +52,6 @@ class Audit:
 
     `reserved`: no maintenance may overlap a job's walltime, else its runtime. `downtime`: when nodes were down;
     `asked`: expected jobs; `killed`: jobs that a scheduler killed.
-
-    Memory: a block of rows and of placements, and some integers per job, node and downtime.
     """
 
     def __init__(

@@ -1,7 +1,6 @@
-"""Energy, cost and CO2 of recorded Slurm jobs, by job, user, account, partition and day.
+"""Energy, cost and CO2 of recorded Slurm jobs. Rules: docs/energy.md.
 
-A job's energy is the measured energy if its nodes were its own, otherwise that of the platform's power figures: for
-each core `core_w` and its share of `idle_w`, and the watts of its devices. Both are spread evenly over the run.
+Energy is spread evenly over the run.
 """
 
 from __future__ import annotations

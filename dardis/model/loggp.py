@@ -1,8 +1,8 @@
 """Prediction of messages and time of a round on larger machines.
 
-Network model LogGP (Alexandrov, Ionescu, Schauser, Scheiman: LogGP: Incorporating Long Messages into the LogP Model,
-SPAA 1995): a message of b bytes occupies its sender for o, travels for L + (b - 1) G, and occupies its receiver for o.
-The next message leaves max(o, g + (b - 1) G) later. o includes our code.
+Network model LogGP (Alexandrov and others, SPAA 1995): a message of b bytes occupies its sender for o, travels for
+L + (b - 1) G, and occupies its receiver for o. The next message leaves max(o, g + (b - 1) G) later. o includes our
+code.
 """
 
 from __future__ import annotations

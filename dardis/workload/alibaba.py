@@ -1,7 +1,4 @@
-"""Reads pod lists of Alibaba's GPU cluster (cluster-trace-gpu-v2023); a pod is a job of one unit.
-
-Cores and GPU shares are rounded up, so schedules legal here were legal there. Times: seconds of the list's clock.
-"""
+"""Reads pod lists of Alibaba's GPU cluster (cluster-trace-gpu-v2023). Rules: docs/formats.md."""
 
 from __future__ import annotations
 

@@ -1,9 +1,4 @@
-"""Reads CINECA's Eurora trace in the PA-HPC-SIM form, with usage per node.
-
-A unit is a node's share, with the largest share's cores, accelerators and memory. Number of units: requested nodes
-(only job 508073 used another). Times are Unix seconds; stamps without zone count as UTC. A job without end still runs;
-without start, the job waits.
-"""
+"""Reads CINECA's Eurora trace in the PA-HPC-SIM form, with usage per node. Rules: docs/formats.md."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
-"""Reads what jobs used from Slurm's accounting: cores and devices over time, CPU time and energy.
+"""Reads what jobs used from Slurm's accounting: cores, devices, CPU time and energy. Rules: docs/energy.md.
 
-Each run counts: of requeued jobs (`sacct -D`), resized jobs and running jobs (so far). A job without stated energy has
-the greatest energy of its steps: steps of a job share its nodes, so their energies overlap.
+Each run counts: of requeued jobs (`sacct -D`), resized jobs and running jobs (so far).
 """
 
 from __future__ import annotations
