@@ -145,7 +145,7 @@ class BatsimTurns:
             return
         try:
             yield from self._exchange_all(now)
-            if not self._jobs.unsettled and not self._static and not self._registers and not self._switching:
+            if not (self._events or self._jobs.unsettled or self._static or self._registers or self._switching):
                 self._is_over = True
                 self._due.clear()
                 self._exchange([event("SIMULATION_ENDS", now, {})], now)

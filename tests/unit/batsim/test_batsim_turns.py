@@ -162,10 +162,11 @@ def later(at: float, *said):
 
 
 def test_busy_scheduler_decides_later_and_hears_of_events_then():
-    scheduler = scripted(later(3.5, execute(1, "0")), later(6.5, execute(2, "1"), execute(3, "2")))
+    scheduler = scripted(later(3.5, execute(1, "0")), later(6.5, execute(2, "1"), execute(3, "2")), later(17.5))
     schedule = played(machine(3), [job(1, 1, 1, 9), job(2, 2, 1, 9), job(3, 2, 1, 9)], scheduler)
     assert schedule.start.tolist() == [4, 7, 7]
     assert [at for at, _, _ in scheduler.events("JOB_SUBMITTED")] == [1.0, 4.0, 4.0]
+    assert [at for at, _, _ in scheduler.events("JOB_COMPLETED", "SIMULATION_ENDS")] == [13.0, 18.0, 18.0, 18.0]
 
 
 def test_units_groups_and_other_resources_are_checked():
