@@ -99,7 +99,8 @@ def run_request(
     settings = {**settings, **{name: value for name, value in more.items() if name not in keywords}}
     chosen = setting_texts(settings)
     who = None if isinstance(dispatcher, str) else resolve_dispatcher(dispatcher)
-    _check_settings(who or find_dispatcher(str(dispatcher)), settings, keywords)
+    if "batsim" not in options:
+        _check_settings(who or find_dispatcher(str(dispatcher)), settings, keywords)
     _check_profile(stated.get("profile"))
     jobs = Path(trace) if isinstance(trace, str | PathLike) else as_trace(trace, strict=options.get("strict", False))
     machine = Path(platform) if isinstance(platform, str | PathLike) else as_platform(platform)

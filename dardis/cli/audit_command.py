@@ -56,9 +56,12 @@ def audit(
     asked, why = _requested_jobs(path, record)
     switched = run_dir / DOWNTIME_FILE
     downtime = read_downtime(switched) if switched.exists() else None
-    with closing(Audit(machine, downtime=downtime, asked=asked)) as judge:
+    with closing(Audit(machine, downtime=downtime, asked=asked, killed=record.killed if record else ())) as judge:
         by_core = record is not None and record.resources is Resources.CORES
-        violations = _violations(judge, run_dir / "jobs.csv", metrics, record.trim if record else None, by_core=by_core)
+        registered = [one.job for one in record.registered] if record else []
+        expected = None if asked is None else [*asked.number.tolist(), *registered]
+        trim = record.trim if record else None
+        violations = _violations(judge, run_dir / "jobs.csv", metrics, trim, expected, by_core=by_core)
         shown = list(islice(violations, SHOWN))
         more = sum(1 for _ in violations)
     if _file_identity(path) != before:
@@ -104,7 +107,13 @@ def _audit_steering(folder: Path) -> None:
 
 
 def _violations(
-    judge: Audit, path: Path, metrics: dict[str, Any] | None, trim: tuple[int, int] | None, *, by_core: bool
+    judge: Audit,
+    path: Path,
+    metrics: dict[str, Any] | None,
+    trim: tuple[int, int] | None,
+    expected: list[int] | None,
+    *,
+    by_core: bool,
 ) -> Iterator[Violation]:
     from dardis.cli.progress import bar
 
@@ -113,7 +122,7 @@ def _violations(
     if metrics is not None:
         yield from judge.miscounts(metrics, trim)
     with bar("sweeping", "nodes") as tell:
-        yield from judge.check_remaining(tell=tell)
+        yield from judge.check_remaining(expected, tell=tell)
 
 
 def _file_identity(path: Path) -> tuple[int, int] | None:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import sys
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from dardis.cli.derived_options import options_of
+from dardis.model.errors import InputError
 
 if TYPE_CHECKING:
     from dardis.comparison.comparison_run import ComparisonCallbacks, ComparisonOutcome
@@ -17,7 +19,7 @@ if TYPE_CHECKING:
     from dardis.sim.simulation import Progress
 
 
-@options_of("dardis.config.run_spec:RunSpec")
+@options_of("dardis.config.run_spec:RunSpec", optional=frozenset({"dispatcher"}))
 def simulate(options: dict[str, Any]) -> None:
     """Replay TRACE on a machine and write jobs.csv, metrics.json, profile.csv, run.json and report.html to DIR."""
     from dardis.config.option import spec_of
@@ -26,7 +28,7 @@ def simulate(options: dict[str, Any]) -> None:
     from dardis.transport.launcher import launched_by_mpi
     from dardis.transport.mpi_transport import world
 
-    request = spec_of(RunSpec, options)
+    request = spec_of(RunSpec, _with_dispatcher(options))
     draw = None if request.no_report else _draw
     if launched_by_mpi():
         comm = world()
@@ -35,11 +37,25 @@ def simulate(options: dict[str, Any]) -> None:
         if isinstance(outcome, int):
             raise typer.Exit(outcome)
     else:
-        with _progress(shown=True) as progress:
+        with _progress(shown=True, waits=request.batsim is not None) as progress:
             outcome = run(request, progress, draw)
     _show(outcome)
     if outcome.metrics["jobs"] == outcome.metrics["rejected"]:
         _exit_without_jobs(outcome)
+
+
+def _with_dispatcher(options: dict[str, Any]) -> dict[str, Any]:
+    from dardis.registry.batsim_dispatcher import BATSIM
+    from dardis.transport.launcher import is_first_rank
+
+    if ("dispatcher" in options) == ("batsim" in options):
+        found = "stated with --batsim" if "batsim" in options else "missing"
+        raise InputError("--dispatcher", found, "a name of `dardis dispatchers`, or --batsim tcp://HOST:PORT")
+    if "batsim" not in options:
+        return options
+    if sys.stderr.isatty() and is_first_rank():
+        typer.echo(f"dardis: waits for a scheduler at {options['batsim']}", err=True)
+    return options | {"dispatcher": BATSIM}
 
 
 def _exit_without_jobs(outcome: FinishedRun) -> None:
@@ -53,14 +69,28 @@ def _draw(folder: Path) -> None:
     draw_report(folder)
 
 
-def _progress(*, shown: bool) -> AbstractContextManager[Progress | None]:
-    import sys
-
+def _progress(*, shown: bool, waits: bool = False) -> AbstractContextManager[Progress | None]:
     if not shown or not sys.stdout.isatty():
         return nullcontext()
     from dardis.cli.progress import bar
 
-    return bar()
+    return _later_bar() if waits else bar()
+
+
+@contextmanager
+def _later_bar() -> Iterator[Progress]:
+    from dardis.cli.progress import bar
+
+    with ExitStack() as stack:
+        bars: list[Progress | None] = []
+
+        def progress(settled: int, total: int) -> None:
+            if not bars:
+                bars.append(stack.enter_context(bar()))
+            if bars[0] is not None:
+                bars[0](settled, total)
+
+        yield progress
 
 
 def _show(outcome: FinishedRun) -> None:

@@ -65,6 +65,13 @@ class Rejection(Record):
     reason: str
 
 
+class RegisteredRecord(Record):
+    """Job registered by a scheduler."""
+
+    job: int
+    id: str
+
+
 class RoundedRecord(Record):
     """Cores added to make units equal."""
 
@@ -109,6 +116,11 @@ class RunRecord(JobsSpec, Record):
             description="Jobs changed by events: `job`, `walltime_s` and `queue` of the last request, and `ran_s`, the"
             " runtime until a node failed (`null` if none failed)."
         ),
+    ] = Field(default_factory=list)
+    killed: Annotated[list[Count], Field(description="Jobs killed by the scheduler.")] = Field(default_factory=list)
+    registered: Annotated[
+        list[RegisteredRecord],
+        Field(description="Jobs registered by the scheduler: their number, `job`, and Batsim's `id`."),
     ] = Field(default_factory=list)
     deadlines: Annotated[str | None, Field(description="Rule of the latest starts, or the file with them.")] = None
     deadlines_stated: Annotated[

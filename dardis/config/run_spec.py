@@ -18,6 +18,7 @@ from dardis.model.choices import Overrun, Resources
 from dardis.model.moments import utc_text
 from dardis.model.numbers import LARGEST_INT64
 
+MOST_TIMEOUT_S = 1_000_000
 ARITY = reader_of(arity_of, (0, "flat"))
 SAMPLE = reader_of(sample_of, (0, "all"))
 _CUT = Reader(cut_of)
@@ -127,3 +128,13 @@ class RunSpec(ReplaySpec):
         Path | None, FILE, Option("Store instances of constraint models, for `dardis solve`.", "DIR")
     ] = None
     no_report: Annotated[bool, Option("Draw no report.html (see `dardis report`).")] = False
+    batsim: Annotated[
+        str | None,
+        Option("Let a scheduler with Batsim's protocol decide, in place of --dispatcher.", "tcp://HOST:PORT"),
+    ] = None
+    batsim_timeout: Annotated[
+        int, Field(ge=1, le=MOST_TIMEOUT_S), Option("Longest wait for an answer of that scheduler, s.", "S")
+    ] = 60
+    batsim_dynamic: Annotated[
+        bool, Option("That scheduler may register jobs, until it sends registration_finished.")
+    ] = False

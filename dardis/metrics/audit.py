@@ -35,13 +35,13 @@ from dardis.model.schedule import Downtime, Schedule, boot_and_shutdown
 
 def audit(
     schedule: Schedule, platform: Platform, *, reserved: bool = True, expected: Collection[int] | None = None,
-    downtime: Downtime | None = None, asked: RequestedJobs | None = None,
+    downtime: Downtime | None = None, asked: RequestedJobs | None = None, killed: Collection[int] = (),
 ) -> list[Violation]:  # fmt: skip
     """Violations of `schedule` on `platform`, as ordered in `Audit`.
 
     `expected`: numbers of all submitted jobs; `asked`: their requests.
     """
-    with closing(Audit(platform, reserved=reserved, downtime=downtime, asked=asked)) as judge:
+    with closing(Audit(platform, reserved=reserved, downtime=downtime, asked=asked, killed=killed)) as judge:
         return [*judge.check_jobs(schedule), *judge.check_remaining(expected)]
 
 
@@ -50,14 +50,14 @@ class Audit:
 
     Order of violations: single jobs; duplicate or missing numbers; overloads by node; wrong downtimes. `reserved`: no
     maintenance may overlap a job's walltime, else its runtime. `downtime`: when nodes were down; `asked`: expected
-    jobs.
+    jobs; `killed`: jobs that a scheduler killed.
 
     Memory: a block of rows and of placements, and some integers per job, node and downtime.
     """
 
     def __init__(
         self, platform: Platform, *, reserved: bool = True, downtime: Downtime | None = None,
-        asked: RequestedJobs | None = None,
+        asked: RequestedJobs | None = None, killed: Collection[int] = (),
     ) -> None:  # fmt: skip
         self._reservations = platform.reservations
         self._reserved = reserved
@@ -67,7 +67,7 @@ class Audit:
         self._downtime = downtime if downtime is not None else Downtime.none()
         known = existing_nodes(self._downtime.node, platform)
         self._possible = Downtime(*(x[known] for x in (self._downtime.node, self._downtime.down, self._downtime.up)))
-        self._rules = JobRules(platform, reserved=reserved, downtime=self._possible)
+        self._rules = JobRules(platform, reserved=reserved, downtime=self._possible, killed=killed)
         self._capacities = Capacities(platform)
         self._asked = asked
         self._numbers: list[Ints] = []

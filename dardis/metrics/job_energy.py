@@ -1,4 +1,4 @@
-"""Energy, cost and CO2 of recorded Slurm jobs, by job, user, account, partition and day.
+"""Energy, cost and CO2 of recorded Slurm jobs. Rules: docs/energy.md.
 
 A job's energy is measured if its nodes were its own, otherwise by the platform's power figures: for each core `core_w`
 and its share of `idle_w`, and the watts of its devices. It is spread evenly over the run.

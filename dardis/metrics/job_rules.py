@@ -5,7 +5,7 @@ from __future__ import annotations
 import heapq
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from operator import itemgetter
 from typing import Final, TypeAlias
@@ -25,8 +25,11 @@ from dardis.model.schedule import Downtime, Schedule
 class JobRules:
     """Job rules of a machine; arguments as in `Audit`."""
 
-    def __init__(self, platform: Platform, *, reserved: bool, downtime: Downtime) -> None:
+    def __init__(
+        self, platform: Platform, *, reserved: bool, downtime: Downtime, killed: Collection[int] = ()
+    ) -> None:  # fmt: skip
         self._platform = platform
+        self._killed = np.array(sorted(killed), dtype=np.int64)
         self._reserved = reserved
         closed = [window for window in platform.maintenance if window.less is None]
         self._closed = [(w, np.unique(np.array(w.nodes, dtype=np.int64))) for w in closed]
@@ -96,7 +99,7 @@ class JobRules:
                 yield _placement_violations(s, job, met[job] & closed, text, np.maximum(s.start, since)[job])
 
     def _may_be_cut(self, s: Schedule, job: Ints) -> Bools:
-        found = np.zeros(len(s.number), dtype=np.bool_)
+        found = np.isin(s.number, self._killed)
         for window, nodes in self._closed:
             if not window.foreseen:
                 found[job[np.isin(s.placed.nodes, nodes) & (s.finish == window.start)[job]]] = True

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from dardis.config.settings import AnySetUp, with_settings
 from dardis.model.addresses import address_of
 from dardis.model.errors import InputError
+from dardis.model.job import ActualJob
 from dardis.model.local_queries import LocalNodes
 from dardis.model.platform import Platform
 from dardis.model.target import DesiredProfile, Split, Switching
@@ -43,6 +44,8 @@ class Cluster:
     reach: Reach = EVERY_HOST
     pool: LocalNodes | None = None
     """All nodes, if in this process: calls then replace messages."""
+    truth: Sequence[ActualJob] = ()
+    """Jobs with runtimes; only for a protocol that reports them."""
 
     @property
     def layout(self) -> Layout:

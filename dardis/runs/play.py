@@ -100,6 +100,7 @@ def play_over(
     cluster = Cluster(
         laid_out.machine, bounds, seed, desired=followed_profile(dispatcher, target), switching=switching,
         begin=jobs[0].submit if jobs else 0, task_managers=task_managers, reach=reach, pool=in_process_pool(hosts),
+        truth=jobs,
     )  # fmt: skip
     distinct = dispatcher.setup.units_per_node is UnitsPerNode.DISTINCT
     figures = {
@@ -123,7 +124,7 @@ def play_over(
         simulation = Simulation(jobs, turns, hosts, predictor, keep, platform, events, distinct=distinct)
         simulation.run(progress)
         if dispatcher.origin:
-            _check_schedule(simulation, laid_out, switched=switching is not None)
+            _check_schedule(simulation, laid_out)
     simulation.recorder.upkeep_ns += hosts.close()
     figures |= {
         "messages": turns.messages,
@@ -133,14 +134,18 @@ def play_over(
     return SimulatedRun(simulation.jobs, simulation.recorder, figures, laid_out, simulation.site)
 
 
-def _check_schedule(simulation: Simulation, laid_out: NodeLayout, *, switched: bool) -> None:
+def _check_schedule(simulation: Simulation, laid_out: NodeLayout) -> None:
     from dardis.metrics.audit import audit
 
     jobs, recorder = simulation.jobs, simulation.recorder
-    downtime = recorder.downtime() if switched else None
+    downtime = recorder.downtime() if recorder.has_switched else None
     schedule = _schedule(recorder, jobs, laid_out)
     found = audit(
-        schedule, simulation.site.platform_after_events, expected=[job.number for job in jobs], downtime=downtime
+        schedule,
+        simulation.site.platform_after_events,
+        expected=[job.number for job in jobs],
+        downtime=downtime,
+        killed=[jobs[place].number for place in recorder.killed],
     )
     if found:
         raise ProtocolError(f"it makes an illegal schedule ({len(found)} findings): {found[0]}")

@@ -38,6 +38,7 @@ from dardis.model.addresses import JobId
 from dardis.model.choices import Expecting, Resources
 from dardis.model.events import JobChanged
 from dardis.model.files import write_json
+from dardis.model.job import ActualJob
 from dardis.model.node_layout import make_layout
 from dardis.model.platform import Platform, platform_to_dict
 from dardis.model.schedule import Downtime, Schedule
@@ -99,7 +100,18 @@ class Results:
         """Violations of rules and requests; empty if legal."""
         changed = [ChangedJob(one["job"], one["walltime_s"], one["queue"], one["ran_s"]) for one in self.changed_jobs]
         asked = RequestedJobs.of(self.inputs.jobs, make_layout(self.platform).machine.kinds).apply_changes(changed)
-        return audit(self.schedule, self.platform, downtime=self.downtime, asked=asked)
+        expected = [job.number for job in self.played.jobs]
+        return audit(
+            self.schedule, self.platform, expected=expected, downtime=self.downtime, asked=asked, killed=self._killed
+        )
+
+    @property
+    def _killed(self) -> list[JobId]:
+        return [self.played.jobs[place].number for place in self.played.recorder.killed]
+
+    @property
+    def _registered(self) -> list[ActualJob]:
+        return [self.played.jobs[place] for place in self.played.recorder.registered]
 
     @property
     def rules(self) -> dict[str, int]:
@@ -155,6 +167,8 @@ class Results:
             "events_file": given.absolute_text(request.events),
             "events_sha256": asked["events"],
             "changed": self.changed_jobs,
+            "killed": self._killed,
+            "registered": [{"job": one.number, "id": one.job.name} for one in self._registered],
             "deadlines": inputs.deadlines,
             "deadlines_stated": inputs.deadlines_stated,
             "deadlines_sha256": None if asked["deadlines"] == request.deadlines else asked["deadlines"],
@@ -176,7 +190,7 @@ def results_of(request: RunSpec, inputs: Inputs, played: SimulatedRun) -> Result
     """Results of a played run."""
     recorder, schedule, platform = played.recorder, played.schedule, played.site.platform_after_events
     counted, window = trimmed(schedule, inputs.trim)
-    downtime = recorder.downtime() if inputs.target.switching else None
+    downtime = recorder.downtime() if inputs.target.switching or recorder.has_switched else None
     power, drawn = None, {}
     if inputs.power:
         from dardis.metrics.power import power_metrics, power_report

@@ -12,9 +12,11 @@ from dardis import __version__
 from dardis.config.platform_file import load_platform
 from dardis.config.run_spec import ReplaySpec, RunSpec
 from dardis.engine.clock import utc_now
+from dardis.model.errors import InputError
 from dardis.model.files import InputFiles
 from dardis.model.platform import Platform
 from dardis.registry import Dispatcher, dispatcher_origin, find_dispatcher
+from dardis.registry.batsim_dispatcher import batsim_dispatcher
 from dardis.task_manager.setups import Reach
 from dardis.workload.trace import Trace
 from dardis.workload.trace_reader import read_trace
@@ -62,7 +64,7 @@ class RunSources:
 def read_sources(request: RunSpec, files: InputFiles, have: Objects = NO_OBJECTS) -> RunSources:
     """Read the request's files, unless replaced by objects. Raises InputError."""
     started = utc_now()
-    dispatcher = have.dispatcher or find_dispatcher(request.dispatcher, request.settings)
+    dispatcher = have.dispatcher or _dispatcher_of(request)
     platform = have.platform if have.platform is not None else files.once(load_platform, request.platform)
     trace = have.trace
     if trace is None:
@@ -81,7 +83,19 @@ def read_sources(request: RunSpec, files: InputFiles, have: Objects = NO_OBJECTS
     )
 
 
-WITHOUT_EFFECT: Final = frozenset({"out", "force", "save_instances", "no_report"})
+def _dispatcher_of(request: RunSpec) -> Dispatcher:
+    if request.batsim is None:
+        return find_dispatcher(request.dispatcher, request.settings)
+    if request.events is not None:
+        found = "does not work with --batsim, since its schedulers do not know such events"
+        raise InputError(f"--events {request.events}", found, "one of the two")
+    return batsim_dispatcher(
+        request.batsim, request.settings, timeout_s=request.batsim_timeout, trace=str(request.trace),
+        dynamic=request.batsim_dynamic,
+    )  # fmt: skip
+
+
+WITHOUT_EFFECT: Final = frozenset({"out", "force", "save_instances", "no_report", "batsim_timeout"})
 
 
 NO_DIGESTS: Final[Mapping[str, str | None]] = MappingProxyType({})

@@ -44,6 +44,10 @@ class Recorder:
         """Predicted durations, and their rules."""
         self.cut: dict[int, int] = {}
         """Duration of failed jobs, in s."""
+        self.killed: list[int] = []
+        """Jobs killed by their dispatcher."""
+        self.registered: list[int] = []
+        """Jobs registered by their dispatcher."""
         self.boot_delay = [0] * count
         """Seconds lost to sleeping nodes."""
         self.taken: dict[int, int] = {}
@@ -56,6 +60,16 @@ class Recorder:
         self._count = np.zeros(count, dtype=np.int64)
         self._placed = np.empty((2, FIRST_PLACEMENTS), dtype=np.int32)
         self._used = 0
+
+    def add_job(self) -> None:
+        """Add a job that a dispatcher registers."""
+        self.registered.append(len(self.start))
+        for times in (self.start, self.finish, self.expected):
+            times.append(NO_TIME)
+        for numbers in (self.attempts, self.boot_delay):
+            numbers.append(0)
+        self.rules.append("")
+        self._first, self._count = np.append(self._first, 0), np.append(self._count, 0)
 
     def record_placement(self, place: int, start: int, nodes: Ints, units: Ints) -> None:
         """Record a reservation."""
@@ -103,6 +117,11 @@ class Recorder:
                 self._downtime.append((node, self._down.pop(node), moment))
             else:
                 self._down[node] = moment
+
+    @property
+    def has_switched(self) -> bool:
+        """Whether nodes were switched."""
+        return bool(self._down or self._downtime)
 
     def downtime(self) -> Downtime:
         """Downtimes."""

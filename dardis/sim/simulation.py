@@ -22,7 +22,7 @@ from dardis.sim.site_state import SiteState
 from dardis.transport.base import Hosts
 from dardis.transport.local_transport import LocalHosts, Lockstep
 from dardis.turns import Turn, Turns
-from dardis.wire.effects import ExecutorAction, Placed, Rejected, Solved, Switched
+from dardis.wire.effects import ExecutorAction, Kill, Placed, Registered, Rejected, Solved, Switched
 
 Progress = Callable[[int, int], None]
 """Called with settled and total jobs."""
@@ -258,6 +258,13 @@ class Simulation:
         self._decided = 0
         return spent
 
+    def _register(self, job: ActualJob) -> None:
+        place = self._place[job.number] = len(self.jobs)
+        self.jobs.append(job)
+        self._version.append(0)
+        self.recorder.add_job()
+        self._events.put(job.submit, self._arrival, job.number, place)
+
     def _arrive(self, place: int, now: int) -> None:
         asked = self.jobs[place].job
         if now > asked.submit:
@@ -324,6 +331,11 @@ class Simulation:
                 place = self._place[deed.job]
                 self.recorder.attempts[place] = deed.attempts
                 self._reject(place, deed.reason + self.site.judged_by(self.jobs[place].job), now)
+            case Kill():
+                self.recorder.killed.append(self._place[deed.job])
+                self.kill([self._place[deed.job]], now)
+            case Registered():
+                self._register(deed.job)
             case Solved():
                 self.recorder.record_decision(now, deed)
                 self._decided += round(deed.solver_cpu_s * 1e9)  # the solver runs outside the measured thread

@@ -1,4 +1,4 @@
-"""Encrypted links over TCP, authenticated by keys of this start. The only importer of pyzmq.
+"""Encrypted links over TCP, authenticated by keys of this start.
 
 *Turns* are requests with answers, *talk* needs none. Messages to absent hosts are dropped, and lost talk is reported.
 Small parts limit the memory for unknown peers.

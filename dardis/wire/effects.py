@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 from dardis.model.addresses import HostId, JobId, ManagerAddress
 from dardis.model.arrays import Ints, value
+from dardis.model.job import ActualJob
 from dardis.wire.messages import Message, Reminder, Timer
 
 
@@ -118,6 +119,13 @@ class JobFinished:
     job: JobId
 
 
+@value(frozen=True, slots=True)
+class Registered:
+    """A scheduler submits a job of its own at once."""
+
+    job: ActualJob
+
+
 class Plain(Protocol):
     """Convertible to plain data."""
 
@@ -167,7 +175,7 @@ class Switched:
 ToHosts = Send | SendAll
 ToManagers = SendToManager | SendToManagers | Reply
 """Sent only by hosts."""
-ExecutorAction = Launch | Kill | Placed | Rejected | PlacementDeferred | JobFinished | Solved | Switched
+ExecutorAction = Launch | Kill | Placed | Rejected | PlacementDeferred | JobFinished | Registered | Solved | Switched
 """Effects without messages and timers."""
 Effect = ToHosts | ToManagers | SetTimer | ExecutorAction
 Dialogue = Generator[Sequence[Effect], Sequence[Message], None]

@@ -26,13 +26,7 @@ _Rule = Callable[[Job], int | None]
 def with_deadlines(
     jobs: list[ActualJob], trace: Trace, rule: str, *, keep_stated: bool = False, read: Read = Path.read_bytes
 ) -> list[ActualJob]:  # fmt: skip
-    """Set latest starts by `rule`.
-
-    - `none`: no deadline.
-    - `window:S`: est + S.
-    - `factor:X`: est + X * max(walltime, 3600), in whole seconds.
-    - `mean-wait:queue`, `mean-wait:partition`: est + rounded mean wait in the trace.
-    - a table file: other jobs have no deadline.
+    """Set latest starts by `rule` (docs/formats.md).
 
     `keep_stated` keeps a job table's deadlines. Raises InputError.
     """

@@ -1,8 +1,4 @@
-"""Reads Microsoft's Philly table (short form); a GPU is a processor.
-
-Jobs are numbered in file order. Virtual clusters are queues. Times are Unix seconds; stamps without zone count as UTC.
-Durations are rounded up. Walltimes are unknown.
-"""
+"""Reads Microsoft's Philly table (short form). Rules: docs/formats.md."""
 
 from __future__ import annotations
 

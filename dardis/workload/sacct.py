@@ -1,14 +1,6 @@
-"""Reads Slurm's jobs: sacct's text or JSON, and squeue's JSON.
+"""Reads Slurm's jobs: sacct's text or JSON, and squeue's JSON. Rules: docs/formats.md.
 
-A job has one unit per node, with an equal share of resources, rounded up: as allocated, or as requested while pending.
-Without node columns, jobs count processors.
-
-The runtime is Slurm's elapsed time, without suspension. A suspended job has not ended, even beyond its walltime.
-Running jobs that lost their end: see `build_trace`.
-
-Of several lines of a job (`sacct -D`, resized jobs), the last submitted counts, then the last in the file. Components
-of heterogeneous jobs are jobs. Pending array tasks in one line are jobs: the first has the line's number, others get
-new numbers.
+Running jobs without end: see `build_trace`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Reads what jobs used from Slurm's accounting: cores and devices over time, CPU time and energy.
+"""Reads what jobs used from Slurm's accounting: cores, devices, CPU time and energy. Rules: docs/energy.md.
 
 Each run counts: of requeued jobs (`sacct -D`), resized jobs and running jobs (so far). Without stated energy, a job has
 the greatest energy of its steps: steps share its nodes, so energies overlap.

@@ -28,7 +28,7 @@ def read_trace(
     path: Path, read: Read = Path.read_bytes, *, strict: bool = False, not_ended: bool = False,
     flop_per_s: float | None = None,
 ) -> Trace:  # fmt: skip
-    """Read SWF, a job table, Slurm's jobs, Batsim's JSON, or Eurora, Alibaba or Philly tables; also gzipped.
+    """Read a trace in a form of docs/formats.md, also gzipped.
 
     Invalid lines, and (unless `not_ended`) jobs that have not ended, are in `Trace.skipped`. `flop_per_s`: core speed
     for Batsim jobs. Raises InputError for unreadable or unknown files and no valid job; with `strict`, for malformed

@@ -71,6 +71,7 @@ NO_READERS_OF_FILES = {
     ("dardis/live/page_server.py", "_read"): "our own file (tests/unit/live/test_page.py)",
     ("dardis/live/page_server.py", "_static"): "our own files",
     ("dardis/live/use_history.py", "__init__"): "our own file (tests/unit/live/test_use_history.py)",
+    ("dardis/batsim/batsim_messages.py", "read_answer"): "no file (tests/unit/batsim/test_batsim_turns.py)",
 }
 
 

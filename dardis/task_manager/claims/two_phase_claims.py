@@ -1,11 +1,7 @@
-"""Two-phase agreement on claims over unreliable networks.
+"""Two-phase agreement on claims over unreliable networks. Rules: the package's README.
 
-A job claims its nodes on all hosts, and commits when all have reserved. If refused, it releases all nodes and searches
-again after a random, growing wait. No job waits for another: no deadlock. Messages are resent until answered or the
-host is dead.
-
-Two rules prevent a second run. After commits only a refusal or a host loss cancels a claim. A job searches again only
-after all hosts have released its last claim.
+Against second runs: after commits only a refusal or a host loss cancels a claim. A job searches again only after all
+hosts have released its last claim.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Late binding with late or lost messages: delays and patience replace turns.
 
 A waiting job tries to start when published profiles may fit, sooner with a better key; it also polls, since
-publications may be lost. Two-phase claims prevent overbooking. The best known job reserves, and yields to a better job.
-An aged job reserves for good, against starvation.
+publications may be lost. The best known job reserves, and yields to a better job; an aged job reserves for good.
 """
 
 from __future__ import annotations

@@ -46,7 +46,7 @@ def other(folder):
         "strict": True, "force": True, "no_report": True, "arity": 8, "sample": 4, "save_instances": folder / "kept",
         "calendar_start": "2023-07-03T00:00Z", "events": folder / "events.toml",
         "overrun": Overrun.EXTEND, "walltime_factor": 1.5,
-        "resources": Resources.CORES,
+        "resources": Resources.CORES, "batsim": "tcp://127.0.0.1:1", "batsim_timeout": 5, "batsim_dynamic": True,
     }  # fmt: skip
 
 
@@ -92,7 +92,11 @@ def test_run_spec_round_trips(request_):
 CALLED_IN_FILE = {"from_": "from_s", "to": "to_s"}
 
 
-@pytest.mark.parametrize("field", sorted(set(FIELDS) - WITHOUT_EFFECT))
+ONE_RUN = {"batsim", "batsim_dynamic"}
+"""No part of a comparison."""
+
+
+@pytest.mark.parametrize("field", sorted(set(FIELDS) - WITHOUT_EFFECT - ONE_RUN))
 def test_comparison_file_values_reach_the_run(folder, other, field):
     spec = {"trace": "t.swf", "platform": "p.toml"}
     dispatcher = {"name": "dardis-throughput"}
@@ -117,7 +121,7 @@ def test_comparison_file_values_reach_the_run(folder, other, field):
     assert made == changed(base, **{field: other[field]})
 
 
-@pytest.mark.parametrize("field", sorted(set(FIELDS) - WITHOUT_EFFECT - {"trace", "dispatcher"}))
+@pytest.mark.parametrize("field", sorted(set(FIELDS) - WITHOUT_EFFECT - ONE_RUN - {"trace", "dispatcher"}))
 def test_command_line_values_reach_the_run(folder, other, field, monkeypatch):
     made = []
 

@@ -1,0 +1,1 @@
+"""Batsim's protocol, on the simulator's side."""
