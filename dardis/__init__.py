@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from dardis.api.comparison import Comparison, compare
+    from dardis.api.many_runs import simulate_many
     from dardis.api.planning import Hybrid, Plan, export, hybrid, plan
     from dardis.api.platforms import Platform, nodes, read_platform
     from dardis.api.simulations import Run, simulate
@@ -19,9 +20,11 @@ __version__ = "0.1.0"
 __all__ = [
     "Comparison", "DardisError", "DardisWarning", "Hybrid", "InputError", "Plan", "Platform", "Rule", "Run", "Trace",
     "__version__", "compare", "export", "hybrid", "nodes", "plan", "read_platform", "read_trace", "simulate",
+    "simulate_many",
 ]  # fmt: skip
 _HOMES = {
     "dardis.api.comparison": ("Comparison", "compare"),
+    "dardis.api.many_runs": ("simulate_many",),
     "dardis.api.planning": ("Hybrid", "Plan", "export", "hybrid", "plan"),
     "dardis.api.platforms": ("Platform", "nodes", "read_platform"),
     "dardis.api.simulations": ("Run", "simulate"),

@@ -14,7 +14,7 @@ from dardis.kernels.job_queue import Rules
 from dardis.kernels.queue_simulation import JobKeys
 from dardis.metrics.job_metrics import Number, wait_metrics
 from dardis.model.arrays import Floats
-from dardis.model.errors import InputError
+from dardis.model.errors import InputError, ProtocolError
 from dardis.model.job import NO_TIME, ActualJob
 from dardis.model.node_layout import make_layout
 from dardis.model.platform import Platform
@@ -81,7 +81,10 @@ class QueueRuns:
             if not isinstance(order, str):
                 own = TimedOrder(lambda jobs: self._stated_keys(order, jobs), ages=False)
                 orders = own, own
-            keys = compiled_keys(orders, self._asked, self._machine, lambda: self._columns)
+            try:
+                keys = compiled_keys(orders, self._asked, self._machine, lambda: self._columns)
+            except ProtocolError as error:
+                raise InputError(f"orders: {label}", str(error), "a number for each job") from None
         if queue is None or keys is None:
             found = f"is no compiled order of a queue on nodes of {self._platform.name} that are always open"
             raise InputError(

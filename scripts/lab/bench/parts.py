@@ -26,6 +26,7 @@ from scripts.lab.bench.measure import Cost, Row, cpu_ratio, in_turns, output_of,
 from scripts.lab.bench.over_ranks import over_ranks
 from scripts.lab.bench.page import page
 from scripts.lab.bench.planning import planning, plans
+from scripts.lab.bench.queue_loop import queue_loop
 from scripts.lab.bench.rounds import rounds
 from scripts.lab.kit.command import EURORA, EURORA_PLATFORM, ROOT, equal_nodes
 from scripts.lab.kit.spread import Spread
@@ -173,6 +174,15 @@ def easy_on(bench: Bench, name: str, machine: tuple[int, int], goal: str) -> lis
         share = [sys.executable, "-m", "scripts.lab.bench.share_of_outputs", *ours[1:]]
         shares = [json.loads(output_of(share))["share"] for _ in range(bench.repeats)]
         rows[-1] = replace(rows[-1], notes={"outputs_share_of_cpu": round(Spread.of(shares).median, 3)})
+    return rows
+
+
+def queue_loops(bench: Bench) -> list[Row]:
+    """All jobs of HPC2N in the compiled simulation, on 120 nodes of 2 cores and on one pool of cores."""
+    rows = []
+    for name, machine, goal in (("120x2", (120, 2), ">= 100,000 jobs/s"), ("1x240", (1, 240), ">= 300,000 jobs/s")):
+        case = prepare(bench, f"hpc2n-{name}", HPC2N, machine, "easy")
+        rows += queue_loop(case.name, case.trace, case.platform, bench.repeats, goal)
     return rows
 
 
@@ -358,6 +368,7 @@ PARTS: dict[str, Callable[[Bench], list[Row]]] = {
     "easy": against_bare_loop,
     "easy-pool": lambda bench: easy_on(bench, "hpc2n-50k-1x240", (1, 240), "<= 5"),
     "easy-nodes": lambda bench: easy_on(bench, "hpc2n-50k-120x2", (120, 2), "<= 10"),
+    "queue-loop": queue_loops,
     "late-easy": late_beside_easy,
     "kinds": kinds,
     "ways": search_ways,
