@@ -44,6 +44,6 @@ def queue_loop(name: str, trace: Path, platform: Path, repeats: int, goal: str) 
                 ratio=Spread.of(ratios),
                 ratio_of="CPU time by events / compiled",
                 goal=goal if dispatcher == "easy" else "",
-            )  # fmt: skip
-        )
+            )
+        )  # fmt: skip
     return rows
