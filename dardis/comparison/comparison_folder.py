@@ -176,10 +176,9 @@ class _DrawSource(NamedTuple):
 def write_draws(
     comparison: ComparisonRequest, out: Path, files: InputFiles, begin: Callable[[], None], *, force: bool
 ) -> dict[str, Draws]:  # fmt: skip
-    """Draw each trace `replicates` times into `out/draws/TRACE`; return the draws by trace.
+    """Draw each trace's replayed part with the first seed into `out/draws/TRACE`.
 
-    Draws use the replayed part and the first seed. `begin` is called before writing. Raises InputError if other draws
-    exist, unless `force`.
+    Calls `begin` before writing. Raises InputError if other draws exist, unless `force`.
     """
     if not comparison.options.replicates:
         return {}

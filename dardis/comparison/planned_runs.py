@@ -157,9 +157,9 @@ _ALLOWED_WITH_FILE: Final = frozenset({"out", "gantt", "clairvoyant", "processes
 
 
 def comparison_of(what: Sequence[Path], options: Mapping[str, Any]) -> tuple[ComparisonRequest, CompareSpec]:
-    """Comparison of a file or traces (`TRACE@PLATFORM`: with its own platform), and its options.
+    """Comparison of a file or traces (`TRACE@PLATFORM`), and its options.
 
-    `options`: values of fields of `ReplaySpec` and `CompareSpec`. Raises InputError.
+    `options`: fields of `ReplaySpec` and `CompareSpec`. Raises InputError.
     """
     own = {name: value for name, value in options.items() if name in CompareSpec.model_fields}
     spec = spec_of(CompareSpec, own)
