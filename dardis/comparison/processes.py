@@ -83,6 +83,7 @@ def run_all(runs: Sequence[PlannedRun], state: ComparisonState, pool: TaskPool, 
                     begin(_next_run(waiting, one.run))
                 watch(under_way, one.run, error)
             watch(under_way, None, "")
+            state.write(now=False)
 
 
 @contextmanager

@@ -144,7 +144,6 @@ def one_done(scripted_comparison, monkeypatch):
     monkeypatch.setattr(sys, "argv", [""])
     tasks.script({"a": WRITES}, run.request(), None)
     state.settle(run, "")
-    state.write()
     return run
 
 
