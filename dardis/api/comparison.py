@@ -183,7 +183,7 @@ def compare(
 def run_comparison(
     what: Sequence[Path], options: Mapping[str, Any], shown: ComparisonCallbacks
 ) -> tuple[ComparisonOutcome, ClassRows]:
-    """Run and draw a comparison from a file, or from traces and options by field. Raises InputError."""
+    """Run and draw a comparison. Raises InputError."""
     from dardis.report.compare_page import write_comparison
     from dardis.report.paper_folder import check_paper, write_paper
 

@@ -28,6 +28,7 @@ from dardis.workload.trace import Trace
 from dardis.workload.trace_jobs import in_units
 from dardis.workload.transform import resampled, whole_weeks
 
+_FEW: Final = 100
 _WRITE_PERIOD_S: Final = 1.0
 STATE_FILE: Final = "compare.json"
 """Marks a folder as a comparison."""
@@ -49,7 +50,7 @@ class ComparisonState:
         self.out = out
         self._path = out / STATE_FILE
         self._runs: dict[str, dict[str, str]] = {}
-        self._next_write_s = 0.0
+        self._is_written, self._next_write_s = True, 0.0
         self.files = files
         try:
             if self._path.exists():
@@ -90,13 +91,15 @@ class ComparisonState:
     def begin(self, *runs: PlannedRun) -> None:
         """Record runs before they begin; without runs, mark the folder."""
         self._runs |= {run.key: {"status": BEGUN, "error": ""} for run in runs}
-        self._write()
+        self._is_written = False
+        self.write(now=False)
 
     def settle(self, run: PlannedRun, error: str = "") -> str:
         """Record a run's end; return its error, if any."""
         error = error or self._failure_reason(run)
         self._runs[run.key] = {"status": FAILED if error else DONE, "error": error}
-        self._write()
+        self._is_written = False
+        self.write(now=False)
         return error
 
     def _failure_reason(self, run: PlannedRun) -> str:
@@ -122,14 +125,12 @@ class ComparisonState:
             contender.grid, run.weeks,
         )  # fmt: skip
 
-    def _write(self) -> None:
-        if monotonic_s() >= self._next_write_s:  # the file grows with the runs
-            self.write()
-
-    def write(self) -> None:
-        """Write the file."""
+    def write(self, *, now: bool = True) -> None:
+        """Write the file, or, if large and not `now`, once a second."""
+        if self._is_written or not (now or len(self._runs) <= _FEW or monotonic_s() >= self._next_write_s):
+            return
         write_json(self._path, {"dardis_version": __version__, "runs": self._runs})
-        self._next_write_s = monotonic_s() + _WRITE_PERIOD_S
+        self._is_written, self._next_write_s = True, monotonic_s() + _WRITE_PERIOD_S
 
 
 def _is_entry(entry: object) -> bool:
@@ -176,9 +177,9 @@ class _DrawSource(NamedTuple):
 def write_draws(
     comparison: ComparisonRequest, out: Path, files: InputFiles, begin: Callable[[], None], *, force: bool
 ) -> dict[str, Draws]:  # fmt: skip
-    """Draws by trace, written to `out/draws/TRACE` after `begin`.
+    """Draw each trace's replayed part with the first seed into `out/draws/TRACE`.
 
-    They use the replayed part and the first seed. Raises InputError if others exist, unless `force`.
+    Calls `begin` before writing. Raises InputError if other draws exist, unless `force`.
     """
     if not comparison.options.replicates:
         return {}

@@ -157,7 +157,7 @@ _ALLOWED_WITH_FILE: Final = frozenset({"out", "paper", "gantt", "clairvoyant", "
 
 
 def comparison_of(what: Sequence[Path], options: Mapping[str, Any]) -> tuple[ComparisonRequest, CompareSpec]:
-    """Comparison of a file or traces (`TRACE@PLATFORM`: its own platform).
+    """Comparison of a file or traces (`TRACE@PLATFORM`), and its options.
 
     `options`: fields of `ReplaySpec` and `CompareSpec`. Raises InputError.
     """

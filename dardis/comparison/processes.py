@@ -46,14 +46,14 @@ class RunInProgress:
 
 
 ProgressWatcher = Callable[[Sequence[RunInProgress], PlannedRun | None, str], None]
-"""Called several times per second, and once per finished run with its error."""
+"""Called often, and once per finished run with its error."""
 
 
 def run_all(runs: Sequence[PlannedRun], state: ComparisonState, pool: TaskPool, watch: ProgressWatcher) -> None:
     """Do the runs, settle each in `state`, and close the pool.
 
-    Local dispatchers run first, in this process; external ones in a process each. An interrupt (or SIGTERM, SIGHUP)
-    ends all and is raised.
+    Runs of local dispatchers come first, in this process. Runs of external dispatchers have their own processes.
+    Interrupts end all workers.
     """
     waiting = deque(run for run in runs if not is_local(run.contender.dispatcher))
     under_way: list[RunInProgress] = []
@@ -83,6 +83,7 @@ def run_all(runs: Sequence[PlannedRun], state: ComparisonState, pool: TaskPool, 
                     begin(_next_run(waiting, one.run))
                 watch(under_way, one.run, error)
             watch(under_way, None, "")
+            state.write(now=False)
 
 
 @contextmanager
@@ -122,10 +123,7 @@ def _next_run(waiting: Sequence[PlannedRun], last: PlannedRun) -> PlannedRun:
 
 @contextmanager
 def _raise_on_signals() -> Iterator[None]:
-    """Turn SIGTERM and SIGHUP into interrupts, to end child processes, too.
-
-    Only in the main thread; not for ignored signals and C handlers.
-    """
+    """Turn SIGTERM and SIGHUP into interrupts in the main thread, unless ignored."""
     kept = (signal.SIG_IGN, None)
     in_main = threading.current_thread() is threading.main_thread()
     ends = [which for which in (signal.SIGTERM, signal.SIGHUP) if in_main and signal.getsignal(which) not in kept]

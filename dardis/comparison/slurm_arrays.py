@@ -98,7 +98,7 @@ class SlurmArrays:
             with redirect_stderr(said):
                 jobs = self._executor.map_array(_call_alone, [call for _, call in part])
         except (FailedJobError, FailedSubmissionError) as error:
-            raise DardisError(f"sbatch: {one_line(str(error).strip() or 'failed')}") from None
+            raise DardisError(one_line((str(error).splitlines() or ["sbatch failed"])[-1])) from None
         self._jobs |= {job.job_id: (task, job) for (task, _), job in zip(part, jobs, strict=True)}
 
     @property

@@ -110,10 +110,7 @@ class Workers:
         self._started = 0
 
     def submit(self, function: Callable[..., object], *arguments: object, alone: bool = False) -> Task:
-        """Call a module-level function in the most recently idle worker, or a new one.
-
-        `alone`: in a separate process. Raises DardisError if no process starts.
-        """
+        """Call a function in the most recently idle worker, or a new one. Raises DardisError."""
         task = Task()
         idle = [worker for worker in self._workers if worker.task is None]
         for worker in sorted(idle, key=lambda one: -one.idle_since_s):
@@ -147,7 +144,7 @@ class Workers:
 
 
 def _end(workers: list[_Worker]) -> None:
-    """Interrupt busy processes, repeatedly (a C callback loses an interrupt), and wait for all."""
+    """Interrupt busy processes, repeatedly (C callbacks lose interrupts), and wait."""
     asked, left = [worker.process for worker in workers if worker.task is not None], workers
     for worker in workers:
         worker.pipe.close()  # ends an idle worker
@@ -175,7 +172,7 @@ def _interrupt(asked: list[ForkServerProcess], left: list[_Worker]) -> list[_Wor
 
 @cache
 def _starter(_pid: int) -> ThreadPoolExecutor:
-    """Thread that starts all processes (the fork server ends with it), cached by process id."""
+    """Thread that starts all processes: the fork server ends with it."""
     return ThreadPoolExecutor(1, "dardis-starter")
 
 
@@ -236,7 +233,7 @@ def module_environment() -> dict[str, str]:
 
 @contextmanager
 def _hide_main_program() -> Iterator[None]:
-    """Keep child processes from importing the main program, as it may lack a `__main__` guard."""
+    """Keep child processes from importing a main program without `__main__` guard."""
     _CONTEXT.set_forkserver_preload([_PRELOAD])
     variables = module_environment() | {end_with_parent.VARIABLE: str(os.getpid())}
     program, before = sys.modules["__main__"], {name: os.environ.get(name) for name in variables}
