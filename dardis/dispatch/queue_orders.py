@@ -26,12 +26,13 @@ _EXACT = 1 << 53
 
 
 class WaitingJobs:
-    """Waiting jobs as columns, in any order. All numbers are float64; times are s on the trace's clock."""
+    """Waiting jobs as columns, in any order, read-only. Numbers are float64; times are s on the trace's clock."""
 
     __slots__ = ("_first", "_jobs", "_table", "now")
 
     def __init__(self, table: Floats, jobs: Callable[[], Sequence[Job]], now: int, first: int) -> None:
         """`table`: rows of `columns_of`. `first`: first submission."""
+        table.setflags(write=False)
         self._table, self._jobs, self._first = table, jobs, first
         self.now = now
 
