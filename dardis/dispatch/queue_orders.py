@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dardis.model.arrays import Floats
+from dardis.model.arrays import Floats, Ints
 from dardis.model.errors import InputError, ProtocolError
 from dardis.model.job import FOREVER, Job
 from dardis.model.offer_rows import CUBED, SHARE
@@ -41,6 +41,15 @@ class WaitingJobs:
         """From jobs; see `__init__`."""
         table = np.array([columns_of(job, platform) for job in jobs]).reshape(-1, COLUMNS)
         return cls(table, lambda: jobs, now, first)
+
+    def at(self, places: Ints, now: int) -> WaitingJobs:
+        """Jobs at these places, at another time."""
+
+        def jobs() -> list[Job]:
+            known = self.jobs
+            return [known[place] for place in places.tolist()]
+
+        return WaitingJobs(self._table.take(places, axis=0), jobs, now, self._first)
 
     def __len__(self) -> int:
         return len(self._table)

@@ -15,10 +15,11 @@ from dardis.kernels.job_table import JobTable
 from dardis.kernels.placer import Placer
 from dardis.kernels.profile import DONE
 from dardis.kernels.queue_simulation import JobKeys
-from dardis.model.arrays import Ints
+from dardis.model.arrays import Floats, Ints
 from dardis.model.choices import NodeChoice
 from dardis.model.errors import ProtocolError
 from dardis.model.job import FOREVER, NO_TIME, Job
+from dardis.model.offer_rows import CALLED
 from dardis.model.platform import Platform
 from dardis.wire.effects import Solved
 
@@ -165,8 +166,8 @@ def _in_order(queue: QueueArrays, which: int, slots: Ints) -> Ints:
 def compiled_keys(
     orders: tuple[Rule | TimedOrder, Rule | TimedOrder], jobs: Sequence[Job], platform: Platform,
     columns: Callable[[], WaitingJobs],
-) -> JobKeys | None:  # fmt: skip
-    """Keys of all jobs of a run for the compiled simulation; None: an order is not compiled."""
+) -> JobKeys:  # fmt: skip
+    """Keys of all jobs of a run for the compiled simulation."""
     shape = len(jobs), 2
     keys = JobKeys(np.zeros(shape), np.zeros(2, dtype=np.int64), np.ones(shape), np.ones(shape))
     for which, order in enumerate(orders):
@@ -177,9 +178,20 @@ def compiled_keys(
         elif not isinstance(order, TimedOrder):
             keys.key[:, which] = [order(job, platform) for job in jobs]
         elif order.ages and order.constants is None:
-            return None
+            keys.mode[which] = CALLED
         elif order.constants is None:
             keys.key[:, which] = order.sort_keys(columns())
         else:
             keys.mode[which], keys.a[:, which], keys.b[:, which] = order.constants(columns())
     return keys
+
+
+def called_keys(
+    orders: tuple[Rule | TimedOrder, Rule | TimedOrder], columns: Callable[[], WaitingJobs]
+) -> Callable[[Ints, int], Floats] | None:
+    """Keys of jobs by place, at a time, of the order that is not compiled; None: there is none."""
+    for order in orders:
+        if isinstance(order, TimedOrder) and order.ages and order.constants is None:
+            jobs, sort_keys = columns(), order.sort_keys
+            return lambda places, now: sort_keys(jobs.at(places, now))
+    return None

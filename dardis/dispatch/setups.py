@@ -65,7 +65,7 @@ class QueueSetUp(AnySetUp):
 
     bears_failures: ClassVar[bool] = True
     has_plain_pass: ClassVar[bool] = False
-    """Whether `new_pass` gives a `JobByJobPass` of built-in orders."""
+    """Whether `new_pass` gives a `JobByJobPass`."""
     profile_check: ProfileCheck = ProfileCheck.SPAN
     node_choice: NodeChoice = NodeChoice.BEST_FIT
     expected: Expecting = Expecting.WALLTIME
@@ -201,6 +201,7 @@ class RuleSetUp(QueueSetUp):
 
     obeys_shapes: ClassVar[bool] = True
     switches: ClassVar[bool] = True
+    has_plain_pass: ClassVar[bool] = True
     make: ClassVar[Any]
     """Builds the rule."""
     is_seeded: ClassVar[bool] = True

@@ -11,6 +11,7 @@ from dardis.kernels.heap import sift_down, sift_up
 from dardis.kernels.jit import Fields, elapsed_ns, inlined, kernel
 from dardis.kernels.job_queue import (
     ARRIVED,
+    BACK,
     ENDED,
     FOLLOWING,
     FRESH,
@@ -39,11 +40,13 @@ from dardis.kernels.profile import DONE, NodeProfiles
 from dardis.kernels.sorted_lists import goes_before
 from dardis.model.arrays import Bools, Floats, Ints
 from dardis.model.job import FOREVER, NO_TIME
-from dardis.model.offer_rows import CUBED, STATIC
+from dardis.model.offer_rows import CALLED, CUBED, STATIC
 from dardis.model.placements import Placements, indexes_of, offsets_of
 
-NODES_FULL, PAUSED = 40, 41
-"""Results: pack the nodes of jobs; the time stamps are full."""
+NODES_FULL, PAUSED, KEYS_DUE = 40, 41, 43
+"""Results: pack the nodes of jobs; the time stamps are full; compute the keys of a pass."""
+AWAITS_KEYS: Final = 2
+"""`IN_PASS`: the keys of the pass are being computed."""
 NOW, NEXT, RUNNING, WAKE, USED, IN_PASS, DECISIONS = range(7)
 """Loop's state: time, next arrival, running jobs, next decision without event, node entries in use, whether a pass has
 begun, decisions of this call.
@@ -79,11 +82,15 @@ class JobKeys(NamedTuple):
     b: Floats
 
 
+SortKeys = Callable[[Ints, int], Floats]
+"""Keys of jobs by slot, at a time."""
+
+
 @inlined
 def sort_aged(queue: QueueArrays, which: int, mode: int, a: Floats, b: Floats, now: int) -> bool:
     """Compute the keys of the waiting and the arrived jobs, and sort; return whether places changed."""
     table, keys, slots = queue.table, queue.keys, queue.lists[which]
-    for place in range(queue.size[which] + queue.size[ARRIVED]):
+    for place in range(queue.size[which] + queue.size[ARRIVED] if mode != CALLED else 0):
         known = queue.size[which]
         slot = slots[place] if place < known else queue.lists[ARRIVED, place - known]
         share = np.float64(now - table[slot, SUBMIT]) / a[slot, which]
@@ -97,6 +104,22 @@ def sort_aged(queue: QueueArrays, which: int, mode: int, a: Floats, b: Floats, n
             moved = True
         slots[to] = slot
     return moved
+
+
+@inlined
+def age_queue(queue: QueueArrays, mode: Ints, a: Floats, b: Floats, now: int) -> bool:
+    """Sort both lists by the keys of now; return whether places changed."""
+    moved = False
+    for which in range(2):
+        if mode[which] != STATIC:
+            moved = sort_aged(queue, which, mode[which], a, b, now) or moved
+    return moved
+
+
+@inlined
+def is_pass_due(size: Ints, at: Ints, now: int) -> bool:
+    """Whether jobs have arrived, or jobs wait and capacity or time may let one start."""
+    return size[ARRIVED] > 0 or ((size[ENDED] > 0 or now >= at[WAKE]) and size[RULE] > 0)
 
 
 @inlined
@@ -169,15 +192,15 @@ def _simulate(
             if not take_events(queue, at, finish, heap, most, number, now):
                 return NODES_FULL
             at[NOW] = now
-            if size[ARRIVED] > 0 or ((size[ENDED] > 0 or now >= at[WAKE]) and size[RULE] > 0):
-                moved = now >= at[WAKE]
-                for which in range(2):
-                    if mode[which] != STATIC:
-                        moved = sort_aged(queue, which, mode[which], a, b, now) or moved
-                if moved:
-                    state[WHOLE] = 1
-                at[IN_PASS] = 1
+            if is_pass_due(size, at, now):
+                at[IN_PASS] = AWAITS_KEYS
+                if mode[RULE] == CALLED or mode[BACK] == CALLED:
+                    return KEYS_DUE
         now = at[NOW]
+        if at[IN_PASS] == AWAITS_KEYS:
+            if age_queue(queue, mode, a, b, now) or now >= at[WAKE]:
+                state[WHOLE] = 1
+            at[IN_PASS] = 1
         if at[IN_PASS] == 1:
             outcome = pass_kernel(rows, member, fields, rules, room, scratch, now)
             if outcome != DONE:
@@ -214,8 +237,11 @@ class QueueSimulation:
         """End of each job, s (NO_TIME: not started)."""
         self._loop = self._at, self.finish, np.zeros(count, dtype=np.int64), np.zeros(STAMPS + 3, dtype=np.int64)
 
-    def run(self, account: Callable[[Ints, int], None]) -> None:
-        """Run to the end. `account` gets the elapsed time of decisions, ns, and the number of arrived jobs."""
+    def run(self, account: Callable[[Ints, int], None], keys: SortKeys | None = None) -> None:
+        """Run to the end. `account` gets the elapsed time of decisions, ns, and the number of arrived jobs.
+
+        `keys`: computes keys of mode CALLED.
+        """
         while True:
             room = self._placer.room
             nodes = self._placer.nodes
@@ -226,10 +252,19 @@ class QueueSimulation:
             account(np.diff(self._loop[-1][: self._at[DECISIONS] + 1]), int(self._at[NEXT]))
             if answer == DONE:
                 return
-            if answer == NODES_FULL:
+            if answer == KEYS_DUE and keys is not None:
+                self._call_for_keys(keys)
+            elif answer == NODES_FULL:
                 self._pack()
             elif answer != PAUSED:
                 self._placer.enlarge(answer)
+
+    def _call_for_keys(self, keys: SortKeys) -> None:
+        queue, mode = self._queue, self._keys.mode
+        arrived = queue.lists[ARRIVED, : queue.size[ARRIVED]]
+        called = [which for which in (RULE, BACK) if mode[which] == CALLED]
+        slots = np.concatenate([queue.lists[called[0], : queue.size[called[0]]], arrived])
+        queue.keys[slots[:, None], called] = keys(slots, int(self._at[NOW]))[:, None]
 
     def _pack(self) -> None:
         old, table = self._queue, self._queue.table[: len(self._most)]

@@ -67,5 +67,5 @@ HOSTS, HORIZON, LAST_END, DOWN_UNTIL = range(NUMBERS + 1, NUMBERS + 5)
 """Positions of an answer's other numbers: all for sums, the first for candidates."""
 SUMS_NUMBERS, CANDIDATES_NUMBERS = 5, 2
 
-STATIC, CUBED, SHARE = range(3)
-"""How sort keys change with a job's age: not; −(age / a)³ · b; −age / a."""
+STATIC, CUBED, SHARE, CALLED = range(4)
+"""How sort keys change with a job's age: not; −(age / a)³ · b; −age / a; as a Python function computes them."""

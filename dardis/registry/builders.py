@@ -119,7 +119,7 @@ class CentralQueue(Central):
         super().__init__(_central)
 
     def plain_queue(self, setup: QueueSetUp, cluster: Cluster) -> PlainQueue | None:
-        """Of built-in orders, by walltimes, on nodes that are always open."""
+        """By walltimes, on nodes that are always open."""
         machine = cluster.platform
         is_closed = machine.hours or machine.kept_groups or machine.maintenance or cluster.switching is not None
         is_plain = setup.has_plain_pass and setup.expected is Expecting.WALLTIME

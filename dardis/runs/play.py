@@ -114,35 +114,40 @@ def play_over(
         from dardis.sim.compiled_simulation import simulate_compiled  # loads kernels that others do not need
 
         site = SiteState(platform, distinct=distinct)
-        recorder = simulate_compiled(jobs, queue, laid_out.machine, site, progress)
+        with attribute_errors(dispatcher):
+            recorder = simulate_compiled(jobs, queue, laid_out.machine, site, progress)
         if recorder is not None:
             figures |= {"messages": 0, "message_bytes": 0, "renegotiations": 0}
-            return SimulatedRun(jobs, recorder, figures, laid_out, site)
+            run = SimulatedRun(jobs, recorder, figures, laid_out, site)
+            with attribute_errors(dispatcher):
+                _check_schedule(dispatcher, run)
+            return run
     with attribute_errors(dispatcher):
         turns = dispatcher.turns(cluster)
         predictor = _predictor(dispatcher, jobs, seed)
         simulation = Simulation(jobs, turns, hosts, predictor, keep, platform, events, distinct=distinct)
         simulation.run(progress)
-        if dispatcher.origin:
-            _check_schedule(simulation, laid_out)
+        run = SimulatedRun(simulation.jobs, simulation.recorder, figures, laid_out, simulation.site)
+        _check_schedule(dispatcher, run)
     simulation.recorder.upkeep_ns += hosts.close()
     figures |= {
         "messages": turns.messages,
         "message_bytes": hosts.message_bytes,
         "renegotiations": turns.renegotiations,
     }
-    return SimulatedRun(simulation.jobs, simulation.recorder, figures, laid_out, simulation.site)
+    return run
 
 
-def _check_schedule(simulation: Simulation, laid_out: NodeLayout) -> None:
+def _check_schedule(dispatcher: Dispatcher, run: SimulatedRun) -> None:
+    if not dispatcher.origin:
+        return
     from dardis.metrics.audit import audit
 
-    jobs, recorder = simulation.jobs, simulation.recorder
+    jobs, recorder = run.jobs, run.recorder
     downtime = recorder.downtime() if recorder.has_switched else None
-    schedule = _schedule(recorder, jobs, laid_out)
     found = audit(
-        schedule,
-        simulation.site.platform_after_events,
+        run.schedule,
+        run.site.platform_after_events,
         expected=[job.number for job in jobs],
         downtime=downtime,
         killed=[jobs[place].number for place in recorder.killed],

@@ -17,6 +17,7 @@ from dardis.model.arrays import Floats
 from dardis.model.errors import InputError, ProtocolError
 from dardis.model.job import NO_TIME, ActualJob
 from dardis.model.node_layout import make_layout
+from dardis.model.offer_rows import CALLED
 from dardis.model.platform import Platform
 from dardis.model.resources import CORES
 from dardis.registry import Cluster, find_dispatcher
@@ -85,7 +86,7 @@ class QueueRuns:
                 keys = compiled_keys(orders, self._asked, self._machine, lambda: self._columns)
             except ProtocolError as error:
                 raise InputError(f"orders: {label}", str(error), "a number for each job") from None
-        if queue is None or keys is None:
+        if queue is None or keys is None or CALLED in keys.mode:
             found = f"is no compiled order of a queue on nodes of {self._platform.name} that are always open"
             raise InputError(
                 f"orders: {label}", found, "rules-…, easy or conservative, by walltimes, or dardis.compare"

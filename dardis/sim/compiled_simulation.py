@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 
 from dardis.dispatch.queue_orders import WaitingJobs
-from dardis.dispatch.queue_pass import PlainQueue, compiled_keys
+from dardis.dispatch.queue_pass import PlainQueue, called_keys, compiled_keys
 from dardis.engine.clock import cpu_ns
 from dardis.kernels.job_queue import UNBOUND, Rules
 from dardis.kernels.profile import NodeProfiles
@@ -102,16 +103,15 @@ def columns_of_run(jobs: Sequence[ActualJob], machine: Platform, site: SiteState
 def simulate_compiled(
     jobs: Sequence[ActualJob], queue: PlainQueue, machine: Platform, site: SiteState, progress: Progress | None
 ) -> Recorder | None:
-    """Run the jobs, sorted by (submit, number); None: a job or an order needs `Simulation`.
+    """Run the jobs, sorted by (submit, number); None: a job needs `Simulation`.
 
     The CPU time of a batch of decisions is shared among them by elapsed time.
     """
     if not may_compile(jobs, site.platform):
         return None
     asked = [job.job for job in jobs]
-    keys = compiled_keys(queue.how.keys, asked, machine, lambda: columns_of_run(jobs, machine, site))
-    if keys is None:
-        return None
+    columns = cache(lambda: columns_of_run(jobs, machine, site))
+    keys = compiled_keys(queue.how.keys, asked, machine, columns)
     recorder = Recorder(len(jobs))
     recorder.reasons = rejections(jobs, machine, site, distinct=queue.distinct)
     simulation = PreparedQueue.of_jobs(jobs, recorder.reasons, machine).simulation(rules_of(queue), keys)
@@ -126,7 +126,7 @@ def simulate_compiled(
         if progress is not None:
             progress(arrived, len(jobs))
 
-    simulation.run(account)
+    simulation.run(account, called_keys(queue.how.keys, columns))
     recorder.record_run(simulation.start, simulation.finish, simulation.placements)
     if recorder.settled != len(jobs):  # a lost job is a defect
         raise ProtocolError(f"{len(jobs) - recorder.settled} jobs neither ran nor were rejected")

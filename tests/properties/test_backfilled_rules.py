@@ -14,6 +14,7 @@ from kit.effort import examples
 from kit.recording_predictor import Foreseen
 from kit.site_events import stories
 from properties.test_central import cases
+from properties.test_compiled_simulation import plain_queues
 
 from dardis.dispatch import CENTRAL_SETUPS
 from dardis.dispatch.rule import Rule
@@ -23,6 +24,7 @@ from dardis.model.errors import ProtocolError
 from dardis.model.platform import NodeGroup, Platform
 from dardis.model.target import Target
 from dardis.registry import find_dispatcher, resolve_dispatcher
+from dardis.registry.builders import CENTRAL
 from dardis.runs.play import play
 
 
@@ -82,6 +84,19 @@ def test_rule_with_backfilling_equals_the_builtin_order(drawn, case, expecting, 
     )
     assert ours.schedule.digest() == theirs.schedule.digest()
     assert ours.reasons == theirs.reasons
+
+
+@given(rules(), plain_queues())
+@examples(1)
+def test_rule_with_backfilling_equals_the_builtin_order_in_the_compiled_simulation(drawn, queue):
+    (kind, setup), (platform, listed, other) = drawn, queue
+    setup = replace(setup, node_choice=other.node_choice, units_per_node=other.units_per_node)
+    ours, theirs = (
+        play(platform, listed, replace(resolve_dispatcher(kind), setup=one, builder=CENTRAL), Target(), 1)
+        for one in (alike(kind, setup), setup)
+    )
+    assert ours.schedule.digest() == theirs.schedule.digest()
+    assert ours.recorder.reasons == theirs.recorder.reasons
 
 
 @given(rules(), stories())

@@ -219,7 +219,7 @@ HALF = Dispatcher("mine", AnySetUp(), Half())
         ("mine:PLAIN", "its Plain has no about, asks_nodes, bears_failures, check_platform, "),
         ("mine:ODD", "cannot be loaded (TypeError: "),
         ("mine:NEVER", "cannot be loaded (InputError: grain: 5; expected 6); expected "),
-        ("mine:HALF", "its Half has no overlapped, pool, turns, turns_by_message; expected "),
+        ("mine:HALF", "its Half has no overlapped, plain_queue, pool, turns, turns_by_message; expected "),
         ("leaves:MINE", "cannot be loaded (SystemExit: 3); expected "),
     ],
 )
