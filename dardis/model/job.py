@@ -12,6 +12,8 @@ NO_TIME = -(1 << 62)
 """Unknown time."""
 SHORTEST_WINDOW_S = 3600
 """Least start window in s."""
+SLOWDOWN_TAU_S = 10
+"""Least runtime in the bounded slowdown."""
 FOREVER = 1 << 62
 """Later than every time in use."""
 

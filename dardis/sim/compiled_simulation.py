@@ -10,7 +10,7 @@ from dardis.dispatch.queue_pass import PlainQueue, compiled_keys
 from dardis.engine.clock import cpu_ns
 from dardis.kernels.job_queue import UNBOUND, Rules
 from dardis.kernels.profile import NodeProfiles
-from dardis.kernels.queue_simulation import JobKeys, QueuedJobs, QueueSimulation
+from dardis.kernels.queue_simulation import QueuedJobs, QueueSimulation
 from dardis.model.arrays import Bools, Ints
 from dardis.model.capacity import could_hold, too_large
 from dardis.model.errors import ProtocolError
@@ -62,14 +62,13 @@ def rejections(jobs: Sequence[ActualJob], machine: Platform, site: SiteState, *,
     return found
 
 
-def queue_simulation(jobs: QueuedJobs, keys: JobKeys, queue: PlainQueue, machine: Platform) -> QueueSimulation:
-    """Simulation of a queue on empty nodes."""
+def pass_rules(queue: PlainQueue) -> Rules:
+    """Rules of a queue's passes."""
     how = queue.how
-    rules = Rules(
+    return Rules(
         strict=how.strict, backfill=how.backfill, depth=how.depth, binding=UNBOUND, soft=False,
         distinct=queue.distinct, choice=NODE_CHOICES[queue.choice], seed=queue.seed, window=how.window,
     )  # fmt: skip
-    return QueueSimulation(NodeProfiles(machine, 0, machine.node_count, None), rules, jobs, keys)
 
 
 def simulate_compiled(
@@ -87,7 +86,8 @@ def simulate_compiled(
     keys = compiled_keys(queue.how.keys, [job.job for job in jobs], machine, first)
     if keys is None:
         return None
-    simulation = queue_simulation(queued_jobs(jobs, accepted, machine), keys, queue, machine)
+    nodes = NodeProfiles(machine, 0, machine.node_count, None)
+    simulation = QueueSimulation(nodes, pass_rules(queue), queued_jobs(jobs, accepted, machine), keys)
     begun = cpu_ns()
 
     def account(elapsed: Ints, arrived: int) -> None:
