@@ -152,4 +152,4 @@ def _terms(inputs: Inputs) -> PowerTerms:
 
 def _box(values: Floats) -> spaces.Box:
     low, high = np.float32(values.min()), np.float32(values.max())
-    return spaces.Box(low, high, (HOURS_SEEN,), np.float32)
+    return spaces.Box(low, high if low < high else low + np.float32(1), (HOURS_SEEN,), np.float32)

@@ -24,6 +24,7 @@ from dardis.kernels.queue_decisions import SLOWED, WAITED
 from dardis.model.arrays import Bools, Ints
 from dardis.model.choices import Expecting
 from dardis.model.errors import InputError
+from dardis.model.job import ActualJob
 from dardis.model.schedule import Schedule
 
 if TYPE_CHECKING:
@@ -99,6 +100,11 @@ class QueueEnv(gymnasium.Env[Observation, np.int64]):
     def action_masks(self) -> Bools:
         """Places with a waiting job, (jobs_seen,)."""
         return self._decisions.view.mask.copy()
+
+    @property
+    def jobs(self) -> Sequence[ActualJob]:
+        """Jobs that can run, in order of submission."""
+        return self._episodes.jobs
 
     def schedule(self) -> Schedule:
         """Schedule of the episode, which is over; `digest()` equals that of `dardis.simulate`. Raises InputError."""
