@@ -53,12 +53,11 @@ def check_choice(option: str, value: object, known: Mapping[object, Value]) -> V
 
 def check_count(option: str, value: object, most: int | None = None, what: str = "") -> int:
     """Whole number of at least 1. Raises InputError."""
-    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
-    if not whole or int(value) < 1:  # type: ignore[call-overload]
+    if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < 1:
         raise InputError(option, repr(value), "a whole number of at least 1")
-    if most is not None and int(value) > most:  # type: ignore[call-overload]
+    if most is not None and value > most:
         raise InputError(option, repr(value), f"at most {most}, {what}")
-    return int(value)  # type: ignore[call-overload]
+    return int(value)
 
 
 def choose_start(options: Mapping[str, object] | None, count: int, draw: np.random.Generator) -> int:

@@ -129,7 +129,9 @@ class PowerEnv(gymnasium.Env[Observation, Any]):
         most = 1 if self._levels is None else self._levels - 1
         whole = self._levels is None or bool((values == np.floor(values)).all())
         if len(values) != 1 or not 0 <= values[0] <= most or not whole:
-            raise InputError("action", repr(action), f"{'a number' if self._levels is None else 'a level'} of 0 to {most}")
+            raise InputError(
+                "action", repr(action), f"{'a number' if self._levels is None else 'a level'} of 0 to {most}"
+            )
         return float(values[0]) / most
 
     def _observation(self) -> Observation:

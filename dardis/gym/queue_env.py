@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import gymnasium
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 Observation = dict[str, NDArray[np.float32]]
 HORIZON_S: Final = (0, 600, 1800, 3600, 7200, 14_400, 43_200, 86_400)
-REWARDS: Final = {"bounded_slowdown": SLOWED, "wait": WAITED}
+REWARDS: Final[Mapping[object, int]] = {"bounded_slowdown": SLOWED, "wait": WAITED}
 UNIT_S: Final = 3600
 """Unit of the reward `wait`."""
 
@@ -54,9 +54,10 @@ class QueueEnv(gymnasium.Env[Observation, np.int64]):
         check_choice("backfill", backfill, DISPATCHERS)
         self._places = check_count("jobs_seen", jobs_seen)
         self._horizon = _horizon(horizon_s)
-        self._reward = reward if callable(reward) else check_choice("reward", reward, REWARDS)
+        self._function = reward if callable(reward) else None
+        self._column = SLOWED if callable(reward) else check_choice("reward", reward, REWARDS)
         if each_step and callable(reward):
-            raise InputError("each_step", "a reward of the complete episode", f"one of {', '.join(REWARDS)}")
+            raise InputError("each_step", "a reward of the complete episode", f"one of {', '.join(map(str, REWARDS))}")
         self._each_step = each_step
         expecting = check_choice("expected", expected, {str(one): one for one in Expecting})
         inputs = read_inputs(trace, platform, DISPATCHERS[backfill], {})
@@ -67,8 +68,10 @@ class QueueEnv(gymnasium.Env[Observation, np.int64]):
         self._episodes = episodes = QueueEpisodes(inputs.jobs, inputs.platform, backfill, runtimes)
         count = len(episodes.jobs)
         what = "the jobs that can run"
-        self._jobs = count if jobs_per_episode is None else check_count("jobs_per_episode", jobs_per_episode, count, what)
-        self.action_space = spaces.Discrete(self._places)  # type: ignore[assignment]
+        self._jobs = (
+            count if jobs_per_episode is None else check_count("jobs_per_episode", jobs_per_episode, count, what)
+        )
+        self.action_space = spaces.Discrete(self._places)
         free = spaces.Box(0.0, 1.0, (len(self._horizon), len(episodes.total)), np.float32)
         jobs = spaces.Box(0.0, 1.0, (self._places, 5), np.float32)
         self.observation_space = spaces.Dict({"jobs": jobs, "free": free})  # type: ignore[assignment]
@@ -92,7 +95,7 @@ class QueueEnv(gymnasium.Env[Observation, np.int64]):
         if not self._is_due:
             raise InputError("step", "the episode is over", "a call of reset")
         view = self._decisions.view
-        before = 0.0 if not self._each_step else float(view.sums[self._reward])  # type: ignore[call-overload]
+        before = float(view.sums[self._column]) if self._each_step else 0.0
         self._is_due = due = self._decisions.advance(place if view.mask[place] else 0)
         reward = 0.0 if due and not self._each_step else self._reward_since(before)
         return self._observation(), reward, not due, False, self._info()
@@ -121,10 +124,10 @@ class QueueEnv(gymnasium.Env[Observation, np.int64]):
             raise InputError(what, "jobs still wait", "the end of the episode")
 
     def _reward_since(self, before: float) -> float:
-        if callable(self._reward):
-            return float(self._reward(self.episode()))
-        unit = UNIT_S if self._reward == WAITED else 1
-        return (before - float(self._decisions.view.sums[self._reward])) / (unit * self._jobs)
+        if self._function is not None:
+            return float(self._function(self.episode()))
+        unit = UNIT_S if self._column == WAITED else 1
+        return (before - float(self._decisions.view.sums[self._column])) / (unit * self._jobs)
 
     def _observation(self) -> Observation:
         view = self._decisions.view

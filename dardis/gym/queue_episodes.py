@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -11,7 +11,7 @@ from dardis.dispatch.queue_pass import PlainQueue, compiled_keys
 from dardis.kernels.profile import NodeProfiles
 from dardis.kernels.queue_decisions import QueueDecisions, QueueView, scaled
 from dardis.kernels.queue_simulation import JobKeys, QueuedJobs
-from dardis.model.arrays import Floats, Ints
+from dardis.model.arrays import Ints
 from dardis.model.errors import InputError
 from dardis.model.job import NO_TIME, ActualJob
 from dardis.model.node_layout import make_layout
@@ -22,7 +22,7 @@ from dardis.sim.compiled_simulation import may_compile, pass_rules, queued_jobs,
 from dardis.sim.recorder import Recorder
 from dardis.sim.site_state import SiteState
 
-DISPATCHERS: Final = {"easy": "easy", "conservative": "conservative", None: "rules-fcfs"}
+DISPATCHERS: Final[Mapping[object, str]] = {"easy": "easy", "conservative": "conservative", None: "rules-fcfs"}
 """By `backfill`: dispatcher that always picks the first job."""
 
 
@@ -73,7 +73,7 @@ class QueueEpisodes:
     def begin(self, first: int, count: int, places: int, horizon: Ints) -> QueueDecisions:
         """Start with `count` jobs from `first` on. The agent sees `places` jobs and free capacity `horizon` s ahead."""
         part = slice(first, first + count)
-        jobs = QueuedJobs(*(column[part] for column in self._columns))
+        jobs = QueuedJobs._make(column[part] for column in self._columns)
         keys = self._keys._replace(key=self._keys.key[part], a=self._keys.a[part], b=self._keys.b[part])
         view = QueueView(
             jobs=np.zeros((places, 5), dtype=np.float32),

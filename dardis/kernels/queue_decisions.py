@@ -149,8 +149,27 @@ def _add_started(table: Ints, started: Ints, count: int, duration: Ints, sums: F
         sums[SLOWED] += max(ratio, 1.0)
 
 
+@inlined
+def _insert_arrived(queue: QueueArrays) -> None:
+    for place in range(queue.size[ARRIVED]):
+        insert(queue, np.int64(BACK), queue.lists[ARRIVED, place])
+    queue.size[ARRIVED] = 0
+
+
+@inlined
+def _next_reserved_start(queue: QueueArrays) -> int:
+    """First reserved start of the waiting jobs, all of which have been tried."""
+    start = FOREVER
+    for place in range(queue.size[BACK]):
+        slot = queue.lists[BACK, place]
+        queue.table[slot, FRESH] = 0
+        if queue.table[slot, START] != NO_TIME:
+            start = min(start, queue.table[slot, START])
+    return start
+
+
 @kernel
-def _advance(
+def _advance(  # noqa: C901 (one loop, as in the simulation)
     rows: Fields, member: Ints, fields: Fields, rules: Fields, room: Fields, scratch: Fields, jobs: Fields,
     loop: Fields, view: Fields, pick: int,
 ) -> int:  # fmt: skip
@@ -167,14 +186,12 @@ def _advance(
                 return DONE
             if not take_events(queue, at, finish, heap, most, number, now):
                 return NODES_FULL
+            _insert_arrived(queue)
             if now >= at[WAKE]:
                 state[WHOLE] = 1
             at[NOW], at[IN_PASS] = now, IN_EVENTS
         now = at[NOW]
         if at[IN_PASS] == IN_EVENTS:
-            for place in range(size[ARRIVED]):
-                insert(queue, np.int64(BACK), lists[ARRIVED, place])
-            size[ARRIVED] = 0
             buffers = PassBuffers(*(room + (Scratch(*scratch),)))  # noqa: RUF005 (Numba adds tuples)
             outcome = process_events(Rows(*rows), queue, buffers, now)
             if outcome != DONE:
@@ -187,13 +204,7 @@ def _advance(
                 return outcome
             run_started(table, started, state[STARTED], at, finish, heap, most, duration, number, now)
             _add_started(table, started, state[STARTED], duration, sums, now)
-            at[IN_PASS] = 0
-            at[WAKE] = FOREVER
-            for place in range(size[BACK]):
-                slot = lists[BACK, place]
-                table[slot, FRESH] = 0
-                if table[slot, START] != NO_TIME:
-                    at[WAKE] = min(at[WAKE], table[slot, START])
+            at[IN_PASS], at[WAKE] = 0, _next_reserved_start(queue)
             if size[RULE] == 0:  # reservations may still improve in the next pass of this instant
                 state[FREED] = freed
         if size[RULE] == 0 and size[BACK] > 0:
@@ -225,7 +236,7 @@ class QueueDecisions(QueueSimulation):
         """Pick the waiting job at a place (-1: none) and go on to the next decision; return whether there is one."""
         view = tuple(self.view)
         while True:
-            answer = _pick(*self._call, self._jobs, self._loop, view, place)
+            answer = _pick(*self._call, self._jobs, self._loop, view, place)  # type: ignore[call-arg]
             if answer in (DONE, DECISION_DUE):
                 return bool(answer == DECISION_DUE)
             self._enlarge(answer)

@@ -217,7 +217,7 @@ class QueueSimulation:
     def run(self, account: Callable[[Ints, int], None]) -> None:
         """Run to the end. `account` gets the elapsed time of decisions, ns, and the number of arrived jobs."""
         while True:
-            answer = _simulate(*self._arrays(), tuple(self._keys), self._jobs, self._loop)
+            answer = _simulate(*self._arrays(), tuple(self._keys), self._jobs, self._loop)  # type: ignore[call-arg]
             account(np.diff(self._loop[-1][: self._at[DECISIONS] + 1]), int(self._at[NEXT]))
             if answer == DONE:
                 return

@@ -14,7 +14,6 @@ from matplotlib.ticker import EngFormatter
 from dardis.metrics.catalogue import metric_of
 from dardis.metrics.comparison_rows import ClairvoyantResult, Interval, ResultRow, grid_rows, mean_of, mean_wait
 from dardis.metrics.job_classes import WALLTIME, WIDTH, JobClass
-
 from dardis.model.arrays import Bools, Floats, Ints
 from dardis.model.job import SLOWDOWN_TAU_S
 from dardis.report import chart, words

