@@ -22,14 +22,13 @@ from dardis.model.choices import worker_choice
 from dardis.model.errors import DardisError, DardisWarning, InputError
 from dardis.model.files import InputFiles
 from dardis.runs.inputs import check_inputs
-from dardis.runs.queue_runs import Order, QueueRun, QueueRuns, run_metrics
+from dardis.runs.queue_runs import BACKFILLS, Order, QueueRun, QueueRuns, run_metrics
 from dardis.runs.run_objects import read_sources
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
 _Traces = Trace | str | PathLike[str]
-_BASES = {"easy": "easy", "conservative": "conservative", None: "rules-fcfs"}
 _CHUNKS = 4
 """Tasks per worker and trace."""
 _MOST_TASKS = 256
@@ -62,7 +61,7 @@ def simulate_many(
     """
     from pandas import DataFrame
 
-    if backfill not in _BASES:
+    if backfill not in BACKFILLS:
         raise InputError("backfill", repr(backfill), "'easy', 'conservative' or None")
     if processes is not None and (not isinstance(processes, int) or processes < 1):
         raise InputError("processes", repr(processes), "a number from 1 on")
@@ -76,7 +75,7 @@ def simulate_many(
     groups = []
     for trace in trace_list(traces):
         name, queue = _queue_runs(trace, platform, options)
-        groups.append((name, [queue.run_of(label, order, _BASES[backfill]) for label, order in named]))
+        groups.append((name, [queue.run_of(label, order, BACKFILLS[backfill]) for label, order in named]))
 
     def run_in(pool: TaskPool) -> list[dict[str, Number]]:
         return _run_all(pool, [runs for _, runs in groups])

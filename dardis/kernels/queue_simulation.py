@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -243,21 +243,28 @@ class QueueSimulation:
         `keys`: computes keys of mode CALLED.
         """
         while True:
-            room = self._placer.room
-            nodes = self._placer.nodes
-            answer = _simulate(
-                tuple(nodes.profiles), nodes.member, tuple(self._queue), tuple(self._placer.rules), room[:-1],
-                tuple(room.scratch), tuple(self._keys), self._jobs, self._loop,
-            )  # fmt: skip
+            answer = _simulate(*self._arrays(), tuple(self._keys), self._jobs, self._loop)  # type: ignore[call-arg]
             account(np.diff(self._loop[-1][: self._at[DECISIONS] + 1]), int(self._at[NEXT]))
             if answer == DONE:
                 return
             if answer == KEYS_DUE and keys is not None:
                 self._call_for_keys(keys)
-            elif answer == NODES_FULL:
-                self._pack()
             elif answer != PAUSED:
-                self._placer.enlarge(answer)
+                self._enlarge(answer)
+
+    def _arrays(self) -> tuple[Any, ...]:
+        """Nodes, queue, rules and work space, as plain tuples."""
+        room, nodes = self._placer.room, self._placer.nodes
+        return (
+            tuple(nodes.profiles), nodes.member, tuple(self._queue), tuple(self._placer.rules), room[:-1],
+            tuple(room.scratch),
+        )  # fmt: skip
+
+    def _enlarge(self, answer: int) -> None:
+        if answer == NODES_FULL:
+            self._pack()
+        else:
+            self._placer.enlarge(answer)
 
     def _call_for_keys(self, keys: SortKeys) -> None:
         queue, mode = self._queue, self._keys.mode

@@ -28,18 +28,24 @@ def beyond(queue: QueueArrays, last: int, slot: int) -> bool:
 
 
 @inlined
+def insert(queue: QueueArrays, which: int, slot: int) -> None:
+    """Insert a slot into a list."""
+    count = queue.size[which]
+    low, high = np.int64(0), count
+    while low < high:
+        middle = (low + high) >> 1
+        if goes_before(queue, which, slot, queue.lists[which, middle]):
+            high = middle
+        else:
+            low = middle + 1
+    for place in range(count, low, -1):
+        queue.lists[which, place] = queue.lists[which, place - 1]
+    queue.lists[which, low] = slot
+    queue.size[which] = count + 1
+
+
+@inlined
 def enqueue(queue: QueueArrays, slot: int) -> None:
     """Insert a slot into both lists."""
-    for which in (RULE, BACK):
-        count = queue.size[which]
-        low, high = np.int64(0), count
-        while low < high:
-            middle = (low + high) >> 1
-            if goes_before(queue, which, slot, queue.lists[which, middle]):
-                high = middle
-            else:
-                low = middle + 1
-        for place in range(count, low, -1):
-            queue.lists[which, place] = queue.lists[which, place - 1]
-        queue.lists[which, low] = slot
-        queue.size[which] = count + 1
+    insert(queue, np.int64(RULE), slot)
+    insert(queue, np.int64(BACK), slot)

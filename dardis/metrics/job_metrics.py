@@ -14,15 +14,13 @@ from dardis.metrics.catalogue import columns_of
 from dardis.model.arrays import Floats, Ints
 from dardis.model.csv_table import TEXT, WHOLE, WORD, Column, CsvTable, from_cell
 from dardis.model.errors import InputError
-from dardis.model.job import NO_TIME, Status
+from dardis.model.job import NO_TIME, SLOWDOWN_TAU_S, Status
 from dardis.model.numbers import whole_number
 from dardis.model.placements import Placements
 from dardis.model.platform import Platform
 from dardis.model.resources import CORES
 from dardis.model.schedule import Schedule
 
-SLOWDOWN_TAU_S: Final = 10
-"""Least runtime in the bounded slowdown."""
 SHORTEST_WEIGHT_S: Final = 1
 """Least start window as a divisor."""
 

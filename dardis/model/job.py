@@ -11,6 +11,8 @@ from dardis.model.addresses import JobId
 NO_TIME = -(1 << 62)
 """Unknown time."""
 SHORTEST_WINDOW_S = 3600
+SLOWDOWN_TAU_S = 10
+"""Least runtime in the bounded slowdown."""
 FOREVER = 1 << 62
 """Later than every time in use."""
 

@@ -14,8 +14,8 @@ from matplotlib.ticker import EngFormatter
 from dardis.metrics.catalogue import metric_of
 from dardis.metrics.comparison_rows import ClairvoyantResult, Interval, ResultRow, grid_rows, mean_of, mean_wait
 from dardis.metrics.job_classes import WALLTIME, WIDTH, JobClass
-from dardis.metrics.job_metrics import SLOWDOWN_TAU_S
 from dardis.model.arrays import Bools, Floats, Ints
+from dardis.model.job import SLOWDOWN_TAU_S
 from dardis.report import chart, words
 from dardis.report.chart import Chart
 from dardis.report.distributions import FEW, curve, dress_shares, short_count, time_ticks

@@ -10,8 +10,9 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import EngFormatter, FuncFormatter, MaxNLocator, NullFormatter, NullLocator, PercentFormatter
 
-from dardis.metrics.job_metrics import SLOWDOWN_TAU_S, Expectations, bounded_slowdown
+from dardis.metrics.job_metrics import Expectations, bounded_slowdown
 from dardis.model.arrays import Floats
+from dardis.model.job import SLOWDOWN_TAU_S
 from dardis.model.resources import CORES
 from dardis.model.schedule import Schedule
 from dardis.report import chart, words

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from numpy.typing import NDArray
 
@@ -25,6 +25,8 @@ from dardis.runs.hosts import even_bounds
 from dardis.sim.compiled_simulation import PreparedQueue, columns_of_run, may_compile, rejections, rules_of
 from dardis.sim.site_state import SiteState
 
+BACKFILLS: Final[Mapping[object, str]] = {"easy": "easy", "conservative": "conservative", None: "rules-fcfs"}
+"""Dispatchers by kind of backfilling."""
 Order = str | Callable[[WaitingJobs], Any] | NDArray[Any]
 """Name of a dispatcher, a function of the jobs' columns, or keys of the jobs."""
 

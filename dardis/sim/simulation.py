@@ -86,6 +86,10 @@ class Simulation:
         if self.recorder.settled != len(self.jobs):  # a lost job is a defect
             raise ProtocolError(f"{len(self.jobs) - self.recorder.settled} jobs neither ran nor were rejected")
 
+    def run_until(self, end: int) -> None:
+        """Run all instants before `end`."""
+        self._run_on(None, end)
+
     def _reject_waiting(self, now: int) -> bool:
         """Reject jobs that wait in vain; return success.
 
@@ -104,12 +108,12 @@ class Simulation:
         self._take(self._turns.on_instant_end(now, last=False), now)
         return True
 
-    def _run_on(self, progress: Progress | None) -> int:
+    def _run_on(self, progress: Progress | None, until: int = UNKNOWN_END) -> int:
         events, turns = self._events, self._turns
         alone, last = 0, NO_TIME
         while True:
             following, wake = events.next_time(), turns.wake()
-            if min(wake, FOREVER if following is None else following) >= UNKNOWN_END:
+            if min(wake, FOREVER if following is None else following) >= until:
                 return last
             now = wake if following is None else min(following, wake)
             switches = turns.next_switch()
@@ -126,15 +130,19 @@ class Simulation:
                 alone += 1
                 self._check_progress(alone, last, now)
             last = now
-            self._begun = cpu_ns()
-            self._instant(now)
-            self._take(turns.on_instant_end(now, last=events.next_time() is None), now)
-            if turns.by_instant:
-                self.recorder.decision_ns.append(self._settle())
-            else:
-                self.recorder.upkeep_ns += self._settle()
+            self.run_instant(now)
             if progress is not None:
                 progress(self.recorder.settled, len(self.jobs))
+
+    def run_instant(self, now: int) -> None:
+        """Run an instant, with its events if any."""
+        self._begun = cpu_ns()
+        self._instant(now)
+        self._take(self._turns.on_instant_end(now, last=self._events.next_time() is None), now)
+        if self._turns.by_instant:
+            self.recorder.decision_ns.append(self._settle())
+        else:
+            self.recorder.upkeep_ns += self._settle()
 
     def _check_progress(self, alone: int, last: int, now: int) -> None:
         if now <= last:

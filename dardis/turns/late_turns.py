@@ -63,9 +63,18 @@ class LateTurns:
         """State what others than jobs take of the shared limit; all waiting jobs get turns."""
         if self._limit is not None:
             self._limit.set_others(amounts)
-            for manager in self._managers:
-                manager.admit_delayed()
-            self._whole = self._is_woken = self._news = True
+            self._wake_all()
+
+    def withhold(self, amounts: Sequence[int], start: int, end: int) -> None:
+        """Take amounts of the shared limit from jobs during `[start, end)`; all waiting jobs get turns."""
+        if self._limit is not None:
+            self._limit.withhold(amounts, start, end)
+            self._wake_all()
+
+    def _wake_all(self) -> None:
+        for manager in self._managers:
+            manager.admit_delayed()
+        self._whole = self._is_woken = self._news = True
 
     def on_wake(self, now: int) -> None:  # noqa: ARG002 (turns follow at the end of the instant)
         """Give all waiting jobs turns."""

@@ -76,6 +76,10 @@ class SharedLimit:
         self.rows.value[self.rows.head[0] : self.rows.head[0] + self.rows.size[0]] += self._others - others
         self._others = others
 
+    def withhold(self, amounts: Sequence[int], start: int, end: int) -> None:
+        """Take amounts by kind, and mW, from jobs during `[start, end)`."""
+        self._charge(np.array(amounts, dtype=np.int64), start, end, 1)
+
     def next_step(self, now: int) -> int:
         """Next change of the values (FOREVER: none)."""
         place = int(np.searchsorted(self.steps, now, side="right"))

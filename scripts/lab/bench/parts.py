@@ -20,6 +20,7 @@ from scripts.lab.bench.asks import asks
 from scripts.lab.bench.auctions import auctions
 from scripts.lab.bench.bare_easy import read_jobs
 from scripts.lab.bench.comparisons import JOBS, comparisons
+from scripts.lab.bench.environments import environments
 from scripts.lab.bench.from_python import from_python
 from scripts.lab.bench.live import live
 from scripts.lab.bench.measure import Cost, Row, cpu_ratio, in_turns, output_of, row_of, run_once
@@ -381,6 +382,7 @@ PARTS: dict[str, Callable[[Bench], list[Row]]] = {
     "accasim": lambda bench: beside_accasim(bench, "curie-5k", "fcfs", "dardis-throughput"),
     "stress": stress,
     "python": lambda bench: from_python(bench.repeats),
+    "environments": lambda bench: environments(bench.traces / KTH, bench.repeats),
     "asks": lambda bench: asks(bench.repeats),
     "rounds": lambda bench: rounds(bench.repeats),
     "ranks": lambda bench: over_ranks(bench.repeats),
