@@ -40,7 +40,7 @@ def environments(trace: Path, repeats: int) -> list[Row]:
             told[name] = found
             costs[name].append(spent / sum(steps for steps, _ in found))
             sys.stderr.write(f"turn {turn + 1}/{repeats}  {name}: {1 / costs[name][-1]:.0f} steps / CPU s\n")
-        if not np.allclose(*told.values()):
+        if not np.allclose(told["pure Python"], told["dardis/Queue-v0"]):
             raise RunError(f"the environments differ: {told}")
     steps = sum(count for count, _ in told["pure Python"])
     rows = [
