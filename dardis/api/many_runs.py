@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -18,7 +19,7 @@ from dardis.api.traces import Trace
 from dardis.comparison.task_pool import Task, TaskPool
 from dardis.comparison.worker_kinds import with_task_pool
 from dardis.metrics.job_metrics import Number
-from dardis.model.choices import worker_choice
+from dardis.model.choices import PROCESSES, worker_choice
 from dardis.model.errors import DardisError, DardisWarning, InputError
 from dardis.model.files import InputFiles
 from dardis.runs.inputs import check_inputs
@@ -31,9 +32,10 @@ if TYPE_CHECKING:
 _Traces = Trace | str | PathLike[str]
 _CHUNKS = 4
 """Tasks per worker and trace."""
-_MOST_TASKS = 256
-"""Tasks at once if the workers state no number."""
+_MOST_TASKS = 16
+"""Tasks at once if the workers state no number: each may be a job of a cluster."""
 _POLL_S = 0.5
+_ORDERS = "names, arrays or functions"
 
 
 def simulate_many(
@@ -42,6 +44,7 @@ def simulate_many(
     platform: Platform | str | PathLike[str],
     *,
     backfill: str | None = "easy",
+    seed: int = 1,
     workers: str = "processes",
     processes: int | None = None,
     **options: Any,  # noqa: ANN401 (each its own kind)
@@ -51,9 +54,12 @@ def simulate_many(
     - `traces`, `platform`: as in `dardis.compare`.
     - `orders`: dispatchers (`"easy"`, `"conservative:rule=f1"`, `"rules-wt"`), arrays of keys (jobs,) or
       (orders, jobs), or functions of the jobs' arrays (`submit`, `walltime`, `expected`, `units`, `cores`, `user`;
-      docs/extend.md) that return keys. The lowest key goes first. A mapping gives names.
+      docs/extend.md) that return keys. The lowest key goes first. Jobs are in order of submission and number. A
+      mapping gives names.
     - `backfill`: with keys: `"easy"`, `"conservative"` or None.
-    - `workers`, `processes`: where, and how many runs at once; 1 process: this one.
+    - `seed`: of random node choices.
+    - `workers`, `processes`: where, and how many runs at once; 1 process: this one. Others than processes need a
+      current folder that all of them see.
     - `options`: `jobs`, `from_`, `to`, `overrun`, `walltime_factor`, `strict`, as in `dardis.simulate`.
 
     The table has a row for each trace and order, named as in metrics.json. Raises `InputError`, also for machines and
@@ -75,7 +81,8 @@ def simulate_many(
     groups = []
     for trace in trace_list(traces):
         name, queue = _queue_runs(trace, platform, options)
-        groups.append((name, [queue.run_of(label, order, BACKFILLS[backfill]) for label, order in named]))
+        base = BACKFILLS[backfill]
+        groups.append((name, [queue.run_of(label, order, base, seed) for label, order in named]))
 
     def run_in(pool: TaskPool) -> list[dict[str, Number]]:
         return _run_all(pool, [runs for _, runs in groups])
@@ -83,7 +90,7 @@ def simulate_many(
     if workers == "processes" and processes == 1:
         figures = [run_metrics(run) for _, runs in groups for run in runs]
     else:
-        with TemporaryDirectory(prefix="dardis-") as shared:
+        with TemporaryDirectory(prefix="dardis-", dir=None if where == PROCESSES else Path.cwd()) as shared:
             figures = with_task_pool(where, processes, Path(shared), run_in)
     labels = [{"trace": name, "order": label} for name, _ in groups for label, _ in named]
     return DataFrame([label | row for label, row in zip(labels, figures, strict=True)])
@@ -91,22 +98,25 @@ def simulate_many(
 
 def _named_orders(orders: object) -> Iterator[tuple[str, Order]]:
     if isinstance(orders, Mapping):
-        yield from orders.items()
-        return
-    several = orders
-    if isinstance(orders, str) or callable(orders) or (isinstance(orders, np.ndarray) and orders.ndim == 1):
-        several = [orders]
-    try:
-        listed = list(several)  # type: ignore[call-overload]
-    except TypeError:
-        raise InputError("orders", f"is a {type(orders).__name__}", "names, arrays or functions") from None
-    for place, order in enumerate(listed):
-        if isinstance(order, str):
-            yield order, order
-        elif callable(order):
-            yield getattr(order, "__name__", f"order {place}"), order
-        else:
-            yield f"order {place}", np.asarray(order)
+        named = [(str(name), order) for name, order in orders.items()]
+    else:
+        is_one = isinstance(orders, str) or callable(orders)
+        listed = [orders] if is_one else list(orders) if isinstance(orders, Iterable) else []
+        if listed and all(isinstance(one, int | float | np.number) for one in listed):
+            listed = [np.array(listed)]
+        named = [(_label(one, place), one) for place, one in enumerate(listed)]
+    known = Counter(label for label, _ in named)
+    if not named:
+        raise InputError("orders", "none" if isinstance(orders, Iterable) else f"is a {type(orders).__name__}", _ORDERS)
+    for place, (label, order) in enumerate(named):
+        if order is None or isinstance(order, type):
+            raise InputError("orders", f"{label} is a {type(order).__name__}", _ORDERS)
+        unique = f"{label} {place}" if known[label] > 1 else label
+        yield unique, order if isinstance(order, str) or callable(order) else np.asarray(order)
+
+
+def _label(order: object, place: int) -> str:
+    return order if isinstance(order, str) else getattr(order, "__name__", f"order {place}")
 
 
 def _queue_runs(

@@ -37,9 +37,7 @@ def with_task_pool(
     if workers.kind is WorkerKind.MPI:
         return _call_on_first_rank(work_with_ranks)
     if launched_by_mpi():
-        raise InputError(
-            "dardis compare", "started by an MPI launcher", "to start its processes itself, or --workers mpi"
-        )
+        raise InputError("workers", "started by an MPI launcher", "to start its processes itself, or --workers mpi")
     return work_with(_pool_of(workers, processes, shared))
 
 

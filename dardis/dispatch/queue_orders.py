@@ -30,14 +30,14 @@ class WaitingJobs:
 
     __slots__ = ("_first", "_jobs", "_table", "now")
 
-    def __init__(self, table: Floats, jobs: Callable[[], Sequence[Job]], now: int, first: int) -> None:
-        """`table`: rows of `columns_of`. `first`: first submission."""
+    def __init__(self, table: Floats, jobs: Callable[[], Sequence[Job]], now: int | None, first: int) -> None:
+        """`table`: rows of `columns_of`. `now`: None for orders that do not age. `first`: first submission."""
         table.setflags(write=False)
         self._table, self._jobs, self._first = table, jobs, first
         self.now = now
 
     @classmethod
-    def of_jobs(cls, jobs: Sequence[Job], platform: Platform, now: int, first: int) -> WaitingJobs:
+    def of_jobs(cls, jobs: Sequence[Job], platform: Platform, now: int | None, first: int) -> WaitingJobs:
         """From jobs; see `__init__`."""
         table = np.array([columns_of(job, platform) for job in jobs]).reshape(-1, COLUMNS)
         return cls(table, lambda: jobs, now, first)
@@ -106,7 +106,9 @@ class WaitingJobs:
 
     @property
     def age(self) -> Floats:
-        """Time since submission, s."""
+        """Time since submission, s. Raises ProtocolError in an order that does not age."""
+        if self.now is None:
+            raise ProtocolError("reads the age, which changes during a run")
         return np.maximum(self.now - self.submit, 0)
 
     @property
@@ -128,10 +130,12 @@ def sort_numbers(keys: Sequence[Any] | NDArray[Any], jobs: WaitingJobs) -> Float
 
     Raises ProtocolError for another number of keys, None and NaN.
     """
-    if len(keys) != len(jobs) or (isinstance(keys, np.ndarray) and keys.ndim > 1):
+    if not isinstance(keys, Sequence | np.ndarray) or isinstance(keys, str):
+        raise ProtocolError(f"keys gives a {type(keys).__name__}, not an array or a list")
+    if np.ndim(keys) == 0 or len(keys) != len(jobs) or (isinstance(keys, np.ndarray) and keys.ndim > 1):
         raise ProtocolError(f"keys gives an array of shape {np.shape(keys)} for {len(jobs)} jobs")
     kinds = {keys.dtype.type} if isinstance(keys, np.ndarray) else {*map(type, keys)}
-    if all(issubclass(kind, int | float | np.number | np.bool_) for kind in kinds):
+    if all(issubclass(kind, int | float | np.integer | np.floating | np.bool_) for kind in kinds):
         numbers = np.asarray(keys, dtype=np.float64)
         if len(wrong := np.flatnonzero(np.isnan(numbers))):
             check_key(keys[wrong[0]], int(jobs.number[wrong[0]]))

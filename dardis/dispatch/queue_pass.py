@@ -8,13 +8,12 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from dardis.dispatch.queue_orders import COLUMNS, Rule, TimedOrder, WaitingJobs, columns_of
+from dardis.dispatch.queue_orders import COLUMNS, AgedKeys, Rule, TimedOrder, WaitingJobs, columns_of
 from dardis.kernels import passes
-from dardis.kernels.job_queue import BACK, LEVEL, NUMBER, RULE, SUBMIT, QueueArrays
+from dardis.kernels.job_queue import BACK, LEVEL, NUMBER, RULE, SUBMIT, JobKeys, QueueArrays
 from dardis.kernels.job_table import JobTable
 from dardis.kernels.placer import Placer
 from dardis.kernels.profile import DONE
-from dardis.kernels.queue_simulation import JobKeys
 from dardis.model.arrays import Floats, Ints
 from dardis.model.choices import NodeChoice
 from dardis.model.errors import ProtocolError
@@ -164,26 +163,29 @@ def _in_order(queue: QueueArrays, which: int, slots: Ints) -> Ints:
 
 
 def compiled_keys(
-    orders: tuple[Rule | TimedOrder, Rule | TimedOrder], jobs: Sequence[Job], platform: Platform,
+    orders: Sequence[Rule | TimedOrder], jobs: Sequence[Job], platform: Platform,
     columns: Callable[[], WaitingJobs],
 ) -> JobKeys:  # fmt: skip
     """Keys of all jobs of a run for the compiled simulation."""
-    shape = len(jobs), 2
-    keys = JobKeys(np.zeros(shape), np.zeros(2, dtype=np.int64), np.ones(shape), np.ones(shape))
+    orders = orders[:1] if orders[0] == orders[1] else orders
+    key, mode = np.zeros((len(jobs), len(orders))), np.zeros(2, dtype=np.int64)
+    aged: dict[int, AgedKeys] = {}
     for which, order in enumerate(orders):
-        if which == BACK and order == orders[RULE]:
-            for array in (keys.key, keys.a, keys.b):
-                array[:, BACK] = array[:, RULE]
-            keys.mode[BACK] = keys.mode[RULE]
-        elif not isinstance(order, TimedOrder):
-            keys.key[:, which] = [order(job, platform) for job in jobs]
-        elif order.ages and order.constants is None:
-            keys.mode[which] = CALLED
-        elif order.constants is None:
-            keys.key[:, which] = order.sort_keys(columns())
+        if not isinstance(order, TimedOrder):
+            key[:, which] = [order(job, platform) for job in jobs]
+        elif order.constants is not None:
+            aged[which] = order.constants(columns())
+            mode[which] = aged[which].mode
+        elif order.ages:
+            mode[which] = CALLED
         else:
-            keys.mode[which], keys.a[:, which], keys.b[:, which] = order.constants(columns())
-    return keys
+            key[:, which] = order.sort_keys(columns())
+    mode[len(orders) - 1 :] = mode[len(orders) - 1]
+    a, b = np.ones((2, len(jobs) if aged else 0, 2))
+    for which, one in aged.items():
+        columns_of_order = slice(which, which + 1 if len(orders) > 1 else 2)
+        a[:, columns_of_order], b[:, columns_of_order] = one.a[:, None], one.b[:, None]
+    return JobKeys(key, mode, a, b)
 
 
 def called_keys(

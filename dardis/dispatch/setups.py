@@ -218,7 +218,7 @@ class RuleSetUp(QueueSetUp):
         rule: Rule = self.make(self, platform, None, seed)
         for name in ("free", "waiting", "running"):  # these would be those of the start
             vars(rule).pop(name, None)
-        own = TimedOrder(lambda jobs: sort_numbers(rule.keys(jobs, jobs.now), jobs))
+        own = TimedOrder(lambda jobs: sort_numbers(rule.keys(jobs, jobs.now or 0), jobs))
         is_easy = rule.backfill == "easy"
         return JobByJobPass(
             keys=(own if rule.reserve == "rule" else rule_of("fcfs", platform), own),

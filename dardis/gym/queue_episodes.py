@@ -9,9 +9,10 @@ import numpy as np
 
 from dardis.dispatch.queue_orders import WaitingJobs
 from dardis.dispatch.queue_pass import PlainQueue, compiled_keys
+from dardis.kernels.job_queue import JobKeys
 from dardis.kernels.profile import NodeProfiles
 from dardis.kernels.queue_decisions import QueueDecisions, QueueView, scaled
-from dardis.kernels.queue_simulation import JobKeys, QueuedJobs
+from dardis.kernels.queue_simulation import QueuedJobs
 from dardis.model.arrays import Ints
 from dardis.model.errors import InputError
 from dardis.model.job import NO_TIME, ActualJob

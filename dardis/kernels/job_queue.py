@@ -67,6 +67,18 @@ class QueueArrays(NamedTuple):
     edges_at: Ints
 
 
+class JobKeys(NamedTuple):
+    """Keys of jobs in the orders of queue and backfilling, (jobs, 2), or (jobs, 1) if the orders are equal.
+
+    `mode`: how they age (2,), by a and b (jobs, 2); both may be empty if no key ages so.
+    """
+
+    key: Floats
+    mode: Ints
+    a: Floats
+    b: Floats
+
+
 class PassBuffers(NamedTuple):
     """Work space of a pass; only `state` lasts."""
 

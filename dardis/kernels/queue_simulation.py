@@ -30,6 +30,7 @@ from dardis.kernels.job_queue import (
     SUBMIT,
     UNITS,
     WHOLE,
+    JobKeys,
     QueueArrays,
     Rules,
     make_queue,
@@ -53,6 +54,8 @@ begun, decisions of this call.
 """
 STAMPS: Final = 4096
 """Decisions of a call."""
+LONGEST_CALL_NS: Final = 100_000_000
+"""Time after which a call ends, so that progress and interrupts come."""
 
 
 class QueuedJobs(NamedTuple):
@@ -71,15 +74,6 @@ class QueuedJobs(NamedTuple):
     latest: Ints
     level: Ints
     accepted: Bools
-
-
-class JobKeys(NamedTuple):
-    """Keys of jobs (jobs, 2) in the orders of queue and backfilling; modes of aging (2,), with a and b (jobs, 2)."""
-
-    key: Floats
-    mode: Ints
-    a: Floats
-    b: Floats
 
 
 SortKeys = Callable[[Ints, int], Floats]
@@ -187,7 +181,7 @@ def _simulate(
             now = next_instant(queue.table, at, finish, heap)
             if now == FOREVER:
                 return DONE
-            if at[DECISIONS] == len(stamps) - 3:
+            if at[DECISIONS] == len(stamps) - 3 or stamps[at[DECISIONS]] - stamps[0] > LONGEST_CALL_NS:
                 return PAUSED
             if not take_events(queue, at, finish, heap, most, number, now):
                 return NODES_FULL
@@ -238,13 +232,15 @@ class QueueSimulation:
         self._loop = self._at, self.finish, np.zeros(count, dtype=np.int64), np.zeros(STAMPS + 3, dtype=np.int64)
 
     def run(self, account: Callable[[Ints, int], None], keys: SortKeys | None = None) -> None:
-        """Run to the end. `account` gets the elapsed time of decisions, ns, and the number of arrived jobs.
+        """Run to the end. `account` gets the elapsed time of decisions, ns, and the number of settled jobs.
 
         `keys`: computes keys of mode CALLED.
         """
         while True:
             answer = _simulate(*self._arrays(), tuple(self._keys), self._jobs, self._loop)  # type: ignore[call-arg]
-            account(np.diff(self._loop[-1][: self._at[DECISIONS] + 1]), int(self._at[NEXT]))
+            waiting = self._queue.size[[RULE, ARRIVED, ENDED]].sum()
+            settled = int(self._at[NEXT] - self._at[RUNNING] - waiting)
+            account(np.diff(self._loop[-1][: self._at[DECISIONS] + 1]), max(settled, 0))
             if answer == DONE:
                 return
             if answer == KEYS_DUE and keys is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from dardis.config.settings import AnySetUp
 from dardis.model.choices import EventOrder, Expecting, UnitsPerNode
@@ -127,7 +127,9 @@ class CentralQueue(Central):
             return None
         from dardis.dispatch.queue_pass import JobByJobPass, PlainQueue
 
-        how = cast("JobByJobPass", setup.new_pass(machine, cluster.seed))
+        how = setup.new_pass(machine, cluster.seed)
+        if type(how) is not JobByJobPass:  # a set-up of a package may have a pass of its own
+            return None
         return PlainQueue(how, setup.node_choice, setup.units_per_node is UnitsPerNode.DISTINCT, cluster.seed)
 
 

@@ -356,7 +356,7 @@ def _build_class_dispatcher(kind: type, place: str) -> Dispatcher:
         for name, hint in get_type_hints(kind).items()
         if hasattr(kind, name) and not name.startswith("_") and name not in _CLASS_ATTRIBUTES and not _is_constant(hint)
     }
-    if known := {*dir(base)} & {*stated}:
+    if known := {*dir(base), *get_type_hints(base)} & {*stated}:
         raise _LoadError(place, f"has a setting {min(known)!r}, which all dispatchers have", "another name")
     if known := {*dir(ours), *get_type_hints(ours)} & {*stated}:
         raise _LoadError(place, f"has a setting {min(known)!r}, which is an attribute of dispatchers", "another name")

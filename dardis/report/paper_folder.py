@@ -48,8 +48,8 @@ cd "$out/paper" && sha256sum --check --quiet "$here/SHA256SUMS" && echo "all tab
 def check_paper(paper: Path, asked: ComparisonRequest, out: Path) -> None:
     """Refuse what cannot be repeated. Raises InputError."""
     place = f"--paper {paper}"
-    if paper.resolve() == out.resolve():
-        raise InputError(place, "is the folder of --out", "another folder")
+    if out.resolve().is_relative_to(paper.resolve()):
+        raise InputError(place, "is the folder of --out, or has it inside", "another folder")
     for one in asked.contenders:
         if is_local(one.dispatcher):
             raise InputError(place, f"{one.label} is a class of this process", "classes of a module")

@@ -69,7 +69,7 @@ def warm_kernels(
         if setup.asks_nodes:
             nodes = [host_of(_MACHINE, desired, bounds, HostId(host), 1, ours.pool) for host in range(hosts)]
             over = HostAssignment(LocalHosts(nodes) if hosts > 1 else LocalPool(nodes[0].pool), bounds)
-        for happens, some in ((events, jobs), ((), _JOBS)) if events and not wished else ((events, jobs),):
+        for happens, some in ((events, jobs), ((), _JOBS)) if events and desired is None else ((events, jobs),):
             play_over(
                 over, _MACHINE, some, ours, target, 1, task_managers=task_managers, reach=reach, progress=None,
                 events=happens,

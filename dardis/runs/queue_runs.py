@@ -8,10 +8,10 @@ from typing import Any, Final, NamedTuple
 
 from numpy.typing import NDArray
 
+from dardis.config.comparison_spec import contender_of
 from dardis.dispatch.queue_orders import TimedOrder, WaitingJobs, sort_numbers
 from dardis.dispatch.queue_pass import compiled_keys
-from dardis.kernels.job_queue import Rules
-from dardis.kernels.queue_simulation import JobKeys
+from dardis.kernels.job_queue import JobKeys, Rules
 from dardis.metrics.job_metrics import Number, wait_metrics
 from dardis.model.arrays import Floats
 from dardis.model.errors import InputError, ProtocolError
@@ -69,14 +69,14 @@ class QueueRuns:
             found = "has parts, think times, start windows or reservations"
             raise InputError(place, found, "jobs that only wait in a queue, or dardis.compare")
 
-    def run_of(self, label: str, order: Order, base: str) -> QueueRun:
+    def run_of(self, label: str, order: Order, base: str, seed: int = 1) -> QueueRun:
         """Simulation under an order; keys replace the order of dispatcher `base`.
 
         Raises InputError for a dispatcher that is no plain queue.
         """
-        name, *settings = (order if isinstance(order, str) else base).split(":")
-        dispatcher = find_dispatcher(name, settings)
-        cluster = Cluster(self._machine, even_bounds(self._machine.node_count, 1), seed=1)
+        asked = contender_of(order if isinstance(order, str) else base)
+        dispatcher = find_dispatcher(asked.dispatcher, asked.settings)
+        cluster = Cluster(self._machine, even_bounds(self._machine.node_count, 1), seed)
         queue = dispatcher.builder.plain_queue(dispatcher.setup, cluster)
         keys = None
         if queue is not None:
@@ -87,7 +87,7 @@ class QueueRuns:
             try:
                 keys = compiled_keys(orders, self._asked, self._machine, lambda: self._columns)
             except ProtocolError as error:
-                raise InputError(f"orders: {label}", str(error), "a number for each job") from None
+                raise InputError(f"orders: {label}", str(error), "a key for each job that does not age") from None
         if queue is None or keys is None or CALLED in keys.mode:
             found = f"is no compiled order of a queue on nodes of {self._platform.name} that are always open"
             raise InputError(

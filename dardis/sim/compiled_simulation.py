@@ -11,9 +11,9 @@ import numpy as np
 from dardis.dispatch.queue_orders import WaitingJobs
 from dardis.dispatch.queue_pass import PlainQueue, called_keys, compiled_keys
 from dardis.engine.clock import cpu_ns
-from dardis.kernels.job_queue import UNBOUND, Rules
+from dardis.kernels.job_queue import UNBOUND, JobKeys, Rules
 from dardis.kernels.profile import NodeProfiles
-from dardis.kernels.queue_simulation import JobKeys, QueuedJobs, QueueSimulation
+from dardis.kernels.queue_simulation import QueuedJobs, QueueSimulation
 from dardis.model.arrays import Bools, Ints
 from dardis.model.capacity import could_hold, too_large
 from dardis.model.errors import ProtocolError
@@ -46,7 +46,7 @@ def queued_jobs(actual: Sequence[ActualJob], accepted: Bools, machine: Platform)
         duration=column([one.duration for one in actual]),
         units=column([job.units for job in jobs]),
         request=np.array([job.request for job in jobs], dtype=np.int64).reshape(len(jobs), len(machine.kinds)),
-        groups=column([machine.sets.code(job.groups) for job in jobs]),
+        groups=column([machine.sets.code(job.groups) if runs else 0 for job, runs in zip(jobs, accepted, strict=True)]),
         latest=column([FOREVER if job.latest is None else job.latest for job in jobs]),
         level=column([machine.level_of(job.queue) for job in jobs]),
         accepted=accepted,
@@ -97,7 +97,7 @@ def rules_of(queue: PlainQueue) -> Rules:
 def columns_of_run(jobs: Sequence[ActualJob], machine: Platform, site: SiteState) -> WaitingJobs:
     """Columns of all jobs for orders that do not age; the first submission is of a job that is not refused."""
     first = next((job.submit for job in jobs if not site.refusal(job.job)), NO_TIME)
-    return WaitingJobs.of_jobs([job.job for job in jobs], machine, first, first)
+    return WaitingJobs.of_jobs([job.job for job in jobs], machine, None, first)
 
 
 def simulate_compiled(

@@ -57,6 +57,21 @@ def test_keys_and_functions_order_the_queue_in_any_process(trace):
     assert rule["mean_wait_s"] == here["mean_wait_s"][0]
 
 
+def test_functions_cannot_change_the_arrays_of_later_orders(trace):
+    def changing(jobs):
+        jobs.submit[:] = 0
+
+    with pytest.raises(ValueError, match="read-only"):
+        dardis.simulate_many(trace, [changing], MACHINE, processes=1)
+
+
+def test_list_of_numbers_is_one_order_and_equal_labels_are_numbered(trace):
+    table = dardis.simulate_many(trace, list(range(COUNT)), MACHINE, processes=1)
+    assert table["total_wait_s"].tolist() == dardis.simulate_many(trace, "easy", MACHINE)["total_wait_s"].tolist()
+    twice = dardis.simulate_many(trace, ["easy:rule=most:cores", "easy", "easy"], MACHINE, processes=1)
+    assert twice["order"].tolist() == ["easy:rule=most:cores", "easy 1", "easy 2"]
+
+
 def test_rows_of_an_array_are_orders(trace):
     several = RNG.random((3, COUNT))
     table = dardis.simulate_many(trace, several, MACHINE, backfill=None, processes=1)
@@ -69,13 +84,21 @@ def test_rows_of_an_array_are_orders(trace):
     [
         (["dardis-late"], {}, "orders: dardis-late: is no compiled order of a queue on nodes of small"),
         (["easy:order=multifactor"], {}, "orders: easy:order=multifactor: is no compiled order"),
-        ([np.zeros(3)], {}, r"orders: order 0: keys gives an array of shape \(3,\) for 60 jobs; expected a number for"),
+        ([np.zeros(3)], {}, r"orders: order 0: keys gives an array of shape \(3,\) for 60 jobs; expected a key for"),
+        (
+            [lambda jobs: jobs.age],
+            {},
+            "orders: <lambda>: reads the age, which changes during a run",
+        ),
+        ([lambda _jobs: 5], {}, "orders: <lambda>: keys gives a int, not an array or a list"),
+        ([dardis.Rule], {}, "orders: Rule is a type; expected names, arrays or functions"),
+        ([], {}, "orders: none; expected names, arrays or functions"),
         ([np.full(COUNT, np.nan)], {}, r"orders: order 0: key\(job 1\) gives .*nan.*, which has no order"),
         (5, {}, "orders: is a int; expected names, arrays or functions"),
         ("easy", {"backfill": "eazy"}, "backfill: 'eazy'; expected 'easy', 'conservative' or None"),
         ("easy", {"workers": "grid"}, "workers: 'grid'; expected processes, mpi, slurm"),
         ("easy", {"processes": 0}, "processes: 0; expected a number from 1 on"),
-        ("easy", {"seed": 3}, "seed: is no keyword; expected jobs, from_"),
+        ("easy", {"trim": 3}, "trim: is no keyword; expected jobs, from_"),
     ],
 )
 def test_bad_input_is_one_line(trace, orders, options, message):
