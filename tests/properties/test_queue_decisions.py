@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from kit.effort import examples
 from kit.machine import jobs, platforms, with_queues
 
-from dardis.gym.queue_episodes import DISPATCHERS, QueueEpisodes
+from dardis.gym.queue_episodes import QueueEpisodes
 from dardis.kernels import queue_simulation
 from dardis.kernels.queue_decisions import FITS, SHARE, WAIT, WALLTIME, scaled
 from dardis.kernels.queue_simulation import NOW
@@ -23,6 +23,7 @@ from dardis.model.job import NO_TIME
 from dardis.model.target import Target
 from dardis.registry import find_dispatcher
 from dardis.runs.play import play
+from dardis.runs.queue_runs import BACKFILLS
 
 HORIZON = np.array([0, 7, 60], dtype=np.int64)
 
@@ -32,7 +33,7 @@ def episodes(draw, most: int = 20):
     platform = replace(draw(platforms()), maintenance=())
     platform, listed = draw(with_queues(platform, draw(jobs(platform, most=most))))
     listed = [replace(job, job=replace(job.job, earliest=job.submit)) for job in listed]
-    backfill = draw(st.sampled_from([*DISPATCHERS]))
+    backfill = draw(st.sampled_from([*BACKFILLS]))
     try:
         return QueueEpisodes(listed, replace(platform, prime=None), backfill), platform, backfill
     except InputError:
@@ -54,7 +55,7 @@ def test_first_job_always_picked_gives_the_dispatcher(drawn, room):
     made, platform, backfill = drawn
     with patch.object(queue_simulation, "STAMPS", room):
         decisions, schedule = finish(drawn, lambda _: 0)
-    theirs = play(platform, made.jobs, find_dispatcher(DISPATCHERS[backfill]), Target(), 1).schedule
+    theirs = play(platform, made.jobs, find_dispatcher(BACKFILLS[backfill]), Target(), 1).schedule
     assert schedule.digest() == theirs.digest()
     waits = schedule.start - schedule.submit
     told = waits.sum(), bounded_slowdown(waits, schedule.finish - schedule.start).sum()
