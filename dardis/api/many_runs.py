@@ -56,7 +56,7 @@ def simulate_many(
       (orders, jobs), or functions of the jobs' arrays (`submit`, `walltime`, `expected`, `units`, `cores`, `user`;
       docs/extend.md) that return keys. The lowest key goes first. Jobs are in order of submission and number. A
       mapping gives names.
-    - `backfill`: with keys: `"easy"`, `"conservative"` or None.
+    - `backfill`: with keys: `"easy"`, `"conservative"` or None: the first job that cannot start stops the others.
     - `seed`: of random node choices.
     - `workers`, `processes`: where, and how many runs at once; 1 process: this one. Others than processes need a
       current folder that all of them see.

@@ -40,6 +40,7 @@ _WALLTIME_REACHED: Final = "COMPLETED_WALLTIME_REACHED"
 class Requests(Protocol):
     """Connection."""
 
+    endpoint: str
     timeout_s: int
 
     def request(self, text: str) -> bytes:
@@ -192,7 +193,7 @@ class BatsimTurns:
         try:
             answer = self._connection.request(message(now, events))
         except TimeoutError:
-            limit = f"no answer within {self._connection.timeout_s} s"
+            limit = f"no answer from {self._connection.endpoint} within {self._connection.timeout_s} s"
             raise mistake(kinds, now, limit, "a scheduler that answers (--batsim-timeout)") from None
         self._ready, decisions = read_answer(answer, now, kinds)
         for decision in () if self._is_over else decisions:

@@ -42,7 +42,7 @@ def connect_dask(place: str, address: str, size: int | None) -> DaskPool:
     logging.getLogger("distributed.client").setLevel(logging.CRITICAL)
     try:
         client = Client(address, timeout=_CONNECT_S, set_as_default=False)
-    except OSError as error:
+    except (OSError, ValueError) as error:
         found = f"no scheduler answers ({str(error).splitlines()[0]})"
         raise InputError(place, found, "the address of a running dask scheduler") from None
     try:

@@ -144,7 +144,10 @@ def sort_numbers(keys: Sequence[Any] | NDArray[Any], jobs: WaitingJobs) -> Float
     else:
         for key, number in zip(keys, jobs.number.tolist(), strict=True):
             check_key(key, int(number))
-    rank = {key: place for place, key in enumerate(sorted({*keys}))}
+    try:
+        rank = {key: place for place, key in enumerate(sorted({*keys}))}
+    except TypeError as error:
+        raise ProtocolError(f"keys have no order: {error}") from None
     return np.array([rank[key] for key in keys], dtype=np.float64)
 
 

@@ -390,6 +390,8 @@ def _is_backfilled(kind: type[Rule], place: str) -> bool:
         if (value := getattr(kind, name)) not in known:
             raise _LoadError(place, f"{name} = {value!r}", f"one of {', '.join(map(repr, known))}")
     unused = [name for name in _UNUSED_IN_BACKFILLING if getattr(kind, name) is not getattr(Rule, name)]
+    if kind.backfill is None and kind.reserve != "rule":
+        raise _LoadError(place, f"reserve = {kind.reserve!r} without backfill", "backfill = 'easy' or 'conservative'")
     if kind.backfill is not None and unused:
         raise _LoadError(place, f"backfill = {kind.backfill!r} ignores its {unused[0]}", "only key, keys and settings")
     return kind.backfill is not None

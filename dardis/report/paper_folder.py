@@ -203,7 +203,8 @@ def _others(names: Sequence[str]) -> str:
 _HEAD: Final = """# A comparison of dispatchers
 
 `./reproduce [DIR]` repeats everything in DIR (default: `again`) and checks that tables and figures are equal to these.
-It needs the version of DARDIS in `paper.json`, and the modules of dispatchers that are not built in.
+It needs the version of DARDIS in `paper.json` (`DARDIS=/path/to/dardis ./reproduce` if it is not on the PATH), and the
+modules of dispatchers that are not built in: they are not copied. Put them into the folder in which you start it.
 
 | file | content |
 | --- | --- |

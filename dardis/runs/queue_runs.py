@@ -88,6 +88,12 @@ class QueueRuns:
                 keys = compiled_keys(orders, self._asked, self._machine, lambda: self._columns)
             except ProtocolError as error:
                 raise InputError(f"orders: {label}", str(error), "a key for each job that does not age") from None
+            except Exception as error:
+                if isinstance(order, str):
+                    raise
+                raise InputError(
+                    f"orders: {label}", f"{type(error).__name__}: {error}", "a function that runs"
+                ) from error
         if queue is None or keys is None or CALLED in keys.mode:
             found = f"is no compiled order of a queue on nodes of {self._platform.name} that are always open"
             raise InputError(

@@ -85,6 +85,8 @@ def read_sources(request: RunSpec, files: InputFiles, have: Objects = NO_OBJECTS
 
 def _dispatcher_of(request: RunSpec) -> Dispatcher:
     if request.batsim is None:
+        if request.batsim_dynamic:
+            raise InputError("--batsim-dynamic", "has no effect without --batsim", "--batsim ENDPOINT")
         return find_dispatcher(request.dispatcher, request.settings)
     if request.events is not None:
         found = "does not work with --batsim, since its schedulers do not know such events"

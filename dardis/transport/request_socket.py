@@ -12,7 +12,7 @@ class RequestSocket:
 
     def __init__(self, endpoint: str, timeout_s: int) -> None:
         """Raises InputError."""
-        self.timeout_s = timeout_s
+        self.endpoint, self.timeout_s = endpoint, timeout_s
         self._context = zmq.Context()
         self._socket = self._context.socket(zmq.REQ)
         self._socket.set(zmq.LINGER, 0)
@@ -23,7 +23,7 @@ class RequestSocket:
         except zmq.ZMQError as error:
             self.close()
             expected = "an endpoint such as tcp://127.0.0.1:28000"
-            raise InputError(endpoint, zmq.strerror(error.errno or zmq.EINVAL), expected) from None
+            raise InputError(f"--batsim {endpoint}", zmq.strerror(error.errno or zmq.EINVAL), expected) from None
 
     def request(self, text: str) -> bytes:
         """Answer. Raises TimeoutError."""

@@ -17,7 +17,7 @@ React = Callable[[float, list[Said]], Any]
 class BatsimScheduler:
     """Answers with what `react(now, events)` says: a list of events, a whole answer, or bytes."""
 
-    timeout_s = 60
+    endpoint, timeout_s = "tcp://here:1", 60
 
     def __init__(self, react: React) -> None:
         self.react = react

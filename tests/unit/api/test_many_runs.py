@@ -61,7 +61,7 @@ def test_functions_cannot_change_the_arrays_of_later_orders(trace):
     def changing(jobs):
         jobs.submit[:] = 0
 
-    with pytest.raises(ValueError, match="read-only"):
+    with pytest.raises(dardis.InputError, match="orders: changing: ValueError: assignment destination is read-only"):
         dardis.simulate_many(trace, [changing], MACHINE, processes=1)
 
 

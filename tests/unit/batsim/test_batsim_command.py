@@ -78,10 +78,14 @@ def test_mistakes_are_one_line(files, tmp_path, capsys):
         unanswered = ["--batsim", silent.get_string(zmq.LAST_ENDPOINT), "--batsim-timeout", "1"]
         for arguments, line in (
             (["--batsim", endpoint], "--batsim: answer to SIMULATION_BEGINS at 0 s: is not JSON"),
-            (unanswered, "--batsim: SIMULATION_BEGINS at 0 s: no answer within 1 s; expected a scheduler that answers"),
+            (
+                unanswered,
+                f"SIMULATION_BEGINS at 0 s: no answer from {unanswered[1]} within 1 s; expected a scheduler that",
+            ),
             ([*asked, "--dispatcher", "easy"], "--dispatcher: stated with --batsim; expected"),
+            (["--dispatcher", "easy", "--batsim-dynamic"], "--batsim-dynamic: has no effect without --batsim"),
             ([], "--dispatcher: missing; expected a name of `dardis dispatchers`, or --batsim tcp://HOST:PORT"),
-            (["--batsim", "nonsense"], "nonsense: Invalid argument; expected an endpoint such as tcp://"),
+            (["--batsim", "nonsense"], "--batsim nonsense: Invalid argument; expected an endpoint such as tcp://"),
             ([*asked, "--events", str(tmp_path / "e.toml")], "does not work with --batsim"),
             ([*asked, "--platform", str(closed)], "small: has maintenance, unknown to schedulers of Batsim"),
             ([*asked, "--deadlines", "window:60"], "job 1 has a latest start, unknown to Batsim"),

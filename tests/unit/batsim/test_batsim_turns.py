@@ -278,7 +278,7 @@ def test_silence_is_one_line():
         raise TimeoutError
 
     found = line_of(simulated, machine(1), [job(1, 0, 1, 9)], BatsimScheduler(react))
-    assert found.startswith("--batsim: SIMULATION_BEGINS at 0 s: no answer within 60 s")
+    assert found.startswith("--batsim: SIMULATION_BEGINS at 0 s: no answer from tcp://here:1 within 60 s")
 
 
 TEXTS = st.sampled_from(["w0!1", "w0!2", "d!1", "0-1", "0", "1", "registration_finished", "p", ""])

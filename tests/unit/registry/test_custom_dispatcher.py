@@ -238,6 +238,7 @@ NAMES = {*dir(AnySetUp), *dir(Rule), *get_type_hints(Rule)} - {"strict", "seeded
     [
         ({"backfill": "eazy"}, "backfill = 'eazy'; expected one of None, 'easy', 'conservative'"),
         ({"backfill": "easy", "reserve": "sjf"}, "reserve = 'sjf'; expected one of 'rule', 'fcfs'"),
+        ({"reserve": "fcfs"}, "reserve = 'fcfs' without backfill; expected backfill = 'easy' or 'conservative'"),
         ({"backfill": "easy", "strict": True}, "backfill = 'easy' ignores its strict; expected only key, keys and"),
         ({"backfill": "easy", "choose": print}, "backfill = 'easy' ignores its choose; expected only key, keys and"),
     ],
