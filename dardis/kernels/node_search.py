@@ -8,7 +8,7 @@ import numpy as np
 
 from dardis.kernels.common_starts import NONE, NodeSelection, select_first
 from dardis.kernels.fitting import may_use
-from dardis.kernels.jit import bare, folded, inlined, kernel
+from dardis.kernels.jit import bare, folded, inlined
 from dardis.kernels.job_queue import (
     BOUND_AT_START,
     BOUND_THROUGHOUT,
@@ -216,7 +216,7 @@ def last_change(rows: Rows) -> int:
     return last
 
 
-@kernel
+@bare
 def find(
     rows: Rows, member: Ints, queue: QueueArrays, rules: Rules, room: PassBuffers, slot: int, binding: int,
     first: int, last: int,
@@ -252,7 +252,9 @@ def find(
             room.offset[1] = cap_by_desired(rows, table[slot, REQUEST:], room.out, count)
         if room.offset[1] > 0:
             held_node, held_units = queue.hold_node[hold:], queue.hold_units[hold:]
-            select_first(room.out, room.offset, batch.asks, np.int64(0), choice, held_node, held_units, room.result)
+            select_first(
+                room.out, room.offset, batch.asks, np.int64(0), choice, held_node, held_units, room.result, room.work
+            )  # fmt: skip
             if room.result[0] != NONE:
                 table[slot, HELD] = room.result[2]
                 return FOUND

@@ -6,7 +6,7 @@ A job is a table row, named by its slot.
 from __future__ import annotations
 
 from dardis.kernels.common_starts import NONE
-from dardis.kernels.jit import Fields, bare, folded, inlined, kernel
+from dardis.kernels.jit import Fields, bare, folded, inlined
 from dardis.kernels.job_queue import (
     ARRIVED,
     BACK,
@@ -370,7 +370,7 @@ def run_pass(rows: Rows, member: Ints, queue: QueueArrays, rules: Rules, room: P
     return pass_kernel(tuple(rows), member, tuple(queue), tuple(rules), room[:-1], tuple(room.scratch), now)
 
 
-@kernel
+@bare
 def pass_kernel(
     rows: Fields, member: Ints, queue: Fields, rules: Fields, room: Fields, scratch: Fields, now: int
 ) -> int:
