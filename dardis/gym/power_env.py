@@ -21,6 +21,7 @@ from dardis.model.series import Series
 from dardis.power.conditions import HOUR_S
 from dardis.power.node_power import MachinePower
 from dardis.runs.inputs import Inputs
+from dardis.runs.kernel_warmup import warm_kernels
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -87,6 +88,7 @@ class PowerEnv(gymnasium.Env[Observation, Any]):
         else:
             self.action_space = spaces.Discrete(self._levels)
         self._left = 0
+        warm_kernels(inputs.dispatcher, wished=True)
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None

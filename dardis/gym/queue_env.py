@@ -20,6 +20,7 @@ from dardis.gym.env_inputs import (
     read_inputs,
 )
 from dardis.gym.queue_episodes import Episode, QueueEpisodes
+from dardis.kernels.jit import lock_compilation
 from dardis.kernels.queue_decisions import SLOWED, WAITED
 from dardis.model.arrays import Bools, Ints
 from dardis.model.choices import Expecting
@@ -77,6 +78,9 @@ class QueueEnv(gymnasium.Env[Observation, np.int64]):
         jobs = spaces.Box(0.0, 1.0, (self._places, 5), np.float32)
         self.observation_space = spaces.Dict({"jobs": jobs, "free": free})  # type: ignore[assignment]
         self._is_due = False
+        with lock_compilation("queue-environment") as is_compiled:
+            if not is_compiled:
+                episodes.begin(0, 1, 1, self._horizon).advance()
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None

@@ -10,42 +10,47 @@ from typing import Any
 import gymnasium
 import numpy as np
 
-import dardis.gym  # noqa: F401 (registers the environments)
+import dardis
+import dardis.gym
 from scripts.lab.bench.measure import Row, RunError, cpu_of
 from scripts.lab.bench.python_queue_env import PLACES, PythonQueueEnv, QueuedJob
-from scripts.lab.kit.command import ROOT
 from scripts.lab.kit.spread import Spread
 
-JOBS, WINDOWS = 1024, 4
-PLATFORM = ROOT / "launch" / "platforms" / "kth-sp2.toml"
-"""Nodes of one core, where a pool of cores gives the same schedules."""
+JOBS, WINDOWS, CORES = 1024, 4, 100
+LOAD = 2
+"""Jobs arrive so many times as fast as in the trace, so that the queue is long."""
+MACHINES = {"a pool of 100 cores": (1, CORES), "100 nodes of a core": (CORES, 1)}
+"""Both have the schedules of a count of cores."""
 
 
 def environments(trace: Path, repeats: int) -> list[Row]:
     """Parts of a trace, where the first job is always picked."""
+    frame = dardis.read_trace(trace).frame
+    busy = dardis.Trace(frame.assign(submit_s=frame["submit_s"] // LOAD), name=trace.name)
+    return [row for name in MACHINES for row in _beside(name, busy, repeats)]
+
+
+def _beside(name: str, trace: dardis.Trace, repeats: int) -> list[Row]:
+    nodes, cores = MACHINES[name]
+    platform = dardis.Platform(dardis.nodes(nodes, cores=cores))
     env: Any = gymnasium.make(
-        "dardis/Queue-v0", trace=trace, platform=PLATFORM, jobs_per_episode=JOBS, jobs_seen=PLACES
+        "dardis/Queue-v0", trace=trace, platform=platform, jobs_per_episode=JOBS, jobs_seen=PLACES
     )
     jobs = env.unwrapped.jobs
     places = np.linspace(0, len(jobs) - JOBS, WINDOWS, dtype=int).tolist()
     _ours(env, places[0])
     costs: dict[str, list[float]] = {"pure Python": [], "dardis/Queue-v0": []}
     for turn in range(repeats):
-        told = {}
-        for name, play in (
-            ("pure Python", lambda place: _theirs(jobs, place)),
-            ("dardis/Queue-v0", lambda place: _ours(env, place)),
-        ):
-            found, spent = cpu_of(lambda play=play: [play(place) for place in places])  # type: ignore[misc]
-            told[name] = found
-            costs[name].append(spent / sum(steps for steps, _ in found))
-            sys.stderr.write(f"turn {turn + 1}/{repeats}  {name}: {1 / costs[name][-1]:.0f} steps / CPU s\n")
-        if not np.allclose(told["pure Python"], told["dardis/Queue-v0"]):
-            raise RunError(f"the environments differ: {told}")
-    steps = sum(count for count, _ in told["pure Python"])
-    rows = [
-        Row("environments", name, steps, Spread.of([one * steps for one in spent])) for name, spent in costs.items()
-    ]
+        theirs, spent = cpu_of(lambda: [_theirs(jobs, place) for place in places])
+        costs["pure Python"].append(spent)
+        ours, spent = cpu_of(lambda: [_ours(env, place) for place in places])
+        costs["dardis/Queue-v0"].append(spent)
+        if not np.allclose(theirs, ours):
+            raise RunError(f"the environments differ: {theirs}, {ours}")
+        steps = sum(count for count, _ in ours)
+        told = ", ".join(f"{program} {steps / spent[-1]:.0f}" for program, spent in costs.items())
+        sys.stderr.write(f"turn {turn + 1}/{repeats}  {name}, steps a CPU s: {told}\n")
+    rows = [Row(f"environments, {name}", program, steps, Spread.of(spent)) for program, spent in costs.items()]
     ratio = Spread.ratio(*costs.values())
     return [rows[0], replace(rows[1], ratio=ratio, ratio_of="steps a CPU s / pure Python's", goal=">= 20")]
 
@@ -64,7 +69,7 @@ def _theirs(jobs: list[Any], first: int) -> tuple[int, float]:
         QueuedJob(place, job.submit, job.duration, job.walltime, job.units * job.request[0])
         for place, job in enumerate(jobs[first : first + JOBS])
     ]
-    env = PythonQueueEnv(part, 100)
+    env = PythonQueueEnv(part, CORES)
     steps, done = 0, False
     while not done:
         _, reward, done = env.step(0)

@@ -1,11 +1,12 @@
 """A pure-Python environment in the usual form: lists of jobs, loops over running jobs, EASY backfilling, 128 jobs seen.
 
-Its jobs need cores of one pool. It imports nothing of the project.
+As in published environments, a list of cores knows which job holds them, and an observation is filled row by row, also
+those without a job. It imports nothing of the project.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from operator import attrgetter
 
 import numpy as np
@@ -26,6 +27,14 @@ class QueuedJob:
     walltime: int
     cores: int
     start: int = -1
+    held: list[Core] = field(default_factory=list)
+
+
+@dataclass
+class Core:
+    """A core, and the number of the job on it (-1: none)."""
+
+    job: int = -1
 
 
 class PythonQueueEnv:
@@ -34,6 +43,7 @@ class PythonQueueEnv:
     def __init__(self, jobs: list[QueuedJob], cores: int) -> None:
         """Begin with the first arrival; `jobs` in order of submission."""
         self.cores = self.free = cores
+        self.pool = [Core() for _ in range(cores)]
         self.jobs = jobs
         self.now = 0
         self.arrived = 0
@@ -57,6 +67,12 @@ class PythonQueueEnv:
         """Start a job now."""
         job.start = self.now
         self.free -= job.cores
+        for core in self.pool:
+            if len(job.held) == job.cores:
+                break
+            if core.job < 0:
+                core.job = job.number
+                job.held.append(core)
         self.queue.remove(job)
         self.running.append(job)
 
@@ -70,6 +86,9 @@ class PythonQueueEnv:
         for job in self.running:
             if job.start + job.runtime <= self.now:
                 self.free += job.cores
+                for core in job.held:
+                    core.job = -1
+                job.held.clear()
             else:
                 still.append(job)
         self.running = still
@@ -99,13 +118,19 @@ class PythonQueueEnv:
     def observation(self) -> NDArray[np.float32]:
         """Rows of the first waiting jobs: wait, walltime, cores, whether it fits, whether there is a job."""
         rows = []
-        for job in sorted(self.queue, key=attrgetter("submit", "number"))[:PLACES]:
-            wait = min((self.now - job.submit) / LONGEST_S, 1.0)
-            fits = 1.0 if job.cores <= self.free else 0.0
-            rows.append([wait, min(job.walltime / LONGEST_S, 1.0), job.cores / self.cores, fits, 1.0])
-        while len(rows) < PLACES:
-            rows.append([0.0] * FEATURES)
-        return np.array(rows, dtype=np.float32)
+        self.queue.sort(key=attrgetter("submit", "number"))
+        for place in range(PLACES):
+            if place < len(self.queue):
+                job = self.queue[place]
+                wait = min((self.now - job.submit) / LONGEST_S, 1.0)
+                fits = 1.0 if job.cores <= self.free else 0.0
+                rows.append([wait, min(job.walltime / LONGEST_S, 1.0), job.cores / self.cores, fits, 1.0])
+            else:
+                rows.append([0.0] * FEATURES)
+        vector = np.zeros(PLACES * FEATURES, dtype=np.float32)
+        for place in range(PLACES):
+            vector[place * FEATURES : (place + 1) * FEATURES] = rows[place]
+        return vector
 
     def slowdown(self) -> float:
         """Mean bounded slowdown of all jobs."""

@@ -145,7 +145,7 @@ def test_expected_runtimes_use_only_jobs_that_ended_by_then():
 
 @pytest.mark.parametrize(("cap", "levels"), [("cores", None), ("power", None), ("cores", 4)])
 def test_starts_obey_the_cap_of_their_hour(cap, levels):
-    env = make(POWER, hours=40, cap=cap, levels=levels)
+    env = make(POWER, hours=40, cap=cap, levels=levels, reward=(lambda hour: hour.cap) if levels else None)
     env.reset(seed=2)
     env.action_space.seed(4)
     rewards, hours = finish(env, env.action_space.sample)
@@ -165,18 +165,13 @@ def test_starts_obey_the_cap_of_their_hour(cap, levels):
     assert bound > 10
     waits = np.minimum(schedule.start, hours[-1]["begin_s"] + 3600) - schedule.submit
     assert sum(hour["waiting_h"] for hour in hours) == pytest.approx(waits.clip(0).sum() / 3600)
-    assert rewards == pytest.approx([-(hour["cost_eur"] + 0.1 * hour["waiting_h"]) for hour in hours])
+    paid = [hour["cap"] if levels else -(hour["cost_eur"] + 0.1 * hour["waiting_h"]) for hour in hours]
+    assert rewards == pytest.approx(paid)
     edges = [hours[0]["begin_s"], hours[-1]["begin_s"] + 3600]
     busy_s = (np.clip(schedule.finish, *edges) - np.clip(schedule.start, *edges)) * cores
     kwh = (busy_s.sum() * 7.5 + 6 * 90 * (edges[1] - edges[0])) / 3.6e6
     assert sum(hour["energy_kwh"] for hour in hours) == pytest.approx(kwh)
     assert sum(hour["cost_eur"] for hour in hours) == pytest.approx(0.3 * kwh)
-
-
-def test_reward_is_a_function_of_the_hour():
-    env = make(POWER, reward=lambda hour: hour.cap)
-    env.reset(options={"first": 0})
-    assert finish(env, lambda: [0.5])[0] == [0.5] * 12
 
 
 CLOSED = dardis.Platform([dardis.nodes(6, cores=8)], maintenance=[{"nodes": [1], "start_s": 0, "end_s": 50}])
