@@ -187,7 +187,8 @@ _ALL: Final = (
            "each with its consequences; central dispatchers and `dardis-late` count the instants with events"),
     _real(SCHEDULER, "decision_cpu_s", "CPU time of decisions", "CPU time of task and node managers on all ranks",
           "without input, output, compilation and waiting for messages; it includes the few µs in which the simulation "
-          "fetches events and records starts"),
+          "fetches events and records starts. Queues in the compiled loop need no "
+          "Python around a decision, so their figures are several times smaller"),
     _real(SCHEDULER, "decision_mean_s", "mean decision", "mean CPU time of a decision",
           "`decision_cpu_s / decisions`; `null` without decisions", heading="CPU per decision"),
     _real(SCHEDULER, "decision_p99_s", "99th percentile of decisions", "99 % of the decisions took no longer",
