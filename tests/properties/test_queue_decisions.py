@@ -29,9 +29,11 @@ HORIZON = np.array([0, 7, 60], dtype=np.int64)
 
 
 @st.composite
-def episodes(draw, most: int = 20):
+def episodes(draw, *, equal: bool = False, most: int = 20):
     platform = replace(draw(platforms()), maintenance=())
     platform, listed = draw(with_queues(platform, draw(jobs(platform, most=most))))
+    if equal:
+        platform = replace(platform, queues=tuple(replace(queue, priority=0) for queue in platform.queues))
     listed = [replace(job, job=replace(job.job, earliest=job.submit)) for job in listed]
     backfill = draw(st.sampled_from([*BACKFILLS]))
     try:
@@ -49,7 +51,7 @@ def finish(drawn, pick):
     return decisions, made.schedule(decisions, 0)
 
 
-@given(episodes(), st.integers(1, 5))
+@given(episodes(equal=True), st.integers(1, 5))
 @examples(5)
 def test_first_job_always_picked_gives_the_dispatcher(drawn, room):
     made, platform, backfill = drawn
