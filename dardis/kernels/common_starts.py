@@ -34,6 +34,8 @@ OPEN_GAP = 1 << 33
 GAP_BITS, WHOLE_BITS = 35, 27
 """Bits of a best-fit key: idle gap in s, above it the whole index."""
 NONE = -1
+WORK_ROWS, LEAST_WORK = 5, 3
+"""Rows of the work space of `select_first`, and their least length; else that of the offers."""
 
 
 class NodeSelection(NamedTuple):
@@ -86,12 +88,37 @@ def in_order(values: Ints) -> Ints:
     return np.arange(len(values))
 
 
+@bare
+def write_order(values: Ints, places: Ints) -> None:
+    """Write places of the values in ascending order."""
+    n = len(values)
+    ordered = True
+    for place in range(n):
+        places[place] = place
+        ordered = ordered and (place == 0 or values[place - 1] <= values[place])
+    if ordered:
+        return
+    for place in range(n // 2 - 1, -1, -1):
+        sift_down(places, n, values, values, place)
+    for size in range(n - 1, 0, -1):  # the least goes behind the others
+        places[0], places[size] = places[size], places[0]
+        sift_down(places, size, values, values, np.int64(0))
+    for place in range(n // 2):
+        places[place], places[n - 1 - place] = places[n - 1 - place], places[place]
+
+
 @kernel
 def common_starts(offers: Ints, units: int, distinct: bool, spans: Ints) -> int:
     """Write spans (from, to, sum of indices) of common instants, ascending."""
+    return write_common_starts(offers, units, distinct, in_order(offers[:, FROM]), in_order(offers[:, TO]), spans)
+
+
+@bare
+def write_common_starts(
+    offers: Ints, units: int, distinct: bool, opening: Ints, closing: Ints, spans: Ints
+) -> int:  # fmt: skip
+    """`common_starts`, with the orders of begins and ends."""
     n = len(offers)
-    opening = in_order(offers[:, FROM])
-    closing = in_order(offers[:, TO])
     total = index_sum = np.int64(0)
     o = c = count = 0
     while o < n:
@@ -119,7 +146,7 @@ def common_starts(offers: Ints, units: int, distinct: bool, spans: Ints) -> int:
     return extend_spans(offers, units, distinct, closing, c, total, index_sum, spans, count)
 
 
-@kernel
+@bare
 def extend_spans(
     offers: Ints, units: int, distinct: bool, closing: Ints, c: int, total: int, index_sum: int, spans: Ints, count: int
 ) -> int:
@@ -163,6 +190,20 @@ def earliest_start(offers: Ints, units: int, distinct: bool) -> int:
         return instant
     spans = np.empty((1, 3), dtype=np.int64)
     return spans[0, 0] if common_starts(offers, units, distinct, spans) else NONE
+
+
+@bare
+def earliest_start_within(offers: Ints, units: int, distinct: bool, work: Ints) -> int:
+    """`earliest_start` without new arrays."""
+    if not enough_at_best(offers, units, distinct):
+        return NONE
+    instant = earliest_quick(offers, units, distinct)
+    if instant != NONE:
+        return instant
+    opening, closing, spans = work[0, : len(offers)], work[1, : len(offers)], work[2:3, :3]
+    write_order(offers[:, FROM], opening)
+    write_order(offers[:, TO], closing)
+    return spans[0, 0] if write_common_starts(offers, units, distinct, opening, closing, spans) else NONE
 
 
 @kernel
@@ -271,16 +312,19 @@ def list_candidates(
     return size
 
 
-@folded
-def give_out(
-    choice: NodeSelection, node: Ints, whole: Ints, keys: Ints, units: int, nodes: Ints, node_units: Ints
+@bare
+def give_out_within(
+    choice: NodeSelection, node: Ints, whole: Ints, keys: Ints, units: int, nodes: Ints, node_units: Ints, taken: Ints,
+    heap: Ints,
 ) -> int:  # fmt: skip
-    """Write the nodes taken, and units."""
-    taken = np.zeros(len(node), dtype=np.int64)
+    """`give_out` without new arrays."""
+    for place in range(len(node)):
+        taken[place] = 0
+        heap[place] = place
     if choice.nodes == CONTIGUOUS:
         take_contiguous(node, whole, units, taken)
     else:
-        take_in_order(keys, node, whole, np.arange(len(node)), units, taken)
+        take_in_order(keys, node, whole, heap, units, taken)
     count = 0
     for i in range(len(node)):
         if taken[i] > 0:
@@ -290,17 +334,35 @@ def give_out(
     return count
 
 
+@folded
+def give_out(
+    choice: NodeSelection, node: Ints, whole: Ints, keys: Ints, units: int, nodes: Ints, node_units: Ints
+) -> int:  # fmt: skip
+    """Write the nodes taken, and units."""
+    work = np.empty((2, len(node)), dtype=np.int64)
+    return give_out_within(choice, node, whole, keys, units, nodes, node_units, work[0], work[1])
+
+
+@bare
+def choose_nodes_within(
+    offers: Ints, start: CandidateStart, choice: NodeSelection, nodes: Ints, node_units: Ints, work: Ints
+) -> int:  # fmt: skip
+    """`choose_nodes` without new arrays."""
+    size = list_candidates(offers, start, choice, work[0], work[1], work[2])
+    node, whole, keys = work[0, :size], work[1, :size], work[2, :size]
+    return give_out_within(
+        choice, node, whole, keys, start.units, nodes, node_units, work[3, :size], work[4, :size]
+    )  # fmt: skip
+
+
 @kernel
 def choose_nodes(offers: Ints, start: CandidateStart, choice: NodeSelection, nodes: Ints, node_units: Ints) -> int:
     """Write nodes and units of a start, ascending."""
-    node = np.empty(len(offers), dtype=np.int64)
-    whole = np.empty(len(offers), dtype=np.int64)
-    keys = np.empty(len(offers), dtype=np.int64)
-    size = list_candidates(offers, start, choice, node, whole, keys)
-    return give_out(choice, node[:size], whole[:size], keys[:size], start.units, nodes, node_units)
+    work = np.empty((WORK_ROWS, len(offers)), dtype=np.int64)
+    return choose_nodes_within(offers, start, choice, nodes, node_units, work)
 
 
-@kernel
+@bare
 def select_first(
     offers: Ints,
     offset: Ints,
@@ -310,6 +372,7 @@ def select_first(
     nodes: Ints,
     node_units: Ints,
     result: Ints,
+    work: Ints,
 ) -> None:
     """Find the first ask from `begin` on with a common start.
 
@@ -318,14 +381,14 @@ def select_first(
     result[0] = NONE
     for i in range(begin, len(asks.job)):
         mine = offers[offset[i] : offset[i + 1]]
-        instant = earliest_start(mine, asks.units[i], choice.distinct)
+        instant = earliest_start_within(mine, asks.units[i], choice.distinct, work)
         if instant != NONE:
             result[0] = i
             result[1] = asks.first[i] + instant * choice.grain
             start = CandidateStart(
                 instant, asks.first[i], asks.walltime[i], asks.units[i], asks.job[i], asks.draw_key[i]
             )
-            result[2] = choose_nodes(mine, start, choice, nodes, node_units)
+            result[2] = choose_nodes_within(mine, start, choice, nodes, node_units, work)
             return
 
 
@@ -333,7 +396,8 @@ def select_first(
 def _select_first(
     offers: Ints, offset: Ints, asks: Fields, begin: int, choice: Fields, nodes: Ints, node_units: Ints, result: Ints
 ) -> None:
-    select_first(offers, offset, QueryArrays(*asks), begin, NodeSelection(*choice), nodes, node_units, result)
+    work = np.empty((WORK_ROWS, max(len(offers), LEAST_WORK)), dtype=np.int64)
+    select_first(offers, offset, QueryArrays(*asks), begin, NodeSelection(*choice), nodes, node_units, result, work)
 
 
 def first_start(

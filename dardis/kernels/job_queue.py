@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from dardis.kernels.common_starts import LEAST_WORK, WORK_ROWS
 from dardis.kernels.offers import Scratch
 from dardis.model.arrays import Floats, Ints
 from dardis.model.offer_rows import OFFER_COLUMNS
@@ -90,7 +91,13 @@ class PassBuffers(NamedTuple):
     out: Ints
     offset: Ints
     result: Ints
+    work: Ints
     scratch: Scratch
+
+
+def make_work(rows: int) -> Ints:
+    """Work space for choosing nodes among `rows` offers."""
+    return np.empty((WORK_ROWS, max(rows, LEAST_WORK)), dtype=np.int64)
 
 
 def make_pass_buffers(kinds: int, scratch: Scratch, rows: int, slots: int) -> PassBuffers:
@@ -104,6 +111,7 @@ def make_pass_buffers(kinds: int, scratch: Scratch, rows: int, slots: int) -> Pa
         np.empty((rows, OFFER_COLUMNS), dtype=np.int64),
         np.empty(2, dtype=np.int64),
         np.empty(3, dtype=np.int64),
+        make_work(rows),
         scratch,
     )
 

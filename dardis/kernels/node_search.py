@@ -12,11 +12,11 @@ from dardis.kernels.common_starts import (
     WHOLE_BITS,
     NodeSelection,
     best_fit_key,
-    give_out,
+    give_out_within,
     select_first,
 )
 from dardis.kernels.fitting import fits_at, index_at, may_use
-from dardis.kernels.jit import bare, folded, inlined, kernel
+from dardis.kernels.jit import bare, folded, inlined
 from dardis.kernels.job_queue import (
     BOUND_AT_START,
     BOUND_THROUGHOUT,
@@ -132,14 +132,14 @@ def fits_now(rows: Rows, member: Ints, table: Ints, slot: int, rules: Rules, now
     return first_nodes(rows, member, table, slot, rules, now, delay, table[slot, :0], table[slot, :0]) > 0
 
 
-@kernel
+@bare
 def best_fit_now(
-    rows: Rows, member: Ints, table: Ints, slot: int, rules: Rules, now: int, nodes: Ints, units: Ints
+    rows: Rows, member: Ints, table: Ints, slot: int, rules: Rules, now: int, nodes: Ints, units: Ints, work: Ints
 ) -> int:
     """Write the nodes and units that `find` chooses by best fit for a start now without profile; return how many."""
     # A fifth of a run's time against all offers of the nodes.
     request, until = table[slot, REQUEST:], now + table[slot, SPAN]
-    node, whole, keys = np.empty((3, len(member)), dtype=np.int64)
+    node, whole, keys = work[0], work[1], work[2]
     count = 0
     for n in range(len(member)):
         if not may_use(member, n, table[slot, GROUPS]):
@@ -160,7 +160,10 @@ def best_fit_now(
         keys[count] = best_fit_key(fits, gap)
         count += 1
     choice = NodeSelection(rules.choice, rules.distinct, 1, rules.seed)
-    return give_out(choice, node[:count], whole[:count], keys[:count], table[slot, UNITS], nodes, units)
+    return give_out_within(
+        choice, node[:count], whole[:count], keys[:count], table[slot, UNITS], nodes, units, work[3, :count],
+        work[4, :count],
+    )  # fmt: skip
 
 
 @inlined
@@ -255,7 +258,7 @@ def last_change(rows: Rows) -> int:
     return last
 
 
-@kernel
+@bare
 def find(
     rows: Rows, member: Ints, queue: QueueArrays, rules: Rules, room: PassBuffers, slot: int, binding: int,
     first: int, last: int,
@@ -291,7 +294,9 @@ def find(
             room.offset[1] = cap_by_desired(rows, table[slot, REQUEST:], room.out, count)
         if room.offset[1] > 0:
             held_node, held_units = queue.hold_node[hold:], queue.hold_units[hold:]
-            select_first(room.out, room.offset, batch.asks, np.int64(0), choice, held_node, held_units, room.result)
+            select_first(
+                room.out, room.offset, batch.asks, np.int64(0), choice, held_node, held_units, room.result, room.work
+            )  # fmt: skip
             if room.result[0] != NONE:
                 table[slot, HELD] = room.result[2]
                 return FOUND

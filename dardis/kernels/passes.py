@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from dardis.kernels.common_starts import NONE
-from dardis.kernels.jit import Fields, bare, folded, inlined, kernel
+from dardis.kernels.jit import Fields, bare, folded, inlined
 from dardis.kernels.job_queue import (
     ARRIVED,
     BACK,
@@ -107,8 +107,10 @@ def begin(rows: Rows, member: Ints, queue: QueueArrays, slot: int, rules: Rules,
         nodes, units = queue.hold_node[table[slot, HOLD] :], queue.hold_units[table[slot, HOLD] :]
         table[slot, HELD] = first_nodes(rows, member, table, slot, rules, now, AT_ONCE, nodes, units)
     elif rules.choice == BEST_FIT and rules.binding == UNBOUND:
+        if room.work.shape[1] < len(member):
+            return SPACE_SHORT
         nodes, units = queue.hold_node[table[slot, HOLD] :], queue.hold_units[table[slot, HOLD] :]
-        table[slot, HELD] = best_fit_now(rows, member, table, slot, rules, now, nodes, units)
+        table[slot, HELD] = best_fit_now(rows, member, table, slot, rules, now, nodes, units, room.work)
     else:
         found = find(rows, member, queue, rules, room, slot, binding_of(rules, table, slot, now), now, now, now)
         if found != FOUND:
@@ -395,7 +397,7 @@ def run_pass(rows: Rows, member: Ints, queue: QueueArrays, rules: Rules, room: P
     return pass_kernel(tuple(rows), member, tuple(queue), tuple(rules), room[:-1], tuple(room.scratch), now)
 
 
-@kernel
+@bare
 def pass_kernel(
     rows: Fields, member: Ints, queue: Fields, rules: Fields, room: Fields, scratch: Fields, now: int
 ) -> int:

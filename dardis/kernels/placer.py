@@ -8,7 +8,7 @@ from typing import Protocol
 import numpy as np
 
 from dardis.kernels import node_search
-from dardis.kernels.job_queue import QueueArrays, Rules, make_pass_buffers
+from dardis.kernels.job_queue import QueueArrays, Rules, make_pass_buffers, make_work
 from dardis.kernels.offers import make_scratch
 from dardis.kernels.profile import FULL
 from dardis.kernels.rows import Rows
@@ -74,4 +74,5 @@ class Placer:
         if longest + 4 > len(self.room.scratch.time):
             self.room = self.room._replace(scratch=make_scratch(2 * longest, self.nodes.profiles, 0, 0))
         else:
-            self.room = self.room._replace(out=np.empty((2 * len(self.room.out), OFFER_COLUMNS), dtype=np.int64))
+            rows = 2 * len(self.room.out)
+            self.room = self.room._replace(out=np.empty((rows, OFFER_COLUMNS), dtype=np.int64), work=make_work(rows))

@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dardis.kernels.jit import Fields, inlined, kernel
+from dardis.kernels.jit import Fields, bare, inlined
 from dardis.kernels.job_queue import (
     ARRIVED,
     BACK,
@@ -168,7 +168,7 @@ def _next_reserved_start(queue: QueueArrays) -> int:
     return start
 
 
-@kernel
+@bare
 def _advance(  # noqa: C901 (one loop, as in the simulation)
     rows: Fields, member: Ints, fields: Fields, rules: Fields, room: Fields, scratch: Fields, jobs: Fields,
     loop: Fields, view: Fields, pick: int,
@@ -211,7 +211,7 @@ def _advance(  # noqa: C901 (one loop, as in the simulation)
             return DECISION_DUE
 
 
-@kernel
+@bare
 def _pick(
     rows: Fields, member: Ints, fields: Fields, rules: Fields, room: Fields, scratch: Fields, jobs: Fields,
     loop: Fields, view: Fields, pick: int,

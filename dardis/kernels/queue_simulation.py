@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from dardis.kernels.heap import sift_down, sift_up
-from dardis.kernels.jit import Fields, elapsed_ns, inlined, kernel
+from dardis.kernels.jit import Fields, bare, elapsed_ns, inlined
 from dardis.kernels.job_queue import (
     ARRIVED,
     BACK,
@@ -166,7 +166,7 @@ def run_started(
         sift_up(heap, at[RUNNING] - 1, finish, number)
 
 
-@kernel
+@bare
 def _simulate(
     rows: Fields, member: Ints, fields: Fields, rules: Fields, room: Fields, scratch: Fields, keys: Fields,
     jobs: Fields, loop: Fields,
