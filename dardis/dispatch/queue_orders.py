@@ -132,8 +132,9 @@ def sort_numbers(keys: Sequence[Any] | NDArray[Any], jobs: WaitingJobs) -> Float
     """
     if not isinstance(keys, Sequence | np.ndarray) or isinstance(keys, str):
         raise ProtocolError(f"keys gives a {type(keys).__name__}, not an array or a list")
-    if np.ndim(keys) == 0 or len(keys) != len(jobs) or (isinstance(keys, np.ndarray) and keys.ndim > 1):
-        raise ProtocolError(f"keys gives an array of shape {np.shape(keys)} for {len(jobs)} jobs")
+    shape = keys.shape if isinstance(keys, np.ndarray) else (len(keys),)
+    if shape != (len(jobs),):
+        raise ProtocolError(f"keys gives an array of shape {shape} for {len(jobs)} jobs")
     kinds = {keys.dtype.type} if isinstance(keys, np.ndarray) else {*map(type, keys)}
     if all(issubclass(kind, int | float | np.integer | np.floating | np.bool_) for kind in kinds):
         numbers = np.asarray(keys, dtype=np.float64)

@@ -40,6 +40,7 @@ from dardis.kernels.placer import Placer
 from dardis.kernels.profile import DONE, NodeProfiles
 from dardis.kernels.sorted_lists import goes_before
 from dardis.model.arrays import Bools, Floats, Ints
+from dardis.model.errors import ProtocolError
 from dardis.model.job import FOREVER, NO_TIME
 from dardis.model.offer_rows import CALLED, CUBED, STATIC
 from dardis.model.placements import Placements, indexes_of, offsets_of
@@ -259,8 +260,8 @@ class QueueSimulation:
     def _enlarge(self, answer: int) -> None:
         if answer == NODES_FULL:
             self._pack()
-        else:
-            self._placer.enlarge(answer)
+        elif not self._placer.enlarge(answer):  # a defect
+            raise ProtocolError(f"at {self._at[NOW]} s a queue pass ends with {answer}")
 
     def _call_for_keys(self, keys: SortKeys) -> None:
         queue, mode = self._queue, self._keys.mode

@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from unittest.mock import patch
 
+import pytest
 from hypothesis import event, given
 from hypothesis import strategies as st
+from kit.actual import actual
 from kit.effort import examples
 from kit.machine import jobs, platforms, with_queues
 from kit.replay import rejected_that_could_run
@@ -14,11 +16,14 @@ from properties.test_central import setups
 
 from dardis.dispatch import CentralSetUp
 from dardis.kernels import queue_simulation
+from dardis.kernels.node_search import NOTHING
 from dardis.metrics.audit import audit
 from dardis.model.choices import EventOrder, Expecting, UnitsPerNode
+from dardis.model.errors import ProtocolError
 from dardis.model.job import ActualJob
-from dardis.model.platform import Platform
+from dardis.model.platform import NodeGroup, Platform
 from dardis.model.target import Target
+from dardis.registry import find_dispatcher
 from dardis.registry.builders import CENTRAL
 from dardis.registry.dispatcher import Dispatcher
 from dardis.runs.play import play
@@ -35,6 +40,18 @@ def plain_queues(draw) -> tuple[Platform, list[ActualJob], CentralSetUp]:
         platform = replace(platform, maintenance=(), prime=None)
     listed = [replace(job, job=replace(job.job, earliest=job.submit)) for job in listed]
     return platform, listed, draw(setups(event_order=EventOrder.BATCHED, expected=Expecting.WALLTIME))
+
+
+def test_pass_that_finds_no_nodes_is_an_error():
+    platform, listed = (
+        Platform("one", (NodeGroup("n", 1, {"cores": 1}),)),
+        [actual(1, 0, 0, None, 5, 1, (1,), 1, runtime=5)],
+    )
+    with (
+        patch.object(queue_simulation, "_simulate", return_value=NOTHING),
+        pytest.raises(ProtocolError, match=f"a queue pass ends with {NOTHING}"),
+    ):
+        play(platform, listed, find_dispatcher("easy"), Target(), 1)
 
 
 @given(plain_queues(), st.integers(1, 5))

@@ -7,7 +7,8 @@ import pytest
 from kit.actual import actual
 from kit.central_runs import dispatch, setup_of
 
-from dardis.dispatch.queue_orders import TIMED_ORDERS, MultifactorWeights, WaitingJobs
+from dardis.dispatch.queue_orders import TIMED_ORDERS, MultifactorWeights, WaitingJobs, sort_numbers
+from dardis.model.errors import ProtocolError
 from dardis.model.platform import NodeGroup, Platform
 from dardis.model.queues import Queue
 
@@ -43,6 +44,12 @@ def test_a_queue_counts_its_priority_over_the_largest():
 
     weights = MultifactorWeights(age=0, size=0, queue=100)
     assert TIMED_ORDERS["multifactor"][1](weights, near).sort_keys(who((1, 3))) == pytest.approx([-90, -100])
+
+
+def test_tuples_of_any_length_are_ranked():
+    assert sort_numbers([(1, 2), (1,)], WHO).tolist() == [1, 0]
+    with pytest.raises(ProtocolError, match="keys have no order"):
+        sort_numbers([(1,), 2], WHO)
 
 
 def job(number, submit, walltime, cores, queue=""):
