@@ -19,13 +19,14 @@ from dardis.comparison.comparison_run import ComparisonCallbacks, ComparisonOutc
 from dardis.comparison.comparison_run import compare as compare_all
 from dardis.comparison.planned_runs import comparison_of, pair_of
 from dardis.comparison.task_pool import TaskPool
-from dardis.comparison.worker_kinds import with_task_pool
+from dardis.comparison.worker_kinds import shared_parent, with_task_pool
 from dardis.config.comparison_spec import CompareSpec
 from dardis.config.run_spec import ReplaySpec
 from dardis.metrics.comparison_rows import result_rows
 from dardis.metrics.comparison_tables import tables_of
 from dardis.metrics.job_classes import ClassRows, classes_table
 from dardis.metrics.jobs_csv import job_frame, read_jobs
+from dardis.model.choices import PROCESSES
 from dardis.model.errors import DardisWarning, InputError
 from dardis.registry import local_dispatchers, local_name
 
@@ -158,7 +159,8 @@ def compare(
         names = ", ".join(dict.fromkeys(map(local_name, local)))
         told = f"{names}: other processes can't import classes of a notebook, script or function"
         warnings.warn(f"{told}; this process runs them one after another", DardisWarning, stacklevel=2)
-    with TemporaryDirectory(prefix="dardis-") as made:
+    parent = shared_parent(stated.get("workers", PROCESSES))
+    with TemporaryDirectory(prefix="dardis-", dir=parent) as made:
         if platform is not None:
             stated["platform"] = as_file(platform, Path(made))
         strict = stated.get("strict", False)
@@ -174,7 +176,7 @@ def compare(
 
         try:
             with local_dispatchers(local) if local else nullcontext():
-                return within(out, of_folder)
+                return within(out, of_folder, parent)
         finally:
             for line in lines:
                 warnings.warn(line, DardisWarning, stacklevel=2)

@@ -17,9 +17,9 @@ from dardis.api.keyword_options import run_request
 from dardis.api.platforms import Platform
 from dardis.api.traces import Trace
 from dardis.comparison.task_pool import Task, TaskPool
-from dardis.comparison.worker_kinds import with_task_pool
+from dardis.comparison.worker_kinds import shared_parent, with_task_pool
 from dardis.metrics.job_metrics import Number
-from dardis.model.choices import PROCESSES, worker_choice
+from dardis.model.choices import worker_choice
 from dardis.model.errors import DardisError, DardisWarning, InputError
 from dardis.model.files import InputFiles
 from dardis.runs.inputs import check_inputs
@@ -90,7 +90,7 @@ def simulate_many(
     if workers == "processes" and processes == 1:
         figures = [run_metrics(run) for _, runs in groups for run in runs]
     else:
-        with TemporaryDirectory(prefix="dardis-", dir=None if where == PROCESSES else Path.cwd()) as shared:
+        with TemporaryDirectory(prefix="dardis-", dir=shared_parent(where)) as shared:
             figures = with_task_pool(where, processes, Path(shared), run_in)
     labels = [{"trace": name, "order": label} for name, _ in groups for label, _ in named]
     return DataFrame([label | row for label, row in zip(labels, figures, strict=True)])

@@ -80,11 +80,13 @@ def setting_texts(settings: Mapping[str, object]) -> tuple[str, ...]:
     return tuple(f"{key}={setting_text(value)}" for key, value in settings.items())
 
 
-def within(out: str | PathLike[str] | None, make: Callable[[Path], Result]) -> Result:
-    """Call `make` with `out`, or a temporary folder removed with the result."""
+def within(
+    out: str | PathLike[str] | None, make: Callable[[Path], Result], parent: Path | None = None
+) -> Result:  # fmt: skip
+    """Call `make` with `out`, or a temporary folder (in `parent`) removed with the result."""
     if out is not None:
         return make(path_of("--out", out))
-    folder = Path(tempfile.mkdtemp(prefix="dardis-"))
+    folder = Path(tempfile.mkdtemp(prefix="dardis-", dir=parent))
     try:
         result = make(folder)
     except BaseException:

@@ -17,6 +17,11 @@ from dardis.transport.launcher import launched_by_mpi
 Result = TypeVar("Result")
 
 
+def shared_parent(workers: WorkerChoice) -> Path | None:
+    """Folder for temporary files that all workers see; None: any."""
+    return None if workers.kind is WorkerKind.PROCESSES else Path.cwd()
+
+
 def with_task_pool(
     workers: WorkerChoice, processes: int | None, shared: Path, work: Callable[[TaskPool], Result]
 ) -> Result:  # fmt: skip

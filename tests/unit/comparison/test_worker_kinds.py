@@ -18,9 +18,11 @@ from kit.keeper import lives
 from kit.slurm_cluster import Cluster, missing_programs
 from kit.small_site import rows_of
 
+from dardis.api.plain import within
 from dardis.cli.main import run
 from dardis.comparison import slurm_arrays
 from dardis.comparison.task_pool import ATTEMPTS, RepeatingPool, Task
+from dardis.comparison.worker_kinds import shared_parent
 from dardis.model.choices import worker_choice
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -259,3 +261,10 @@ def test_job_array_of_a_real_slurm(folder, monkeypatch, expected):
         process.send_signal(signal.SIGINT)
         assert process.wait(60) == 130
         waited(lambda: not slurm.run("squeue", "-h").stdout)
+
+
+def test_temporary_files_are_where_all_workers_see_them(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert shared_parent(worker_choice("processes")) is None
+    assert shared_parent(worker_choice("dask:tcp://host:8786")) == tmp_path
+    assert within(None, lambda folder: {folder.parent}, tmp_path) == {tmp_path}
