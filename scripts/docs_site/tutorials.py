@@ -16,6 +16,8 @@ import sys
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from dardis.live.client import STARTING
+
 ROOT: Final = Path(__file__).resolve().parents[2]
 _FILE: Final = re.compile(r"```\w+\n(#![^\n]*\n)?# ([\w.]+)\n(.*?)```", re.DOTALL)
 _CONSOLE: Final = re.compile(r"(?:<!-- varies: ([^\n]*?) -->\s*)?```console\n(.*?)```", re.DOTALL)
@@ -65,6 +67,8 @@ def play(page: str, folder: Path) -> list[str]:
         if step.command.partition("#")[0].rstrip().endswith("&"):  # it goes on once it has printed the shown lines
             printed = f"grep -vc '^dardis: ' outputs/{number}"
             script += f"until [ $({printed}) -ge {len(step.patterns)} ]; do kill -0 $!; sleep 0.1; done\n"
+        if step.command.startswith("dardis serve"):  # its nodes are up a moment after it listens
+            script += f"while dardis nodes | grep '{STARTING}' >/dev/null; do kill -0 $!; sleep 0.1; done\n"
     shell = shutil.which("bash") or "bash"
     ended = subprocess.run([shell, "-c", script], cwd=folder, check=False, timeout=_LIMIT_S, stdin=subprocess.DEVNULL)
     written = [(outputs / name).read_text() for name in sorted((p.name for p in outputs.iterdir()), key=int)]
