@@ -263,11 +263,11 @@ async function get(path) {
 
 function confirmed(text) {
   $("confirm-text").textContent = text;
-  $("confirm").returnValue = "no";
   $("confirm").showModal();
   $("confirm-no").focus();
-  return new Promise((done) => {
-    $("confirm").addEventListener("close", () => done($("confirm").returnValue === "yes"), { once: true });
+  return new Promise((done) => { // not at "close": this event comes later, when the next question may already be open
+    $("confirm-form").onsubmit = (event) => done(event.submitter === $("confirm-yes"));
+    $("confirm").oncancel = () => done(false);
   });
 }
 
