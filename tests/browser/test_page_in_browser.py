@@ -73,7 +73,7 @@ def test_cancel_asks_first(live, view):
     assert not view.driver.execute_script("return document.getElementById('confirm').open")
     assert live.job(number)["state"] in {"waiting", "running"}
     cancel, no = (f"document.querySelector('{where}').click(); " for where in ("#job-actions button", "#confirm-no"))
-    view.driver.execute_script(cancel + no + cancel)  # the first dialog's event of closing comes when the second is open
+    view.driver.execute_script(cancel + no + cancel)  # the event of the first end comes when the second is open
     view.press("#confirm", "Yes")
     view.wait_text("#job-facts", "cancelled")
     assert live.ended(number)["state"] == "cancelled"
