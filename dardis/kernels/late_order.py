@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from math import sqrt
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -47,8 +46,10 @@ BLOCKED, ASLEEP = 30, 31
 """Results: the job may reserve; the job waits for sleeping nodes."""
 BOOKS_FULL, NODES_FULL, LIMIT_FULL = 32, 33, 34
 """Results: enlarge reservations, nodes of jobs, or the shared limit."""
-HEAD_START_S = 86_400
+HEAD_START_S = 21_600
 """Added to each wait: no key is 0."""
+SIZE: Final = 1
+"""Column of `keys`: expected runtime times cores^(3/4)."""
 COPIED_COLUMNS: Final = LATEST + 1
 """Leading columns in `list_tried`; `START` and request follow."""
 
@@ -71,16 +72,14 @@ def goes_before(table: Ints, keys: Floats, a: int, b: int, oldest: int) -> bool:
 
 
 @bare
-def put_in_order(table: Ints, slots: Ints, keys: Floats, cores: int, now: int, oldest: int, spare: Ints) -> int:
+def put_in_order(table: Ints, slots: Ints, keys: Floats, now: int, oldest: int, spare: Ints) -> int:
     """Sort waiting jobs, `oldest` first; return the first new job's place.
 
-    Key: `(wait + 24 h) / (walltime · √cores)`; `cores`: kind's index. Sorted runs stay in place.
+    Key: (wait + 6 h) over the job's `SIZE`. Sorted runs stay in place.
     """
     count = len(slots)
     for slot in slots:
-        of_job = np.float64(max(table[slot, UNITS] * table[slot, REQUEST + cores], 1))
-        wait = np.float64(now - table[slot, SUBMIT] + HEAD_START_S)
-        keys[slot, 0] = wait / (np.float64(table[slot, SPAN]) * sqrt(of_job))
+        keys[slot, 0] = np.float64(now - table[slot, SUBMIT] + HEAD_START_S) / keys[slot, SIZE]
     width = 1
     while width < count:
         for low in range(0, count - width, 2 * width):

@@ -107,6 +107,15 @@ class Expecting(Choice):
             " used by PCP'19)."
         ),
     )
+    USED_SHARE = (
+        "used-share",
+        (
+            "The walltime times the mean share of walltimes that similar ended jobs used. Kinds from coarse to fine:"
+            " all jobs; the same user; also the same walltime; also the same request; also the same name, without its"
+            " final number. In each kind an ended job has 0.6 times the weight of the next one, and the coarser mean"
+            " counts as 0.7 jobs."
+        ),
+    )
     LEARNED = (
         "learned",
         (

@@ -9,6 +9,7 @@ from dardis.model.choices import Expecting
 from dardis.predict.base import Prediction, Predictor
 from dardis.predict.learned import ForestPredictor
 from dardis.predict.recent import LastTwoPredictor, RealRuntimePredictor, SimilarJobPredictor, WalltimePredictor
+from dardis.predict.used_share import UsedSharePredictor
 
 __all__ = ["Prediction", "Predictor", "new_predictor"]
 
@@ -22,6 +23,8 @@ def new_predictor(expecting: Expecting, durations: Mapping[JobId, int], seed: in
             return LastTwoPredictor()
         case Expecting.DATA_DRIVEN:
             return SimilarJobPredictor()
+        case Expecting.USED_SHARE:
+            return UsedSharePredictor()
         case Expecting.LEARNED:
             return ForestPredictor(seed)
         case Expecting.REAL:

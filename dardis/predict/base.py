@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import accumulate
+from string import digits
 from typing import NamedTuple, Protocol
 
 from dardis.model.job import Job
@@ -30,6 +31,11 @@ class Predictor(Protocol):
 def clip_duration(job: Job, seconds: float) -> int:
     """Clip to 1 s … walltime."""
     return max(min(int(seconds), job.walltime), 1)
+
+
+def name_stem(name: str) -> str:
+    """Name without final digits, if anything is left."""
+    return name.rstrip(digits) or name
 
 
 _MINUTE, _HOUR = 60, 3_600

@@ -5,14 +5,13 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import defaultdict, deque
 from collections.abc import Collection, Hashable, Iterator, Mapping
-from string import digits
 
 import numpy as np
 
 from dardis.model.addresses import JobId
 from dardis.model.arrays import Ints
 from dardis.model.job import Job
-from dardis.predict.base import Prediction, clip_duration
+from dardis.predict.base import Prediction, clip_duration, name_stem
 
 LAST = 2
 
@@ -149,7 +148,7 @@ class SimilarJobPredictor:
 
 def _kinds(job: Job) -> Iterator[Kind]:
     stated: dict[str, Hashable] = {
-        "user": job.user, "name": job.name, "stem": job.name.rstrip(digits) or job.name, "queue": job.queue,
+        "user": job.user, "name": job.name, "stem": name_stem(job.name), "queue": job.queue,
         "walltime": job.walltime, "request": (job.units, *job.request),
     }  # fmt: skip
     known: set[str] = set()

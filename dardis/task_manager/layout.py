@@ -86,6 +86,10 @@ class Layout:
         """Queue's priority level."""
         return self.levels.get(job.queue, self.levels[""])
 
+    def cores_of(self, job: Job) -> int:
+        """Cores of all units."""
+        return job.units * job.request[self.cores_place]
+
     def allowed_node_count(self, groups: int) -> int:
         """Number of allowed nodes, at least 1."""
         return max(self.sets.count(groups), 1)

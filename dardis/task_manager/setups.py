@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from dardis.config.settings import AnySetUp, setting
 from dardis.model.addresses import levels_below
-from dardis.model.choices import Choice, NodeChoice, OnOff
+from dardis.model.choices import Choice, Expecting, NodeChoice, OnOff
 from dardis.task_manager.selection import Selection
 
 
@@ -126,6 +126,14 @@ class Reach:
 
 EVERY_HOST = Reach()
 
+LEAST_MULTIPLE, LARGEST_MULTIPLE = 1.1, 10.0
+
+
+def _multiple(text: str) -> float:
+    if not LEAST_MULTIPLE <= (value := float(text)) <= LARGEST_MULTIPLE:
+        raise ValueError
+    return value
+
 
 @dataclass(frozen=True, slots=True)
 class LateSetUp(AnySetUp):
@@ -139,16 +147,16 @@ class LateSetUp(AnySetUp):
     shares_profile: ClassVar[bool] = True
     bears_failures: ClassVar[bool] = True
 
-    aged_after_s: int = setting(
-        14_400,
-        about="A job is old when it has waited this many seconds longer than the backlog at its arrival takes."
-        " The job that became old first goes first.",
+    longest_wait: float = setting(
+        1.5,
+        values="1.1 to 10",
+        parse=_multiple,
+        about="Longest wait relative to that of `easy`: larger values give shorter mean waits and longer longest waits."
+        " A job is old after `aged_after_s` and (`longest_wait` − 0.25) times the largest backlog of late. The job that"
+        " became old first goes first.",
     )
-    aged_work_s: int = setting(
-        172_800,
-        about="Largest part of the time of that backlog that counts, in s, since walltimes may be many times the"
-        " runtimes.",
-    )
+    aged_after_s: int = setting(14_400, about="Seconds that each job waits at least before it is old.")
+    expected: Expecting = Expecting.USED_SHARE
     node_choice: NodeChoice = NodeChoice.BEST_FIT
     about: str = setting(
         "late binding in one common order, with one reservation in total (ours, docs/late.md)", key=False
@@ -156,8 +164,13 @@ class LateSetUp(AnySetUp):
 
     @property
     def seeded(self) -> bool:
-        """Whether nodes are drawn."""
-        return self.node_choice is NodeChoice.RANDOM
+        """Whether nodes are drawn, or predictions."""
+        return self.node_choice is NodeChoice.RANDOM or self.expected is Expecting.LEARNED
+
+    @property
+    def expecting(self) -> Expecting:
+        """As set. It orders jobs; reservations last for the walltime."""
+        return self.expected
 
     @property
     def search(self) -> SetUp:

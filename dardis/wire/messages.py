@@ -282,14 +282,14 @@ class CapacityFreed:
     """Messages represented: one per node and job."""
 
 
-HEAD_COLUMNS, BACKLOG_COLUMNS = 6, 12
+HEAD_COLUMNS, BACKLOG_COLUMNS = 6, 14
 
 
 @value(frozen=True, slots=True)
 class Announce:
     """To all node managers: a job holds a reservation, or not (`standing`).
 
-    `head`: job, submission, walltime, cores, priority level, expiry.
+    `head`: job, submission, expected runtime, cores, priority level, expiry.
     """
 
     head: Ints
@@ -304,8 +304,8 @@ class BacklogReport:
     number: int
     """Report number; the last counts."""
     totals: Ints
-    """Waiting core seconds, walltime ends times cores, bound cores, core seconds requested and used; each in multiples
-    of 2^62 and rest."""
+    """Waiting core seconds, walltime ends times cores, bound cores, core seconds requested and used, largest backlog;
+    each in multiples of 2^62 and rest."""
 
 
 @value(frozen=True, slots=True)
@@ -327,7 +327,7 @@ class Published:
     """Time of this state."""
     next_change: int
     heads: Ints
-    """Announced reservations: rows (job, submission, walltime, cores, level, until)."""
+    """Announced reservations: rows (job, submission, expected runtime, cores, level, until)."""
     backlogs: Ints
     """Last report of each task manager: rows (manager, number, totals)."""
     node: Ints

@@ -73,7 +73,7 @@ def draw_scenario(
 def _late(rng: np.random.Generator, setup: SetUp) -> LateSetUp:
     """The late set-up with the shared settings of another; jobs grow old early."""
     return LateSetUp(
-        aged_after_s=(after := int(rng.choice([0, 60, 600, 3000]))), aged_work_s=10 * after or 86_400,
+        aged_after_s=int(rng.choice([0, 60, 600, 3000])), longest_wait=float(rng.choice([1.1, 1.5, 4.0])),
         node_choice=setup.node_choice,
         units_per_node=setup.units_per_node,
     )  # fmt: skip

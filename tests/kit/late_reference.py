@@ -5,7 +5,8 @@ happens, ends first, then arrivals, jobs are tried in the order of their keys, t
 who fits beside the reservation starts, the first that can't reserves its earliest start. All are tried, and the
 reservation is worked out anew, when a job has ended, a static change, a reserved start, an earliest start or a soft
 deadline is reached, or a new job goes before the one that holds it; else only new ones are tried. A job is old a while
-after the work that was there when it came, its own with it, could be done at the rate at which jobs have used theirs.
+that depends on the largest work so far at an arrival, in the time that the machine needs for it at the rate at which
+jobs have used theirs. Later it counts less.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from dardis.model.job import ActualJob
 from dardis.model.offer_rows import NODE_CHOICES
 from dardis.model.platform import Platform
 from dardis.model.target import DesiredProfile, Split
+from dardis.predict import new_predictor
 from dardis.task_manager import LateSetUp
 
 Claim = tuple[int, dict[int, int]]
@@ -40,15 +42,15 @@ def key_of(job: ActualJob, now: int, oldest: int | None, kinds: Sequence[str], l
     aged = job.number == oldest
     level = 0 if aged else level
     cores = max(job.units * job.request[list(kinds).index("cores")], 1)
-    key = 0.0 if aged else -(now - job.submit + 86_400) / (job.walltime * sqrt(cores))
+    key = 0.0 if aged else -(now - job.submit + 21_600) / (job.job.expected * sqrt(cores * sqrt(cores)))
     return not aged, -level, key, job.submit, job.number
 
 
-def old_at(
-    job: ActualJob, now: int, setup: LateSetUp, waits: list[ActualJob], runs: list[tuple[ActualJob, int]],
-    over: list[tuple[ActualJob, int]], kinds: Sequence[str], machine: int,
+def backlog_s(
+    now: int, waits: list[ActualJob], runs: list[tuple[ActualJob, int]], over: list[tuple[ActualJob, int]],
+    kinds: Sequence[str], machine: int,
 ) -> int:  # fmt: skip
-    """From when on a job is old: `runs` has who is bound since when, `over` who has ended, and after what time."""
+    """Seconds of work: `runs` has who is bound since when, `over` who has ended, and after what time."""
 
     def cores(one: ActualJob) -> int:
         return one.units * one.request[list(kinds).index("cores")]
@@ -57,8 +59,7 @@ def old_at(
     work += max(sum(cores(one) * (start + one.walltime - now) for one, start in runs), 0)
     asked = sum(cores(one) * one.walltime for one, _ in over)
     used = sum(cores(one) * seconds for one, seconds in over)
-    takes = int(Fraction(work * used, machine * asked) if asked else Fraction(work, machine))
-    return job.submit + setup.aged_after_s + min(takes, setup.aged_work_s)
+    return int(Fraction(work * used, machine * asked) if asked else Fraction(work, machine))
 
 
 @dataclass
@@ -108,6 +109,9 @@ class SlowLate:
         self._over: list[tuple[ActualJob, int]] = []
         """Who has ended, after what time."""
         self._old_at: dict[int, int] = {}
+        self._works: list[tuple[int, int]] = []
+        """Seconds of work at each arrival, and when."""
+        self._predictor = new_predictor(setup.expected, {job.number: job.duration for job in jobs}, 1)
         self._oldest: int | None = None
         self._followers: dict[int, list[int]] = {}
         self._events: list[tuple[int, int, int, bool]] = []
@@ -202,6 +206,8 @@ class SlowLate:
         if sum(min(f, 1) if self._distinct else f for f in fit) < job.units:
             self._settle(number, now)
             return
+        expected = self._predictor.predict(job.job, now).duration
+        job = self._jobs[number] = asking(job, prediction=expected)
         self._there[number] = job
         if (opens := self._starts_of(job.queue).opens(max(job.earliest, now))) > now:
             self._later.append((opens, Waiting(job)))
@@ -212,6 +218,7 @@ class SlowLate:
         self._take(self._jobs[number], self.claims[number], now, -1)
         job = self._there.pop(number)
         self._over.append((job, now - self.claims[number][0]))
+        self._predictor.observe(job.job, job.duration, now)
         self._settle(number, now)
 
     def _wake(self, now: int) -> int | None:
@@ -261,11 +268,12 @@ class SlowLate:
         """Fix from when on those are old of whom that is not known."""
         waits = [job for number, job in self._there.items() if number not in self.claims]
         runs = [(job, self.claims[number][0]) for number, job in self._there.items() if number in self.claims]
-        self._old_at |= {
-            number: old_at(job, now, self._setup, waits, runs, self._over, self._kinds, self._machine)
-            for number, job in self._there.items()
-            if number not in self._old_at
-        }
+        new = [number for number in self._there if number not in self._old_at]
+        if new:
+            self._works.append((backlog_s(now, waits, runs, self._over, self._kinds, self._machine), now))
+        most = max((10 * work - (now - at) for work, at in self._works), default=0)
+        after = self._setup.aged_after_s + int((self._setup.longest_wait - 0.25) * most / 10)
+        self._old_at |= {number: self._there[number].submit + after for number in new}
 
     def _try(self, job: ActualJob, now: int) -> None:
         """Let the job start, or reserve where it may."""

@@ -13,6 +13,7 @@ from dardis.model.job import ActualJob
 from dardis.model.platform import Platform
 from dardis.model.target import DesiredProfile
 from dardis.node_manager import NodePool, RelayingHost
+from dardis.predict import new_predictor
 from dardis.sim.simulation import Simulation
 from dardis.task_manager import LateSetUp, LockstepLateManager, Reach
 from dardis.task_manager.late.shared_limit import SharedLimit
@@ -92,7 +93,8 @@ def run_late(
     hosts = LocalPool(pools[0]) if local else LocalHosts([RelayingHost(pool) for pool in pools], encoded=encoded)
     turns = Watched(setup.event_order, agents, bounds)
     turns.pools, turns.watch = pools, watch
-    simulation = turns.simulation = Simulation(jobs, turns, hosts)
+    predictor = new_predictor(setup.expected, {job.number: job.duration for job in jobs}, 1)
+    simulation = turns.simulation = Simulation(jobs, turns, hosts, predictor)
     simulation.run()
     run = audited(simulation, platform, jobs, setup.units_per_node)
     assert all(pool.idle for pool in pools)

@@ -18,7 +18,7 @@ from kit.replay import never_above, placement, rejected_that_could_run
 
 from dardis.kernels import job_table, placer
 from dardis.metrics.system import used_profile
-from dardis.model.choices import EventOrder, NodeChoice, ProfileRule, UnitsPerNode
+from dardis.model.choices import EventOrder, Expecting, NodeChoice, ProfileRule, UnitsPerNode
 from dardis.model.job import ActualJob
 from dardis.model.platform import NodeGroup, Platform
 from dardis.model.step_function import StepFunction, breakpoints
@@ -52,7 +52,8 @@ def setups(draw, **fixed) -> LateSetUp:
     setup = replace(
         LATE,
         aged_after_s=draw(st.sampled_from((0, 1, 5, 20, 20, 60, 86_400))),
-        aged_work_s=draw(st.sampled_from((0, 5, 20, 86_400, 86_400))),
+        longest_wait=draw(st.sampled_from((1.1, 1.5, 3.7, 10.0))),
+        expected=draw(st.sampled_from((Expecting.WALLTIME, Expecting.USED_SHARE, Expecting.REAL))),
         node_choice=draw(st.sampled_from(NodeChoice)),
         units_per_node=draw(st.sampled_from(UnitsPerNode)),
         profile=draw(st.sampled_from(ProfileRule)),
@@ -201,6 +202,7 @@ PROMISES = [ProfileRule.HARD, ProfileRule.OFF]
 @examples(2)
 def test_only_a_better_job_moves_the_heads_reservation(data):
     case = data.draw(crowds() | cases(profile=data.draw(st.sampled_from(PROMISES)), following=False))
+    case.setup = replace(case.setup, expected=Expecting.WALLTIME)  # as the keys of `Promises`
     promises = Promises(case)
     case.run(watch=promises.watch)
     assert promises.broken == []
@@ -216,6 +218,7 @@ def test_waits_stay_below_the_documented_bound(case):
     longest = max(job.walltime for job in case.jobs)
     asked = {job.number: job for job in case.jobs}
     of = {number: (old, asked[number].submit, number) for number, old in slow._old_at.items()}
+    assert sorted(of, key=lambda number: of[number]) == sorted(of, key=lambda number: of[number][1:])  # as they arrived
     for number, start in starts.items():
         since = max(of[number][0], asked[number].earliest)
         before = sum(of[other] < of[number] and starts[other] > since for other in starts)

@@ -1,6 +1,6 @@
 """Backlog of jobs, and the time of aging.
 
-Aging depends on pending and running work, and on the used share of requests.
+Aging depends on the largest backlog: pending and running work, by the used share of requests.
 """
 
 from __future__ import annotations
@@ -19,6 +19,10 @@ from dardis.wire import messages as say
 from dardis.wire.effects import SendAll
 
 _DIGIT = 1 << 62
+PEAK_LASTS = 10
+"""The largest backlog falls by 1 s in so many seconds."""
+TURN_SHARE = 0.25
+"""Part of the longest wait that an old job still needs to get its turn."""
 
 
 class Totals(NamedTuple):
@@ -54,9 +58,12 @@ class Backlog:
     """Backlog of one task manager."""
 
     def __init__(self, layout: Layout, address: ManagerAddress, setup: LateSetUp) -> None:
-        self._place = layout.cores_place
-        self._machine, self._after, self._most = layout.cores, setup.aged_after_s, setup.aged_work_s
+        self._cores = layout.cores_of
+        self._machine, self._after = layout.cores, setup.aged_after_s
+        self._peaks = setup.longest_wait - TURN_SHARE
         self._address, self._told = address, 0
+        self._peak = 0
+        """Largest known value of `PEAK_LASTS` times the backlog in s, plus the time: so later values compare."""
         self._others: dict[int, tuple[int, Totals, int]] = {}
         """By manager: report number, totals, receipt."""
         self._jobs: dict[JobId, tuple[Job, int | None]] = {}
@@ -66,9 +73,6 @@ class Backlog:
     def totals(self) -> Totals:
         """Own totals."""
         return Totals(self._waits, self._ends, self._cores_bound, self._asked, self._used)
-
-    def _cores(self, job: Job) -> int:
-        return job.units * job.request[self._place]
 
     def add_waiting(self, job: Job) -> None:
         """Add a waiting job."""
@@ -102,7 +106,7 @@ class Backlog:
     def make_report(self) -> SendAll:
         """Report to all nodes, and so to all managers."""
         self._told += 1
-        digits = [digit for value in self.totals for digit in divmod(value, _DIGIT)]
+        digits = [digit for value in (*self.totals, self._peak) for digit in divmod(value, _DIGIT)]
         return SendAll(say.BacklogReport(self._address, self._told, np.array(digits, dtype=np.int64)))
 
     def store_reports(self, backlogs: Ints, now: int) -> None:
@@ -110,8 +114,9 @@ class Backlog:
         for manager, number, *digits in backlogs.tolist():
             if manager == self._address or (manager in self._others and self._others[manager][0] >= number):
                 continue
-            totals = Totals(*(high * _DIGIT + low for high, low in zip(digits[::2], digits[1::2], strict=True)))
-            self._others[manager] = number, totals, now
+            *totals, peak = (high * _DIGIT + low for high, low in zip(digits[::2], digits[1::2], strict=True))
+            self._others[manager] = number, Totals(*totals), now
+            self._peak = max(self._peak, peak)
 
     def seconds(self, now: int) -> int:
         """Seconds in which the machine finishes the known backlog."""
@@ -122,8 +127,12 @@ class Backlog:
         return every.seconds(now, self._machine)
 
     def old_after(self, now: int) -> int:
-        """Seconds from submission to aging for an arrival at `now`."""
-        return self._after + min(self.seconds(now), self._most)
+        """Seconds from submission to aging for an arrival at `now`.
+
+        With `longest_wait` up to 10, later arrivals are not old earlier.
+        """
+        self._peak = max(self._peak, PEAK_LASTS * self.seconds(now) + now)
+        return self._after + int(self._peaks * (self._peak - now) / PEAK_LASTS)
 
     def drop_waiting(self, number: JobId) -> None:
         """Drop a waiting job, if known."""

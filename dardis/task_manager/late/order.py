@@ -1,6 +1,6 @@
 """Agreed order of late jobs, and a view of nodes.
 
-High priority goes first, then long waits, short walltimes and few cores. The job aged longest goes before all
+High priority goes first, then long waits, short expected runtimes and few cores. The job aged longest goes before all
 (docs/late.md).
 """
 
@@ -15,7 +15,7 @@ from dardis.kernels import node_search as placing
 from dardis.kernels import published_profiles
 from dardis.kernels.job_queue import QueueArrays
 from dardis.kernels.job_table import JobTable
-from dardis.kernels.late_order import HEAD_START_S, put_in_order
+from dardis.kernels.late_order import HEAD_START_S, SIZE, put_in_order
 from dardis.kernels.profile import FULL
 from dardis.kernels.rows import grown, make_rows
 from dardis.model.addresses import HostId, JobId
@@ -32,28 +32,34 @@ Key = tuple[bool, int, float, int, JobId]
 """Sort key, least first: not the oldest, -level, -key, submission, number."""
 
 
-def key_of(wait: int, walltime: int, cores: int) -> float:
-    """`(wait + 24 h) / (walltime · √cores)`; the largest goes first."""
-    return (wait + HEAD_START_S) / (walltime * sqrt(max(cores, 1)))
+def size_of(expected: int, cores: int) -> float:
+    """Expected runtime times cores^(3/4), as square roots are equal on all machines."""
+    return expected * sqrt(max(cores, 1) * sqrt(max(cores, 1)))
+
+
+def key_of(wait: int, expected: int, cores: int) -> float:
+    """`(wait + 6 h) / (expected · cores^(3/4))`; the largest goes first."""
+    return (wait + HEAD_START_S) / size_of(expected, cores)
 
 
 class Order:
     """Order of jobs."""
 
     def __init__(self, layout: Layout) -> None:
-        self._cores = layout.cores_place
         self._layout = layout
         self._spare: Ints = np.zeros(0, dtype=np.int64)
 
     def head(self, job: Job, until: int) -> Ints:
-        """Announcement: job, submission, walltime, cores, level, expiry."""
-        cores, level = job.units * job.request[self._cores], self._layout.level_of(job)
-        return np.array([job.number, job.submit, job.walltime, cores, level, until], dtype=np.int64)
+        """Announcement: job, submission, expected runtime, cores, level, expiry."""
+        level = self._layout.level_of(job)
+        return np.array(
+            [job.number, job.submit, job.expected, self._layout.cores_of(job), level, until], dtype=np.int64
+        )
 
     def key(self, head: Ints, now: int, *, aged: bool) -> Key:
         """Key of an announced job. `aged`: before all others."""
-        number, submit, walltime, cores, level, _ = head.tolist()
-        key = 0.0 if aged else -key_of(now - submit, walltime, cores)
+        number, submit, expected, cores, level, _ = head.tolist()
+        key = 0.0 if aged else -key_of(now - submit, expected, cores)
         return (not aged, 0 if aged else -level, key, submit, number)
 
     def sort(self, queue: QueueArrays, count: int, now: int, oldest: JobId | None) -> int:
@@ -62,7 +68,7 @@ class Order:
             self._spare = np.zeros(2 * count, dtype=np.int64)
         first = -1 if oldest is None else oldest
         slots = queue.lists[columns.RULE, :count]
-        return put_in_order(queue.table, slots, queue.keys, self._cores, now, first, self._spare)
+        return put_in_order(queue.table, slots, queue.keys, now, first, self._spare)
 
     def key_at(self, queue: QueueArrays, place: int, oldest: JobId | None) -> Key:
         """Key at a place."""
@@ -100,6 +106,7 @@ class ProfileView:
     def add(self, job: Job) -> int:
         """Add a job; return its slot."""
         slot = self.slots[job.number] = self.waiting.add(job, job.walltime, self._layout.level_of(job))
+        self.waiting.queue.keys[slot, SIZE] = size_of(job.expected, self._layout.cores_of(job))
         return slot
 
     def remove(self, number: JobId) -> Job:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from operator import mul
 from string import digits
 
 import numpy as np
@@ -205,3 +206,26 @@ def test_a_prediction_grows_in_few_steps_up_to_the_walltime_and_is_never_past(wa
     assert duration == min(one for one in found if one > elapsed)
     assert len(found) <= 1 + len(STEPS) + 1
     assert found == sorted(set(found))
+
+
+@given(histories())
+@examples()
+def test_used_share_blends_kinds_from_coarse_to_fine(history):
+    jobs, events = history
+    kinds = [(), ("user",), ("user", "walltime"), ("user", "walltime", "request")]
+    for job, ended, _, duration, rule in answers(new_predictor(Expecting.USED_SHARE, {}, 1), jobs, events):
+        past = [(other, ran) for other, ran in (jobs[number] for number in ended) if other.user]
+        share, prior = 1.0, 1.0
+        for fields in [*kinds, ("user", "walltime", "request", "stem")] if job.name else kinds:
+            if fields and not job.user:
+                break
+            same = [
+                ran / other.walltime
+                for other, ran in past
+                if alike(job, other, fields) and ("stem" not in fields or other.name)
+            ]
+            weights = [0.6**place for place in reversed(range(len(same)))]
+            share = (sum(map(mul, weights, same)) + prior * share) / (sum(weights) + prior)
+            prior = 0.7
+        assert duration == pytest.approx(max(share * job.walltime, 1), abs=1 + 1e-6)
+        assert (rule == "walltime") == (not past)

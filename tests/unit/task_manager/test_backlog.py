@@ -16,7 +16,7 @@ LAYOUT = layout_of(MACHINE, (0, 5), None)
 
 
 def backlog(manager: int = 0) -> Backlog:
-    return Backlog(LAYOUT, address_of(manager), LateSetUp(aged_after_s=10, aged_work_s=20))
+    return Backlog(LAYOUT, address_of(manager), LateSetUp(aged_after_s=10))
 
 
 def job(number: int, walltime: int, cores: int):
@@ -29,14 +29,15 @@ def test_backlog_counts_waiting_and_running_work():
     mine.add_waiting(job(2, 30, 14))
     assert mine.totals == Totals(waits=620)
     assert mine.seconds(0) == 620 // 14
-    assert mine.old_after(0) == 10 + 20  # of more work no more counts
+    assert mine.old_after(0) == 10 + 5 * 44 // 4
     mine.record_start(1, 10)
     assert mine.totals == Totals(waits=420, ends=220, cores=2)
     assert mine.seconds(60) == (420 + 2 * 50) // 14
     mine.record_end(1, 60)  # it has used half of what it asked for
     assert mine.totals == Totals(waits=420, asked=200, used=100)
     assert mine.seconds(60) == 210 // 14
-    assert mine.old_after(60) == 10 + 210 // 14
+    assert mine.old_after(60) == 10 + 5 * (44 - 6) // 4  # the largest backlog falls by a tenth of the time
+    assert mine.old_after(360) == 10 + 5 * 15 // 4  # less than what is left
     mine.drop_waiting(2)
     mine.drop_waiting(2)
     mine.drop_waiting(1)
@@ -58,8 +59,10 @@ def test_task_managers_agree_after_all_reports(rows):
         told = np.array([[t.manager, t.number, *t.totals.tolist()] for t in said])
         for one in split:
             one.store_reports(told, now)
-            one.store_reports(told - np.array([0, 1, *[9] * 10]), now)  # an older one comes late
+            one.store_reports(told - np.array([0, 1, *[9] * 12]), now)  # an older one comes late
         assert {one.seconds(now) for one in split} == {alone.seconds(now)}
+        ages = [alone.old_after(now)]
+        assert {one.old_after(now) for one in split[: now % 2 + 1]} == {*ages}  # the others learn of it by reports
 
 
 def exchange_reports(told: list[Backlog], by: Backlog, now: int) -> None:

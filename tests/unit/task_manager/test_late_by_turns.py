@@ -39,7 +39,7 @@ def watched(*jobs: ActualJob, setup: LateSetUp = LATE) -> list[tuple[int, dict[i
 
 
 def test_order_key_by_hand():
-    assert [key_of(*job) for job in ((0, 100, 4), (3600, 100, 4), (0, 100, 0))] == [432.0, 450.0, 864.0]
+    assert [key_of(*job) for job in ((0, 100, 16), (3600, 100, 16), (0, 100, 0))] == [27.0, 31.5, 216.0]
 
 
 def test_equal_keys_go_by_submission_then_number():
