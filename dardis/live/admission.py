@@ -12,6 +12,7 @@ from typing import Final
 from dardis.live.cap_account import CapAccount
 from dardis.live.dependencies import Dependencies, OpenSubmission
 from dardis.live.live_decisions import (
+    SEED,
     Instant,
     InstantEvents,
     JobStart,
@@ -23,7 +24,9 @@ from dardis.live.live_decisions import (
 from dardis.live.live_jobs import LiveJob, LiveJobState
 from dardis.live.machine import LiveMachine, queue_of
 from dardis.model.addresses import HostId, JobId
-from dardis.model.job import FOREVER
+from dardis.model.choices import Expecting
+from dardis.model.job import FOREVER, Job
+from dardis.predict import new_predictor
 from dardis.transport.base import Hosts
 
 LAG_S: Final = 2
@@ -69,6 +72,8 @@ class Admission:
         self._news = _PendingEvents()
         self._to_admit: deque[LiveJob] = deque()
         self._admitted: set[JobId] = set()
+        self._predictor = new_predictor(Expecting.USED_SHARE, {}, SEED)
+        """Of runtimes since the service began."""
 
     # ------------------------------------------------------------------------------------------------------------------
 
@@ -90,6 +95,10 @@ class Admission:
         """Report the end of a run with free nodes."""
         self._news.ended.append(job.number)
         self.remove(job)
+
+    def learn(self, job: LiveJob, ran_s: int, now: int) -> None:
+        """Learn the runtime of an ended job."""
+        self._predictor.observe(self._predicted(job, self._walltime(job)), max(ran_s, 1), now)
 
     def remove(self, job: LiveJob) -> None:
         """Admit the next job of the array."""
@@ -206,15 +215,23 @@ class Admission:
             self._account.fix_power(job)
         return self._request(job)
 
+    def _walltime(self, job: LiveJob) -> int:
+        return job.submission.request.walltime_s + job.submission.request.grace + LAG_S
+
+    def _predicted(self, job: LiveJob, walltime: int) -> Job:
+        asked, user = job.submission.request, job.submission.user.name
+        needs = self._machine.request(asked)
+        return Job(job.number, 0, 0, None, walltime, asked.nodes, needs, 1, user=user, name=asked.name)
+
     def _request(self, job: LiveJob) -> SchedulingRequest:
-        asked = job.submission.request
-        walltime, cap = asked.walltime_s + asked.grace + LAG_S, self._account.cap
+        asked, cap, walltime = job.submission.request, self._account.cap, self._walltime(job)
+        expected = self._predictor.predict(self._predicted(job, walltime), 0).duration
         may_exceed = cap is not None and not cap.is_hard and asked.deadline_ms is not None
         latest = asked.deadline_ms // 1000 - asked.walltime_s if may_exceed and asked.deadline_ms is not None else None
         return SchedulingRequest(
             job.number, max(job.submission.submitted_ms, job.begin_ms) // 1000, walltime, asked.nodes,
             self._machine.request(asked), queue_of(asked.priority), latest,
-            None if cap is None else self._account.takes(job),
+            None if cap is None else self._account.takes(job), None if expected == walltime else expected,
         )  # fmt: skip
 
     def _running_jobs(self, running: Iterable[LiveJob], now: int) -> Iterable[RunningJob]:

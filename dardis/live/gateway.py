@@ -44,6 +44,8 @@ from dardis.model.job import FOREVER
 from dardis.model.moments import utc_text
 from dardis.transport.base import HostDownError
 
+_TELLING: Final = (LiveJobState.COMPLETED, LiveJobState.FAILED, LiveJobState.TIMEOUT)
+"""Ends that tell how long similar jobs run."""
 FORGOTTEN: Final = UNKNOWN + "its job supervisor lost its record"
 
 
@@ -533,6 +535,8 @@ class Gateway:
                 self._strays.add_possible(job, host)
                 self._admission.on_closed_nodes_change()
         job.ended_ms, job.hosts = now_ms, {}
+        if state in _TELLING and job.started_ms is not None:
+            self._admission.learn(job, (now_ms - job.started_ms) // 1000, now_ms // 1000)
         self._set_state(job, state, why)
         one = self._open[job.submission.first]
         one.unfinished_count -= 1

@@ -54,6 +54,8 @@ class SchedulingRequest:
     """Latest start under a soft cap, Unix s."""
     takes: tuple[int, ...] | None = None
     """Of the cap per node, by kind, and mW; None: no cap."""
+    expected: int | None = None
+    """Predicted runtime, s; None: the walltime."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +116,10 @@ class InstantEvents:
 
 
 def _request_row(asks: SchedulingRequest) -> list[Any]:
-    row = [asks.job, asks.submit, asks.walltime, asks.nodes, asks.request, asks.queue, asks.latest, asks.takes]
+    row = [
+        asks.job, asks.submit, asks.walltime, asks.nodes, asks.request, asks.queue, asks.latest, asks.takes,
+        asks.expected,
+    ]  # fmt: skip
     while not row[-1] and row[-1] != 0:  # without defaults at the end
         row.pop()
     return row
@@ -292,7 +297,7 @@ class LiveDecider:
         groups = self._platform.all_groups
         return Job(
             asks.job, submit, submit, asks.latest, asks.walltime, asks.nodes, asks.request, groups, asks.queue,
-            takes=asks.takes,
+            prediction=asks.expected, takes=asks.takes,
         )  # fmt: skip
 
     def execute(self, who: Address, deed: ExecutorAction, now: int) -> None:  # noqa: ARG002 (interface)

@@ -79,8 +79,8 @@ def test_run_larger_than_the_current_machine_continues_exclusively(less):
     beside = {share.node for share in gateway.job(1).shares}
     assert gateway.job(3).state is LiveJobState.WAITING or gateway.job(3).shares[0].node not in beside
     assert gateway.job(1).as_dict()["nodes"]
-    gateway.on_run_record(record("1.1"), 3000, HERE)
     submit(gateway, 4, cpus=less.platform.capacity[0].tolist()[0])
+    gateway.on_run_record(record("1.1"), 3000, HERE)
     step(gateway, 1002)
     step(gateway, 1003)
     assert gateway.job(3).state is LiveJobState.RUNNING

@@ -74,7 +74,7 @@ def stream(until: int) -> list[ActualJob]:
 
 @pytest.mark.parametrize("managers", [1, 3])
 def test_old_jobs_do_not_starve(managers):
-    until, aged_after, work = 2000, 400, 500 + 20
+    until, aged_after, work = 2000, 400, 1.25 * (500 + 20)
     setup = replace(LATE, aged_after_s=aged_after)
     assert starts(*stream(until), setup=setup, managers=managers)[1] <= 1 + aged_after + work + 2 * 20
     assert starts(*stream(until), setup=replace(LATE, aged_after_s=FOREVER >> 1), managers=managers)[1] >= until - 5
