@@ -10,6 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 from dardis.clairvoyant.clairvoyant_schedule import ImprovingSchedule, Progress, SharedDemand, least_wait, tries_for
+from dardis.comparison.clairvoyant_queues import QUEUES, best_queue
 from dardis.comparison.planned_runs import PlannedRun
 from dardis.config.comparison_spec import ComparisonRequest, Contender, TraceSpec
 from dardis.config.json_records import ClairvoyantRecord
@@ -83,6 +84,11 @@ class _ClairvoyantCase:
     seed: int
     trim: tuple[int, int] | None
 
+    @property
+    def fitting(self) -> list[ActualJob]:
+        """Jobs that fit."""
+        return [job for job, fits in zip(self.jobs, self.fits, strict=True) if fits]
+
 
 def clairvoyant_result(
     comparison: ComparisonRequest, workload: TraceSpec, results: Sequence[RunResult], out: Path, files: InputFiles,
@@ -100,7 +106,7 @@ def clairvoyant_result(
         for one in _CANDIDATES
     ]
     digests = sorted(str((result.metrics or {}).get("schedule_digest")) for result in results)
-    key = {"requests": [record_of(one, files) for one in asked], "schedules": digests}
+    key = {"requests": [record_of(one, files) for one in asked], "queues": [*QUEUES], "schedules": digests}
     folder = out / FOLDER / workload.name
     if (kept := _stored_result(folder, key)) is not None:
         return kept
@@ -111,6 +117,8 @@ def clairvoyant_result(
         dispatcher = find_dispatcher(one.dispatcher, one.settings)
         candidates.append(play(inputs.platform, inputs.jobs, dispatcher, inputs.target, seed).schedule)
     case = _ClairvoyantCase(workload, inputs.platform, inputs.jobs, candidates[-1].ran.tolist(), seed, inputs.trim)
+    if jobs := case.fitting:
+        candidates.append(_build_schedule(case, *best_queue(case.platform, jobs, seed, progress)))
     alike = [one for one in candidates if one.ran.tolist() == case.fits]
     # If only some jobs count, the search may have improved others at their expense.
     best = min((_improve_schedule(case, alike, progress), *alike), key=lambda one: _total_wait(case, one))
@@ -132,7 +140,7 @@ def _stored_result(folder: Path, key: dict[str, Any]) -> ClairvoyantResult | Non
 
 
 def _improve_schedule(case: _ClairvoyantCase, candidates: Sequence[Schedule], progress: Progress | None) -> Schedule:
-    jobs = [job for job, fits in zip(case.jobs, case.fits, strict=True) if fits]
+    jobs = case.fitting
     if not jobs:
         return candidates[-1]
     begin = min(candidates, key=lambda one: int(one.start[one.ran].sum()))
@@ -175,12 +183,12 @@ def _total_wait(case: _ClairvoyantCase, schedule: Schedule) -> float:
 
 
 def _evaluate_bound(case: _ClairvoyantCase, best: Schedule, progress: Progress | None) -> ClairvoyantResult:
-    ran, jobs = best.ran, [job for job, fits in zip(case.jobs, case.fits, strict=True) if fits]
+    ran = best.ran
     weight = _counted(case, best)
     number = int(weight.sum())
     if not number:
         return ClairvoyantResult(case.workload.name, 0, None, None)
-    demand = SharedDemand.of_jobs(jobs, case.platform)
+    demand = SharedDemand.of_jobs(case.fitting, case.platform)
     earliest = best.earliest[ran]
     before = float((weight * (earliest - best.submit[ran])).sum())
     reached = _total_wait(case, best) - before

@@ -12,6 +12,7 @@ from dardis.config.comparison_spec import contender_of
 from dardis.dispatch.queue_orders import TimedOrder, WaitingJobs, sort_numbers
 from dardis.dispatch.queue_pass import compiled_keys
 from dardis.kernels.job_queue import JobKeys, Rules
+from dardis.kernels.queue_simulation import QueueSimulation
 from dardis.metrics.job_metrics import Number, wait_metrics
 from dardis.model.arrays import Floats
 from dardis.model.errors import InputError, ProtocolError
@@ -39,10 +40,16 @@ class QueueRun(NamedTuple):
     keys: JobKeys
 
 
+def simulate_queue(run: QueueRun) -> QueueSimulation:
+    """The simulation at its end."""
+    simulation = run.queue.simulation(run.rules, run.keys)
+    simulation.run(lambda *_: None)
+    return simulation
+
+
 def run_metrics(run: QueueRun) -> dict[str, Number]:
     """Figures of a simulation, named as in metrics.json."""
-    (jobs, machine), simulation = (run.queue.jobs, run.queue.machine), run.queue.simulation(run.rules, run.keys)
-    simulation.run(lambda *_: None)
+    (jobs, machine), simulation = (run.queue.jobs, run.queue.machine), simulate_queue(run)
     start, finish = simulation.start, simulation.finish
     ran = finish != NO_TIME
     span = int(finish[ran].max() - jobs.submit[ran].min()) if ran.any() else None

@@ -1,5 +1,7 @@
 """`dardis compare --clairvoyant`: what is written, what is kept, and what is refused."""
 
+import json
+
 import pytest
 from kit.few_nodes import PLATFORM
 from kit.small_site import rows_of
@@ -84,3 +86,17 @@ def test_clairvoyant_comparison_refuses_queue_hours(compare, tmp_path):
     assert float(row["mean_wait_s"]) >= float(row["best_found_s"]) >= float(row["bound_s"])
     taken = [n * 7 for n in range(1, 41) if WIDTHS[n % 6] <= 24]
     assert int(row["jobs"]) < len(taken), "jobs that count alone are bounded"
+
+
+def test_result_is_kept_until_the_list_of_queues_changes(compare, tmp_path):
+    assert compare("--trim", "60,60")[0] == 0
+    path = tmp_path / "o/clairvoyant/t/clairvoyant.json"
+    record = json.loads(path.read_text())
+    best = record["known"]["best_s"]
+    path.write_text(json.dumps(record | {"known": record["known"] | {"best_s": 2 * best}}))
+    assert compare("--trim", "60,60")[0] == 0
+    assert float(rows(tmp_path)[0]["best_found_s"]) == 2 * best
+    record["key"]["queues"].pop()
+    path.write_text(json.dumps(record))
+    assert compare("--trim", "60,60")[0] == 0
+    assert float(rows(tmp_path)[0]["best_found_s"]) == pytest.approx(best)
