@@ -80,6 +80,7 @@ def test_run_larger_than_the_current_machine_continues_exclusively(less):
     assert gateway.job(3).state is LiveJobState.WAITING or gateway.job(3).shares[0].node not in beside
     assert gateway.job(1).as_dict()["nodes"]
     submit(gateway, 4, cpus=less.platform.capacity[0].tolist()[0])
+    step(gateway, 1001)  # before it is known that job 1 was short
     gateway.on_run_record(record("1.1"), 3000, HERE)
     step(gateway, 1002)
     step(gateway, 1003)
@@ -180,3 +181,20 @@ def test_failed_job_is_retried_after_growing_pauses():
     assert gateway.retry(gateway.job(1))
     step(gateway, 1031)
     assert gateway.job(1).run == "1.4"
+
+
+def test_user_of_short_jobs_goes_first():
+    gateway = gateway_of(machine(1, 1))
+    submit(gateway, 1)
+    step(gateway)
+    gateway.on_run_record(record("1.1", ended_ms=2000), 2000, HERE)
+    step(gateway)
+    submit(gateway, 2)
+    step(gateway)
+    asked = JobRequest(argv=("true",))
+    for number, user in ((3, JobUser(1001, 1001, "other")), (4, ME)):
+        gateway.submit(Submission(number, user, asked, "", {}, "/", 1_000_000), 1_000_000)
+    step(gateway)
+    gateway.on_run_record(record("2.1", ended_ms=9000), 1_001_000, HERE)
+    step(gateway, 1001)
+    assert [gateway.job(number).state for number in (3, 4)] == [LiveJobState.WAITING, LiveJobState.RUNNING]
