@@ -32,6 +32,8 @@ NUMBERS = (1, 2, 3, 7, 60, 300, 86_400)
 DECIMALS = (0.001, 0.01, 0.05)
 """For settings that take a number of any kind: what their values are called is said in words."""
 
+MULTIPLES = (1.1, 1.5, 10)
+
 LIKELY = {"profile": 0.9, "delta": 1.0, "delta_max": 1.0, "k1": 1.0}
 """How often a setting is drawn, where that is not as often as others: there is a wish in most instances, and searches
 are short.
@@ -160,7 +162,7 @@ def _draw_settings(dice: Dice, dispatcher: str, platform: Platform) -> tuple[str
             value = dice.one_of(values.split("|"))
             kind = dice.one_of(platform.kinds)
             number = dice.one_of(NUMBERS)
-            number = dice.one_of(DECIMALS) if " " in value else number
+            number = dice.one_of(MULTIPLES if key == "longest_wait" else DECIMALS) if " " in value else number
             chosen.append(f"{key}={number if value == 'N' or ' ' in value else value.replace('KIND', kind)}")
     while True:
         try:

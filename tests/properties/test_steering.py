@@ -37,11 +37,11 @@ def simulated(jobs: list[ActualJob], dispatcher: str, *settings: str) -> dict[in
     }
 
 
-def steered_jobs(seed: int, folder: Path, dispatcher: str) -> tuple[list[ActualJob], dict[int, tuple[int, list[int]]]]:
-    """Random jobs, and their starts and nodes."""
+def steered_jobs(seed: int, folder: Path, *how: str) -> tuple[list[ActualJob], dict[int, tuple[int, list[int]]]]:
+    """Random jobs, and their starts and nodes under a dispatcher with settings."""
     slurm = FakeSlurm([])
     slurm.jobs = random_jobs(np.random.default_rng(seed), 30, slurm.now)
-    steerer = steerer_of(slurm, folder, dispatcher)
+    steerer = steerer_of(slurm, folder, *how)
     steerer.begin()
     while any(not job.end for job in slurm.jobs):
         steered(steerer, slurm, 10)
@@ -68,12 +68,10 @@ def test_steered_easy_equals_easy_that_decides_anew(tmp_path: Path, seed: int) -
     assert found == easy_anew(jobs, MACHINE)
 
 
-@pytest.mark.parametrize("dispatcher", ["easy", "dardis-late"])
-def test_steered_schedule_equals_the_simulated_one_of_these_jobs(tmp_path: Path, dispatcher: str) -> None:
-    jobs, found = steered_jobs(
-        0, tmp_path, dispatcher
-    )  # among other jobs, older reservations on other nodes may differ
-    assert found == simulated(jobs, dispatcher)
+@pytest.mark.parametrize("how", [("easy",), ("dardis-late", "expected=walltime")])
+def test_steered_schedule_equals_the_simulated_one_of_these_jobs(tmp_path: Path, how: tuple[str, ...]) -> None:
+    jobs, found = steered_jobs(0, tmp_path, *how)  # among other jobs, older reservations on other nodes may differ
+    assert found == simulated(jobs, *how)
 
 
 @pytest.mark.parametrize("seed", seeds(8, 60))
