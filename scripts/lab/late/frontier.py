@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from dardis.report import chart
 from scripts.lab.kit.cache import Metrics
-from scripts.lab.kit.drawing import save, sheet
+from scripts.lab.kit.drawing import draw_legend, save, sheet
 from scripts.lab.kit.page import NOTHING, table, write_csv
 from scripts.lab.late.cases import Case
 from scripts.lab.late.table import HOURS, LIMITS, WIDTHS, Means, geometric, means, ratio_of_class
@@ -25,7 +26,10 @@ LATE: Final = "late "
 """Labels of late binding begin so, and end in the longest wait."""
 COLUMNS: Final = 5
 """Panels in a row of the picture."""
-TICKS: Final = (0.1, 0.2, 0.3, 0.5, 0.7, 1, 1.5, 2, 3, 5, 10, 20, 50, 100)
+MARGIN: Final = 1.06
+"""Factor between the outermost marks and the edge."""
+MOST_TICKS: Final = 7
+TICKS: Final = (0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.1, 1.2, 1.3, 1.5, 2, 2.5, 3, 4, 5, 7, 10, 20)
 
 
 def means_of(done: Mapping[tuple[Case, str], Metrics], best: str, patient: str) -> Found:
@@ -96,44 +100,67 @@ def draw(path: Path, found: Found, best: str) -> None:
         for label in labels
         if (of := [one for (case, who), one in found.items() if (case.source, who) == (source, label)])
     }
+    across = _range([point.longest for point in points.values()])
+    late = [label for label in labels if label.startswith(LATE)]
+    others = [label for label in labels if label not in {*late, best}]
     bands = math.ceil(len(sources) / COLUMNS)
     with chart.style():
-        drawing, rows = sheet(4.6 * bands + 0.5, 2 * bands, min(COLUMNS, len(sources)))
+        drawing, rows = sheet(4.6 * bands + 0.5, 2 * bands, COLUMNS)
+        for axes in chain(*rows):
+            axes.set_axis_off()
         for place, source in enumerate(sources):
             panel = {label: point for (whose, label), point in points.items() if whose == source}
-            for what in range(2):
-                axes = rows[2 * (place // COLUMNS) + what][place % COLUMNS]
-                _draw_panel(axes, {label: (one.longest, one[what]) for label, one in panel.items()}, best)
-                if what == 0:
+            for what in ("wait", "slowdown"):
+                axes = rows[2 * (place // COLUMNS) + (what == "slowdown")][place % COLUMNS]
+                axes.set_axis_on()
+                spots = {label: (point.longest, float(getattr(point, what))) for label, point in panel.items()}
+                if line := [spots[label] for label in late if label in spots]:
+                    told = f"{LATE}{', '.join(label.removeprefix(LATE) for label in late)}"
+                    look = chart.line_look(0, marked=True) | {"linewidth": 1.4, "markersize": 4.5, "zorder": 3}
+                    axes.plot(*zip(*line, strict=True), label=told, **look)
+                axes.plot(*spots[best], "|", color=chart.INK, markersize=11, markeredgewidth=2, label=best)
+                for turn, label in enumerate(others, 1):
+                    if label in spots:
+                        axes.plot(*spots[label], label=label, **_mark(turn))
+                _set_axes(axes, across, _range([spot for _, spot in spots.values()]))
+                axes.axhline(1, color=chart.INK, linewidth=0.8, linestyle=":")
+                if what == "wait":
                     axes.set_title(source)
                 else:
                     axes.set_xlabel("longest wait / EASY")
                 if place % COLUMNS == 0:
-                    axes.set_ylabel(f"mean {Means._fields[what]} / EASY SJBF")
-        for place in range(len(sources), bands * len(rows[0])):
-            for what in range(2):
-                rows[2 * (place // COLUMNS) + what][place % COLUMNS].set_axis_off()
-        handles, told = rows[0][0].get_legend_handles_labels()
-        drawing.legend(handles, told, loc="outside upper center", ncols=5)
+                    axes.set_ylabel(f"mean {what} / {best}")
+        draw_legend(drawing, rows[0][0], COLUMNS)
         save(drawing, path)
 
 
-def _draw_panel(axes: Axes, points: Mapping[str, tuple[float, float]], best: str) -> None:
-    """A line of late binding, and a mark for each other dispatcher."""
-    late = {label.removeprefix(LATE): point for label, point in points.items() if label.startswith(LATE)}
-    others = [label for label in points if not label.startswith(LATE) and label != best]
-    axes.axhline(1, color=chart.INK, linewidth=0.8, linestyle=":")
-    if best in points:
-        axes.plot(*points[best], "|", color=chart.INK, markersize=11, markeredgewidth=2, label=best)
-    for turn, label in enumerate(others, 1):
-        look = chart.line_look(turn % chart.MOST_LINES, marked=True) | {"linestyle": "none"}
-        hollow = {"markerfacecolor": "none", "markeredgewidth": 1.4} if turn >= chart.MOST_LINES else {}
-        axes.plot(*points[label], label=label, **look | hollow)
-    if late:
-        look = chart.line_look(0, marked=True) | {"linewidth": 1.4, "markersize": 4.5}
-        axes.plot(*zip(*late.values(), strict=True), label=f"{LATE}{', '.join(late)}", **look)
-    axes.set(xscale="log", yscale="log")
+def _mark(turn: int) -> dict[str, Any]:
+    """The look of a mark without a line; hollow when looks begin again."""
+    look = chart.line_look(turn % chart.MOST_LINES, marked=True) | {"linestyle": "none"}
+    return look | ({"markerfacecolor": "none", "markeredgewidth": 1.4} if turn >= chart.MOST_LINES else {})
+
+
+def _set_axes(axes: Axes, across: tuple[float, float], up: tuple[float, float]) -> None:
+    """Logarithmic axes with plain numbers."""
+    axes.set(xscale="log", yscale="log", xlim=across, ylim=up)
     axes.minorticks_off()
-    for low_high, set_ticks in ((axes.get_xlim(), axes.set_xticks), (axes.get_ylim(), axes.set_yticks)):
-        ticks = [tick for tick in TICKS if low_high[0] <= tick <= low_high[1]]
+    for (low, high), set_ticks in ((across, axes.set_xticks), (up, axes.set_yticks)):
+        ticks = _ticks(low, high)
         set_ticks(ticks, [f"{tick:g}" for tick in ticks])
+
+
+def _range(values: Sequence[float]) -> tuple[float, float]:
+    """From the least to the most, with margins."""
+    return min(values) / MARGIN, max(values) * MARGIN
+
+
+def _ticks(low: float, high: float) -> list[float]:
+    """Round numbers from 1 on in both directions, with room between."""
+    ticks, room = [1.0], (high / low) ** (1 / MOST_TICKS)
+    for tick in (tick for tick in TICKS if 1 < tick <= high):
+        if tick >= ticks[-1] * room:
+            ticks.append(tick)
+    for tick in (tick for tick in reversed(TICKS) if low <= tick < 1):
+        if tick <= ticks[0] / room:
+            ticks.insert(0, tick)
+    return ticks
