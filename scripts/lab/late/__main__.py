@@ -20,9 +20,9 @@ from scripts.lab.kit.options import parser_of, prepared
 from scripts.lab.kit.page import publish, read_csv, write_csv
 from scripts.lab.late import frontier
 from scripts.lab.late.cases import SOURCES, WALLTIMES, Case, cases, cases_of_frontier
+from scripts.lab.late.table import HEAD, DispatcherSettings, draw_who_pays, ratios, rows_of, run_of, waits_by_class
 from scripts.lab.late.table import PATIENT as EASY
 from scripts.lab.late.table import TO_BEAT as SJBF
-from scripts.lab.late.table import DispatcherSettings, draw_who_pays, ratios, run_of, waits_by_class
 from scripts.lab.late.table import table as table_of_loads
 
 SPEC: Final = read_spec(__file__)
@@ -160,6 +160,7 @@ def at_loads(options: argparse.Namespace, out: Path) -> int:
         for of in ("wide", "others")
     ]
     write_csv(folder / "who_pays.csv", ("case", "jobs", "count", "mean_wait_s", "to_beat_mean_wait_s"), rows)
+    write_csv(folder / "loads.csv", HEAD, rows_of(found))
     draw_who_pays(folder / "who_pays", found)
     publish(folder / "loads.md", f"`{' '.join(late)}`\n\n" + table_of_loads(found))
     return int(len(found) < len(every))

@@ -99,7 +99,7 @@ Found = Mapping[Case, Sequence[Ratios]]
 LIMITS: Final = {"wait": 1.05, "slowdown": 1.05, "longest": 1.8}
 AIMS: Final = Means(0.80, 0.72, 1.35)
 """Geometric means that are aimed at."""
-_HEAD: Final = ("case", "load", "wait", "slowdown", "longest wait", "wait of wide jobs", "of the others")
+HEAD: Final = ("case", "load", "wait", "slowdown", "longest wait", "wait of wide jobs", "of the others", "use")
 
 
 def medians(runs: Sequence[Ratios]) -> Ratios:
@@ -137,13 +137,21 @@ def summary(found: Found) -> list[str]:
     return lines
 
 
-def table(found: Found) -> str:
+def rows_of(found: Found) -> list[tuple[str, ...]]:
     """A row a case, those chosen on first: its figures, or their medians with the least and the most."""
-    rows = []
-    for case, runs in found.items():
-        cells = [_cell(runs, field.name) for field in fields(Ratios)]
-        rows.append((case.name, *cells, "chosen on" if case.chosen_on else "judged on"))
-    return "\n".join([*lines_of((*_HEAD, ""), rows), "", *(f"* {line}" for line in summary(found)), ""])
+    return [
+        (
+            case.name,
+            *(_cell(runs, field.name) for field in fields(Ratios)),
+            "chosen on" if case.chosen_on else "judged on",
+        )
+        for case, runs in found.items()
+    ]
+
+
+def table(found: Found) -> str:
+    """The rows in Markdown, and what is aimed at beside what is reached."""
+    return "\n".join([*lines_of(HEAD, rows_of(found)), "", *(f"* {line}" for line in summary(found)), ""])
 
 
 def _cell(runs: Sequence[Ratios], name: str) -> str:
