@@ -12,24 +12,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from dardis.task_manager.setups import LATE_SETUPS
 from scripts.lab.kit.cache import Run
 from scripts.lab.kit.cache import run_missing as kept
 from scripts.lab.kit.command import convert
 from scripts.lab.kit.compared import Comparison, Dispatchers, read_spec
 from scripts.lab.kit.options import parser_of, prepared
 from scripts.lab.kit.page import publish, read_csv, write_csv
-from scripts.lab.late.cases import SOURCES, WALLTIMES, Case, cases
-from scripts.lab.late.table import (
-    ALL_WORK,
-    Ages,
-    DispatcherSettings,
-    draw_frontier,
-    draw_who_pays,
-    ratios,
-    run_of,
-    waits_by_width,
-)
+from scripts.lab.late import frontier
+from scripts.lab.late.cases import SOURCES, WALLTIMES, Case, cases, cases_of_frontier
+from scripts.lab.late.table import HEAD, DispatcherSettings, draw_who_pays, ratios, rows_of, run_of, waits_by_class
 from scripts.lab.late.table import PATIENT as EASY
 from scripts.lab.late.table import TO_BEAT as SJBF
 from scripts.lab.late.table import table as table_of_loads
@@ -41,14 +32,6 @@ FULL: Final[dict[str, tuple[str, int]]] = SPEC["full"]
 LABELS: Final[Dispatchers] = SPEC["dispatchers"]
 TO_BEAT, PATIENT = "easy sjbf", "easy"
 LATE: DispatcherSettings = ("dardis-late",)
-_SETUP = LATE_SETUPS["dardis-late"]
-DEFAULT = Ages(_SETUP.aged_after_s, _SETUP.aged_work_s)
-ALL_AGES = (
-    DEFAULT,
-    Ages(14_400, 86_400),
-    *(Ages(after_s, ALL_WORK) for after_s in (900, 3600, 7200, 14_400, 28_800, 86_400)),
-)
-"""Of the frontier."""
 
 
 def comparison_of(out: Path, traces: Path, cases: Mapping[str, tuple[str, int]]) -> Comparison:
@@ -93,8 +76,10 @@ def main() -> int:
     parser = parser_of("late", __doc__, "")
     parser.add_argument("--full", action="store_true", help="also the long traces, 200,000 jobs each")
     parser.add_argument("--only", nargs="+", choices=[*CASES, *FULL], help="only these traces")
+    other = parser.add_mutually_exclusive_group()
+    other.add_argument("--loads", action="store_true", help="the table of loads: real and made traces at five loads")
+    other.add_argument("--frontier", action="store_true", help="many dispatchers, and several longest waits, with plot")
     loads = parser.add_argument_group("--loads")
-    loads.add_argument("--loads", action="store_true", help="the table of loads: real and made traces at five loads")
     loads.add_argument(
         "--set", action="append", default=[], metavar="KEY=VALUE", help="of dardis-late, may be repeated"
     )
@@ -104,24 +89,46 @@ def main() -> int:
         "--shaken", type=int, nargs="+", default=[0], metavar="SEED",
         help="submissions up to a minute later, by chance; of several seeds medians, with least and most",
     )  # fmt: skip
-    loads.add_argument("--frontier", action="store_true", help="the tables of several ages, and their plot")
     options = parser.parse_args()
+    if options.frontier and (options.full or options.only):
+        parser.error("--frontier has cases of its own; --full and --only are for other tables")
     if options.loads and options.only:
         parser.error("--only chooses traces of the other table; with --loads --part does")
-    of_loads = ("set", "part", "walltimes", "shaken", "frontier")
+    of_loads = ("set", "part", "walltimes", "shaken")
     strangers = [name for name in of_loads if getattr(options, name) != parser.get_default(name)]
     if strangers and not options.loads:
         parser.error(f"--{strangers[0]} is for --loads")
-    if options.frontier and any(one.startswith("aged_") for one in options.set):
-        parser.error("--frontier tries values of aged_after_s and aged_work_s; --set may have other keys")
     out = prepared(parser, options).out
+    if options.frontier:
+        return at_frontier(options, out)
     return at_loads(options, out) if options.loads else as_they_are(options, out)
 
 
+def at_frontier(options: argparse.Namespace, out: Path) -> int:
+    """Waits and slowdowns of many dispatchers, waits by class of the late one, and the picture of all."""
+    labels = {label: (name, *settings) for label, (name, *settings) in SPEC["frontier"].items()}
+    asked = {
+        (case, label): run_of(case, who, options.traces, out)
+        for case in cases_of_frontier()
+        for label, who in labels.items()
+    }
+    ended = kept(asked.values(), out, options.processes)
+    done = {key: ended[one] for key, one in asked.items() if one in ended}
+    late = next(label for label, who in labels.items() if who == LATE)
+    waits = {key: waits_by_class(asked[key], out) for key in done if key[1] in {PATIENT, late}}
+    folder = out / "tables" / "frontier"
+    folder.mkdir(parents=True, exist_ok=True)
+    found = frontier.means_of(done, TO_BEAT, PATIENT)
+    classes = frontier.ratios_of_classes(waits, late, PATIENT)
+    frontier.write(folder, found, classes)
+    publish(folder / "frontier.md", frontier.text(found, classes, PATIENT))
+    frontier.draw(folder / "frontier", found, TO_BEAT)
+    return int(len(done) < len(asked))
+
+
 def at_loads(options: argparse.Namespace, out: Path) -> int:
-    """The table of loads, of each rule that is asked for, with who pays; of several rules the frontier."""
-    traces = options.traces
-    rules = {ages: (*_aged(ages), *options.set) for ages in (ALL_AGES if options.frontier else [DEFAULT])}
+    """The table of loads with who pays."""
+    late = (*LATE, *options.set)
     every = [
         replace(case, walltimes=options.walltimes)
         for case in cases(long=options.full)
@@ -129,40 +136,34 @@ def at_loads(options: argparse.Namespace, out: Path) -> int:
     ]
     shaken = {case: [replace(case, shaken=seed) for seed in options.shaken] for case in every}
     asked: dict[tuple[Case, DispatcherSettings], Run] = {
-        (one, who): run_of(one, who, traces, out)
+        (one, who): run_of(one, who, options.traces, out)
         for ones in shaken.values()
         for one in ones
-        for who in (SJBF, EASY, *rules.values())
+        for who in (SJBF, EASY, late)
     }
     ended = kept(asked.values(), out, options.processes)
-    done = {key: {**ended[one], **waits_by_width(one, out)} for key, one in asked.items() if one in ended}
-    loads = {one: one.load_there(traces, out) for ones in shaken.values() for one in ones}
-    tables = {
-        ages: {
-            case: [ratios(loads[one], done[one, late], done[one, SJBF], done[one, EASY]) for one in ones]
-            for case, ones in shaken.items()
-            if all((one, who) in done for one in ones for who in (SJBF, EASY, late))
-        }
-        for ages, late in rules.items()
-    }
-    for ages, found in tables.items():
-        late = rules[ages]
-        folder = out / "tables" / _name(options, late)
-        folder.mkdir(parents=True, exist_ok=True)
-        rows = [
-            (one.name, of, *done[one, late][of], done[one, SJBF][of][1])
-            for case in found
-            for one in shaken[case]
-            for of in ("wide", "others")
+    done = {key: {**ended[one], **waits_by_class(one, out)} for key, one in asked.items() if one in ended}
+    found = {
+        case: [
+            ratios(one.load_there(options.traces, out), done[one, late], done[one, SJBF], done[one, EASY])
+            for one in ones
         ]
-        write_csv(folder / "who_pays.csv", ("case", "jobs", "count", "mean_wait_s", "to_beat_mean_wait_s"), rows)
-        draw_who_pays(folder / "who_pays", found)
-        publish(folder / "loads.md", f"`{' '.join(late)}`\n\n" + table_of_loads(found))
-    if options.frontier:
-        folder = out / "tables" / _name(options, (*LATE, *options.set))
-        folder.mkdir(parents=True, exist_ok=True)
-        draw_frontier(folder / "frontier", tables)
-    return 0 if all(len(found) == len(every) for found in tables.values()) else 1
+        for case, ones in shaken.items()
+        if all((one, who) in done for one in ones for who in (SJBF, EASY, late))
+    }
+    folder = out / "tables" / _name(options, late)
+    folder.mkdir(parents=True, exist_ok=True)
+    rows = [
+        (one.name, of, *done[one, late][of], done[one, SJBF][of][1])
+        for case in found
+        for one in shaken[case]
+        for of in ("wide", "others")
+    ]
+    write_csv(folder / "who_pays.csv", ("case", "jobs", "count", "mean_wait_s", "to_beat_mean_wait_s"), rows)
+    write_csv(folder / "loads.csv", HEAD, rows_of(found))
+    draw_who_pays(folder / "who_pays", found)
+    publish(folder / "loads.md", f"`{' '.join(late)}`\n\n" + table_of_loads(found))
+    return int(len(found) < len(every))
 
 
 def _name(options: argparse.Namespace, late: DispatcherSettings) -> str:
@@ -175,11 +176,6 @@ def _name(options: argparse.Namespace, late: DispatcherSettings) -> str:
         *late[1:],
     ]
     return "_".join(other.replace(" ", "-") for other in others if other) or "plain"
-
-
-def _aged(ages: Ages) -> DispatcherSettings:
-    """Late binding whose jobs are old after so long."""
-    return LATE if ages == DEFAULT else (*LATE, f"aged_after_s={ages.after_s}", f"aged_work_s={ages.work_s}")
 
 
 def as_they_are(options: argparse.Namespace, out: Path) -> int:

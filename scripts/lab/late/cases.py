@@ -1,6 +1,6 @@
 """What late binding is chosen on and judged on: traces of real and made machines, at their own load and at others.
 
-Half of the cases were written down here before the rule of late binding was chosen, to be judged on alone.
+A trace that any part of the rule was chosen on counts as chosen on; the others are to be judged on alone.
 """
 
 from __future__ import annotations
@@ -24,6 +24,10 @@ from scripts.lab.kit.command import DARDIS, EURORA_PLATFORM, PLATFORMS, equal_no
 
 FIRST: Final = 10_000
 """Jobs of a case that is not a whole trace."""
+FEW: Final = 5000
+"""Jobs of a case of the frontier, which has many runs."""
+MANY: Final = 40_000
+"""The same of RADDIT, of which fewer do not wait."""
 LOADS: Final = (None, 0.7, 0.9, 1.1, 1.3)
 """None: its own."""
 SHAKEN_S: Final = 60
@@ -56,17 +60,19 @@ SOURCES: Final = {
     source.name: source
     for source in (
         Source("KTH", "KTH-SP2-1996.swf.gz", 100, 1, True),
+        Source("HPC2N", "HPC2N-2002-2.2-cln.swf.gz", 120, 2, True),
         Source("Curie partition 4", "CEA-Curie-2012-slice36k.swf.gz", 300, 32, True, ("--partition", "4")),
+        Source("Curie 2011", "CEA-Curie-2011-derived295k.swf.gz", 5040, 16, True, ("--from", "43025465")),
         Source("Wagap", "MetaCentrum-Wagap-2013.swf.gz", 136, 16, True),
         Source("rivals 1", "", 0, 0, True),
-        Source("HPC2N", "HPC2N-2002-2.2-cln.swf.gz", 120, 2, False),
         Source("SDSC-BLUE", "SDSC-BLUE-2000-4.2-cln.swf.gz", 144, 8, False),
         Source("Eurora", "Eurora-2014.csv.gz", 0, 0, False),
         Source("RADDIT", "NREL-RADDIT-2024.swf.gz", 2229, 1, False, ("--from", "4377851")),
         Source("rivals 2", "", 0, 0, False),
     )
 }
-"""RADDIT counts nodes, and is cut to the submissions since 2024-08-30, before which only long waits are in it."""
+"""RADDIT counts nodes, and is cut to the submissions since 2024-08-30, before which only long waits are in it.
+Curie 2011 is cut to the jobs from the 100,000th on, since the load of earlier ones is low."""
 _WHOLE: Final = ("KTH", "Wagap", "HPC2N", "SDSC-BLUE")
 """Of the others the first jobs are all, or nearly."""
 
@@ -77,7 +83,8 @@ class Case:
 
     source: str
     load: float | None = None
-    whole: bool = False
+    jobs: int | None = FIRST
+    """So many of the first; None: all."""
     shaken: int = 0
     """Seed by which submissions are shaken; 0: they are not."""
     walltimes: str = "stated"
@@ -85,7 +92,7 @@ class Case:
     @property
     def name(self) -> str:
         """For tables and files."""
-        size = "" if self.whole else ", 10k"
+        size = "" if self.jobs is None else f", {self.jobs / 1000:g}k"
         told = f"{self.source}{size}, {'own load' if self.load is None else format(self.load, 'g')}"
         told += "" if self.walltimes == "stated" else f", walltimes {self.walltimes}"
         return told + (f", shaken {self.shaken}" if self.shaken else "")
@@ -103,7 +110,7 @@ class Case:
     def _write(self, path: Path, traces: Path, out: Path) -> None:
         source = SOURCES[self.source]
         platform = load_platform(source.platform(out))
-        made = read_trace(_cut(source, self.whole, traces, out))
+        made = read_trace(_cut(source, self.jobs, traces, out))
         if self.walltimes != "stated":
             made = with_walltimes(made, self.walltimes)
         if self.load is not None:
@@ -122,11 +129,20 @@ def cases(*, long: bool = True) -> Iterator[Case]:
     """Those of the table, those that the rule is chosen on first."""
     for source in SOURCES:
         if source == "RADDIT":
-            yield Case(source, whole=True)
+            yield Case(source, jobs=None)
             continue
         yield from (Case(source, load) for load in LOADS)
         if long and source in _WHOLE:
-            yield from (Case(source, load, whole=True) for load in (None, 0.9))
+            yield from (Case(source, load, None) for load in (None, 0.9))
+
+
+def cases_of_frontier() -> Iterator[Case]:
+    """The first jobs of every trace, at its own load and around a full machine."""
+    for source in SOURCES:
+        if source == "RADDIT":
+            yield Case(source, jobs=MANY)
+        else:
+            yield from (Case(source, load, FEW) for load in (None, 0.9, 1.0, 1.1))
 
 
 def with_walltimes(trace: Trace, how: str) -> Trace:
@@ -148,10 +164,10 @@ def shake_submissions(trace: Trace, seed: int) -> Trace:
     return resubmitted(trace, trace.submit + later)
 
 
-def _cut(source: Source, whole: bool, traces: Path, out: Path) -> Path:
+def _cut(source: Source, jobs: int | None, traces: Path, out: Path) -> Path:
     """The jobs as they were."""
-    path = out / "traces" / (source.name.replace(" ", "-") + ("" if whole else "-10k") + "-cut.csv")
-    count = () if whole else ("--jobs", f"{FIRST}")
+    path = out / "traces" / (source.name.replace(" ", "-") + ("" if jobs is None else f"-{jobs}") + "-cut.csv")
+    count = () if jobs is None else ("--jobs", f"{jobs}")
     of: tuple[str, ...] = ("generate", "rivals")
     more: tuple[str, ...] = ("--seed", source.name.split()[-1])
     if source.file:

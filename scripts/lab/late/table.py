@@ -1,4 +1,4 @@
-"""The figures of the table of loads: the table in words, and plots of who pays and of what a later age costs whom."""
+"""The figures of the table of loads: the table in words, and plots of who pays."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import astuple, dataclass, fields
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -22,8 +22,20 @@ DispatcherSettings = tuple[str, ...]
 """A dispatcher, and what is set."""
 TO_BEAT: Final[DispatcherSettings] = ("easy", "order=sjbf")
 PATIENT: Final[DispatcherSettings] = ("easy",)
-LEAST_WIDE: Final = 30
-"""Of fewer wide jobs no mean is looked at."""
+LEAST: Final = 30
+"""Of fewer jobs of a class no mean is looked at."""
+WIDTHS: Final = {"wide": (1 / 4, np.inf), "medium": (1 / 16, 1 / 4), "narrow": (0.0, 1 / 16)}
+"""Classes by the share of the machine's cores, which is above the first and at most the second."""
+HOURS: Final = {"up to 1 h": (0, 1), "1 to 4 h": (1, 4), "4 to 12 h": (4, 12), "above 12 h": (12, np.inf)}
+"""Classes by walltime, likewise."""
+
+
+class Means(NamedTuple):
+    """Of a dispatcher in a case: mean wait and slowdown over those of the one to beat, the longest wait over EASY's."""
+
+    wait: float
+    slowdown: float
+    longest: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,45 +57,49 @@ def run_of(case: Case, asked: DispatcherSettings, traces: Path, out: Path) -> Ru
     return Run(asked, case.trace(traces, out), SOURCES[case.source].platform(out))
 
 
-def waits_by_width(one: Run, out: Path) -> dict[str, Any]:
-    """Count and mean wait (s) of a run's jobs that ask for more than a quarter of the machine, and of the others."""
+def waits_by_class(one: Run, out: Path) -> dict[str, tuple[int, float]]:
+    """Count and mean wait (s) of a run's jobs by width and by walltime, and of all that are not wide."""
     cores = load_platform(one.platform).cores
+    columns = ("requested_number_of_resources", "requested_time", "waiting_time")
     rows = [
-        (4 * int(row["requested_number_of_resources"]) > cores, float(row["waiting_time"]))
+        [float(row[name]) for name in columns]
         for row in read_csv(one.folder(out) / "jobs.csv")
         if row["starting_time"] not in {"", "-1"}
     ]
-    found: dict[str, Any] = {}
-    for name, wide in (("wide", True), ("others", False)):
-        waits = [wait for is_wide, wait in rows if is_wide == wide]
-        found[name] = (len(waits), float(np.mean(waits)) if waits else 0.0)
-    return found
+    width, walltime, wait = np.array(rows).reshape(-1, 3).T
+    masks = {"others": width / cores <= WIDTHS["wide"][0]}
+    for values, classes in ((width / cores, WIDTHS), (walltime / 3600, HOURS)):
+        masks |= {name: (low < values) & (values <= high) for name, (low, high) in classes.items()}
+    return {name: (int(mask.sum()), float(wait[mask].mean()) if mask.any() else 0.0) for name, mask in masks.items()}
+
+
+def means(mine: Metrics, best: Metrics, patient: Metrics) -> Means:
+    """A dispatcher's figures over those of the one to beat, and of EASY."""
+    return Means(
+        mine["mean_wait_s"] / best["mean_wait_s"],
+        mine["mean_bounded_slowdown"] / best["mean_bounded_slowdown"],
+        mine["max_wait_s"] / patient["max_wait_s"],
+    )
+
+
+def ratio_of_class(mine: Metrics, base: Metrics, name: str, least: int = LEAST) -> float | None:
+    """A class's mean wait over another's; None: it has fewer jobs, or they do not wait."""
+    (count, wait), (_, waited) = mine[name], base[name]
+    return wait / waited if count >= least and waited > 0 else None
 
 
 def ratios(case_load: float, mine: Metrics, best: Metrics, patient: Metrics) -> Ratios:
     """A dispatcher's figures, with waits by width, over those of the ones to beat."""
-    by_width = {}
-    for name, least in (("wide", LEAST_WIDE), ("others", 1)):
-        (count, wait), (_, base) = mine[name], best[name]
-        by_width[name] = wait / base if count >= least and base > 0 else None
-    return Ratios(
-        case_load,
-        mine["mean_wait_s"] / best["mean_wait_s"],
-        mine["mean_bounded_slowdown"] / best["mean_bounded_slowdown"],
-        mine["max_wait_s"] / patient["max_wait_s"],
-        by_width["wide"],
-        by_width["others"],
-    )
+    widths = ratio_of_class(mine, best, "wide"), ratio_of_class(mine, best, "others", 1)
+    return Ratios(case_load, *means(mine, best, patient), *widths)
 
 
 Found = Mapping[Case, Sequence[Ratios]]
 """The runs of each case: one, or one for each seed by which submissions are shaken."""
-LIGHT: Final = 0.905
-"""Up to this load the machine has room: .9, rounded as it is printed."""
-LIMITS: Final = {"wait": 1.10, "slowdown": 1.10, "longest": 1.5}
-MEANS: Final = {"light": (0.80, 0.70), "all": (1.0, 0.95)}
-"""Geometric means of wait and slowdown that are aimed at."""
-_HEAD: Final = ("case", "load", "wait", "slowdown", "longest wait", "wait of wide jobs", "of the others")
+LIMITS: Final = {"wait": 1.05, "slowdown": 1.05, "longest": 1.8}
+AIMS: Final = Means(0.80, 0.72, 1.35)
+"""Geometric means that are aimed at."""
+HEAD: Final = ("case", "load", "wait", "slowdown", "longest wait", "wait of wide jobs", "of the others", "use")
 
 
 def medians(runs: Sequence[Ratios]) -> Ratios:
@@ -97,11 +113,10 @@ def excess(found: Sequence[Ratios]) -> float:
     return max(float(getattr(one, name)) / limit for one in found for name, limit in LIMITS.items())
 
 
-def geometric(found: Sequence[Ratios]) -> tuple[float, float]:
-    """Geometric means of wait and slowdown."""
-    logs = np.log([(one.wait, one.slowdown) for one in found])
-    wait, slowdown = np.exp(logs.mean(axis=0)).tolist()
-    return wait, slowdown
+def geometric(found: Sequence[Means | Ratios]) -> Means:
+    """Geometric means."""
+    logs = np.log([(one.wait, one.slowdown, one.longest) for one in found])
+    return Means(*np.exp(logs.mean(axis=0)).tolist())
 
 
 def medians_by_choice(found: Found, *, chosen_on: bool) -> list[Ratios]:
@@ -110,32 +125,33 @@ def medians_by_choice(found: Found, *, chosen_on: bool) -> list[Ratios]:
 
 
 def summary(found: Found) -> list[str]:
-    """What is aimed at beside what is reached, a line each, on those chosen on and those judged on."""
+    """What is aimed at beside what is reached, two lines each, on those chosen on and those judged on."""
     lines = []
     for told, chosen in (("chosen on", True), ("judged on", False)):
-        every = medians_by_choice(found, chosen_on=chosen)
-        light = [one for one in every if one.load <= LIGHT]
-        for name, part in (("light", light), ("all", every)):
-            if part:
-                aim, (wait, slowdown) = MEANS[name], geometric(part)
-                what = "up to load 0.9" if name == "light" else "at all loads"
-                lines.append(
-                    f"{told}, {what}: {wait:.2f}/{slowdown:.2f} (aim {aim[0]:.2f}/{aim[1]:.2f}), {len(part)} cases"
-                )
-        if every:
+        if every := medians_by_choice(found, chosen_on=chosen):
+            reached, aims = ("/".join(f"{value:.2f}" for value in values) for values in (geometric(every), AIMS))
+            lines.append(f"{told}: {reached} (aim {aims}), {len(every)} cases")
             worst = {name: max(getattr(one, name) for one in every) for name in LIMITS}
             told_worst = ", ".join(f"{name} {value:.2f} ({LIMITS[name]:.2f})" for name, value in worst.items())
             lines.append(f"{told}, the worst (limits): {told_worst}; {excess(every):.2f} times a limit")
     return lines
 
 
-def table(found: Found) -> str:
+def rows_of(found: Found) -> list[tuple[str, ...]]:
     """A row a case, those chosen on first: its figures, or their medians with the least and the most."""
-    rows = []
-    for case, runs in found.items():
-        cells = [_cell(runs, field.name) for field in fields(Ratios)]
-        rows.append((case.name, *cells, "chosen on" if case.chosen_on else "judged on"))
-    return "\n".join([*lines_of((*_HEAD, ""), rows), "", *(f"* {line}" for line in summary(found)), ""])
+    return [
+        (
+            case.name,
+            *(_cell(runs, field.name) for field in fields(Ratios)),
+            "chosen on" if case.chosen_on else "judged on",
+        )
+        for case, runs in found.items()
+    ]
+
+
+def table(found: Found) -> str:
+    """The rows in Markdown, and what is aimed at beside what is reached."""
+    return "\n".join([*lines_of(HEAD, rows_of(found)), "", *(f"* {line}" for line in summary(found)), ""])
 
 
 def _cell(runs: Sequence[Ratios], name: str) -> str:
@@ -181,45 +197,4 @@ def draw_who_pays(path: Path, found: Found) -> None:
         row[0].set_ylabel("mean wait / that of EASY,\nshortest first")
         row[1].sharey(row[0])
         draw_legend(drawing, row[1], 4)
-        save(drawing, path)
-
-
-ALL_WORK: Final = 1 << 40
-"""More than any work takes."""
-
-
-class Ages(NamedTuple):
-    """When late jobs are old: so long after the work that was there could be done, of which at most so much counts."""
-
-    after_s: int
-    work_s: int
-
-    def __str__(self) -> str:
-        """For a mark."""
-        after = f"{self.after_s / 3600:g} h"
-        if self.work_s == 0:
-            return after
-        return after + (" + work" if self.work_s >= ALL_WORK else f" + {self.work_s / 3600:g} h")
-
-
-def draw_frontier(path: Path, found: Mapping[Ages, Found]) -> None:
-    """Write what jobs wait on average against the largest excess over a limit, a mark for each rule."""
-    with chart.style():
-        drawing, (row,) = sheet(4.4, 1, 2)
-        for axes, (title, chosen_on) in zip(row, (("chosen on", True), ("judged on", False)), strict=True):
-            for turn, what in enumerate(("wait", "slowdown")):
-                parts = {ages: medians_by_choice(of, chosen_on=chosen_on) for ages, of in found.items()}
-                points = {ages: (geometric(part)[turn], excess(part)) for ages, part in parts.items() if part}
-                x, y = [x for x, _ in points.values()], [y for _, y in points.values()]
-                axes.plot(x, y, label=f"mean {what}", **chart.line_look(turn, marked=True) | {"linewidth": 0.0})
-                offset, side = ((5, 4), "left") if turn == 0 else ((-5, -10), "right")
-                for ages, point in points.items():
-                    axes.annotate(str(ages), point, offset, textcoords="offset points", ha=side,
-                                  fontsize=7.5, color=chart.CYCLE[turn])  # fmt: skip
-            axes.margins(0.1)
-            axes.axhline(1, color=chart.INK, linewidth=0.8, linestyle=":")
-            axes.set_title(f"cases {title}")
-            axes.set_xlabel("geometric mean / that of EASY, shortest first")
-        row[0].set_ylabel("largest excess over a limit\n(wait 1.1, slowdown 1.1, longest wait 1.5)")
-        draw_legend(drawing, row[0], 2)
         save(drawing, path)
