@@ -50,19 +50,20 @@ def best_queue(
     """
     exact = [replace(job, job=replace(job.job, walltime=job.duration), runtime=job.duration) for job in jobs]
     try:
-        best = min(_runs(platform, exact, progress), key=lambda run: run_metrics(run)["total_wait_s"] or 0)
-    except InputError:  # the compiled loop does not take them
+        queues = QueueRuns(platform.name, exact, platform)
+        queues.run_of(_EASY[0], _EASY[0], "easy")
+    except InputError:  # the compiled loop does not take these jobs, or this machine
         asked = map(contender_of, _EASY)
         dispatchers = (find_dispatcher(one.dispatcher, one.settings) for one in asked)
         schedules = (play(platform, exact, one, Target(), seed).schedule for one in dispatchers)
         played = min(schedules, key=lambda one: int(one.start.sum()))
         return played.start, played.placed
+    best = min(_runs(queues, progress), key=lambda run: run_metrics(run)["total_wait_s"] or 0)
     simulation = simulate_queue(best)
     return simulation.start, simulation.placements
 
 
-def _runs(platform: Platform, jobs: Sequence[ActualJob], progress: Progress | None) -> Iterator[QueueRun]:
-    queues = QueueRuns(platform.name, jobs, platform)
+def _runs(queues: QueueRuns, progress: Progress | None) -> Iterator[QueueRun]:
     for done, (label, order) in enumerate(QUEUES.items()):
         if progress is not None:
             progress(done, len(QUEUES))

@@ -74,6 +74,8 @@ class Admission:
         self._admitted: set[JobId] = set()
         self._predictor = new_predictor(Expecting.USED_SHARE, {}, SEED)
         """Of runtimes since the service began."""
+        self._used = (0, 0)
+        """As `InstantEvents.used`."""
 
     # ------------------------------------------------------------------------------------------------------------------
 
@@ -98,7 +100,12 @@ class Admission:
 
     def learn(self, job: LiveJob, ran_s: int, now: int) -> None:
         """Learn the runtime of an ended job."""
-        self._predictor.observe(self._predicted(job, self._walltime(job)), max(ran_s, 1), now)
+        walltime = self._walltime(job)
+        ended = self._predicted(job, walltime)
+        self._predictor.observe(ended, max(ran_s, 1), now)
+        cores = ended.units * ended.request[self._machine.platform.kinds.index("cores")]
+        asked, used = self._used
+        self._used = asked + cores * walltime, used + cores * min(ran_s, walltime)
 
     def remove(self, job: LiveJob) -> None:
         """Admit the next job of the array."""
@@ -207,8 +214,9 @@ class Admission:
         nodes, others = closed
         runs = tuple(self._running_jobs(running, now))
         return InstantEvents(
-            now, closed=nodes or None, runs=runs, submitted=submitted, others=others, is_new_decider=True
-        )
+            now, closed=nodes or None, runs=runs, submitted=submitted, others=others, is_new_decider=True,
+            used=self._used,
+        )  # fmt: skip
 
     def _scheduling_request(self, job: LiveJob) -> SchedulingRequest:
         if self._account.cap is not None and job.state is LiveJobState.WAITING:

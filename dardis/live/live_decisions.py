@@ -82,6 +82,8 @@ class InstantEvents:
     others: tuple[int, ...] | None = None
     """Taken of the cap by others from now on, by kind, and mW; None: unchanged."""
     is_new_decider: bool = False
+    used: tuple[int, int] = (0, 0)
+    """Core seconds that ended jobs requested, and used; of a new decider."""
 
     def as_dict(self) -> dict[str, Any]:
         """As JSON values."""
@@ -100,6 +102,8 @@ class InstantEvents:
             told["submitted"] = [_request_row(asks) for asks in self.submitted]
         if self.others is not None:
             told["others"] = self.others
+        if any(self.used):
+            told["used"] = self.used
         return told
 
     @classmethod
@@ -111,7 +115,7 @@ class InstantEvents:
             None if closed is None else tuple(closed),
             tuple(RunningJob(_request_from_row(row), tuple(nodes), left) for *row, nodes, left in told.get("runs", ())),
             tuple(map(_request_from_row, told.get("submitted", ()))), None if others is None else tuple(others),
-            told.get("anew", False),
+            told.get("anew", False), tuple(told.get("used", (0, 0))),
         )  # fmt: skip
 
 
@@ -233,6 +237,7 @@ class LiveDecider:
         now = self._last = max(happened.at, self._last)
         turns = self._turns
         self._starts, self._refused = [], {}
+        turns.record_use(*happened.used)
         if turns.wake() <= now:
             turns.on_wake(now)
         if happened.others is not None:

@@ -11,6 +11,8 @@ DECAY = 0.6
 """Weight of a job relative to the next ended job of its kind."""
 PRIOR = 0.7
 """Weight of a kind's mean share among jobs of the next finer kind."""
+MOST_KINDS = 100_000
+"""Kinds that are kept: those with the latest ends."""
 
 
 class UsedSharePredictor:
@@ -42,8 +44,10 @@ class UsedSharePredictor:
             return
         share = min(ran / job.walltime, 1.0)
         for _, kind in _kinds(job):
-            weight, shares = self._sums.get(kind, (0.0, 0.0))
+            weight, shares = self._sums.pop(kind, (0.0, 0.0))
             self._sums[kind] = weight * DECAY + 1.0, shares * DECAY + share
+        while len(self._sums) > MOST_KINDS:
+            del self._sums[next(iter(self._sums))]
 
 
 def _kinds(job: Job) -> Iterator[tuple[str, tuple[Hashable, ...]]]:

@@ -8,6 +8,7 @@ from typing import ClassVar
 from dardis.config.settings import AnySetUp, setting
 from dardis.model.addresses import levels_below
 from dardis.model.choices import Choice, Expecting, NodeChoice, OnOff
+from dardis.model.numbers import decimal_number
 from dardis.task_manager.selection import Selection
 
 
@@ -130,7 +131,7 @@ LEAST_MULTIPLE, LARGEST_MULTIPLE = 1.1, 10.0
 
 
 def _multiple(text: str) -> float:
-    if not LEAST_MULTIPLE <= (value := float(text)) <= LARGEST_MULTIPLE:
+    if not LEAST_MULTIPLE <= (value := decimal_number(text)) <= LARGEST_MULTIPLE:
         raise ValueError
     return value
 
@@ -151,9 +152,9 @@ class LateSetUp(AnySetUp):
         1.5,
         values="1.1 to 10",
         parse=_multiple,
-        about="Longest wait relative to that of `easy`: larger values give shorter mean waits and longer longest waits."
-        " A job is old after `aged_after_s` and (`longest_wait` − 0.25) times the largest backlog of late. The job that"
-        " became old first goes first.",
+        about="Intended longest wait relative to that of `easy`. With larger values, mean waits are shorter and longest"
+        " waits longer. A job is old after `aged_after_s` and (`longest_wait` − 0.25) times the largest backlog of late."
+        " The job that became old first goes first.",
     )
     aged_after_s: int = setting(14_400, about="Seconds that each job waits at least before it is old.")
     expected: Expecting = Expecting.USED_SHARE

@@ -71,6 +71,10 @@ class LateTurns:
             self._limit.withhold(amounts, start, end)
             self._wake_all()
 
+    def record_use(self, asked: int, used: int) -> None:
+        """Record core seconds that jobs of earlier turns requested, and used."""
+        self._managers[0].record_use(asked, used)
+
     def _wake_all(self) -> None:
         for manager in self._managers:
             manager.admit_delayed()
@@ -163,9 +167,9 @@ class LateTurns:
 
     def _bind(self, manager: LockstepLateManager, now: int, *, whole: bool) -> Iterator[Turn]:
         manager.admit(now)
+        manager.set_aging_times(now)
         oldest = manager.oldest(now)
         manager.begin_wake_up(now, whole=whole, oldest=None if oldest is None else oldest[-1])
-        manager.set_aging_times(now)
         drop = whole or manager.has_overtaking_job(now)
         if drop:
             manager.give_all_turns()
@@ -180,12 +184,12 @@ class LateTurns:
         yield from self._send_ends()
         for manager in managers:
             manager.admit(now)
+        yield from self._date(now)
         # Old jobs speak at once, and younger jobs yield to the oldest.
         oldest = min((old for manager in managers if (old := manager.oldest(now))), default=None)
         first = None if oldest is None else oldest[-1]
         for manager in managers:
             manager.begin_wake_up(now, whole=whole, oldest=first)
-        yield from self._date(now)
         yield from self._take_turns_by_key(now, whole=whole)
         for manager in managers:
             manager.end_wake_up()
@@ -218,7 +222,7 @@ class LateTurns:
             return
         if len(managers) > 1:
             for manager in managers:
-                yield Turn(run_dialogue(manager, manager.report_backlog(), self._apply_effects, now))
+                yield Turn(run_dialogue(manager, manager.report_backlog(now), self._apply_effects, now))
             yield Turn(self._publish(now))
         for manager in managers:
             manager.set_aging_times(now)

@@ -282,7 +282,7 @@ class CapacityFreed:
     """Messages represented: one per node and job."""
 
 
-HEAD_COLUMNS, BACKLOG_COLUMNS = 6, 14
+HEAD_COLUMNS, BACKLOG_COLUMNS = 6, 16
 
 
 @value(frozen=True, slots=True)
@@ -304,8 +304,8 @@ class BacklogReport:
     number: int
     """Report number; the last counts."""
     totals: Ints
-    """Waiting core seconds, walltime ends times cores, bound cores, core seconds requested and used, largest backlog;
-    each in multiples of 2^62 and rest."""
+    """Waiting core seconds, walltime ends times cores, bound cores, core seconds requested and used, lasting part of
+    the first, largest backlog; each in multiples of 2^62 and rest."""
 
 
 @value(frozen=True, slots=True)

@@ -5,8 +5,8 @@ happens, ends first, then arrivals, jobs are tried in the order of their keys, t
 who fits beside the reservation starts, the first that can't reserves its earliest start. All are tried, and the
 reservation is worked out anew, when a job has ended, a static change, a reserved start, an earliest start or a soft
 deadline is reached, or a new job goes before the one that holds it; else only new ones are tried. A job is old a while
-that depends on the largest work so far at an arrival, in the time that the machine needs for it at the rate at which
-jobs have used theirs. Later it counts less.
+that depends on the work at its arrival, or the largest so far of jobs that had waited for a while, which now counts
+less, in the time that the machine needs for it at the rate at which jobs have used theirs.
 """
 
 from __future__ import annotations
@@ -269,9 +269,13 @@ class SlowLate:
         waits = [job for number, job in self._there.items() if number not in self.claims]
         runs = [(job, self.claims[number][0]) for number, job in self._there.items() if number in self.claims]
         new = [number for number in self._there if number not in self._old_at]
+        last = [job for job in waits if now - job.submit >= self._setup.aged_after_s // 24]
+        whole, lasting = (
+            min(backlog_s(now, some, runs, self._over, self._kinds, self._machine), 864_000) for some in (waits, last)
+        )
         if new:
-            self._works.append((backlog_s(now, waits, runs, self._over, self._kinds, self._machine), now))
-        most = max((10 * work - (now - at) for work, at in self._works), default=0)
+            self._works.append((lasting, now))
+        most = max([10 * whole, *(10 * work - (now - at) for work, at in self._works)])
         after = self._setup.aged_after_s + int((self._setup.longest_wait - 0.25) * most / 10)
         self._old_at |= {number: self._there[number].submit + after for number in new}
 

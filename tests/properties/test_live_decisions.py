@@ -39,7 +39,9 @@ class Site:
         for _ in range(rng.choice([0, 0, 1, 1, 2])):
             self.last += 1
             walltime, nodes = rng.choice([60, 300, 1000, 5000, 20_000]), rng.choice([1, 1, 1, 2, 3, 5])
-            some.append(SchedulingRequest(self.last, self.now, walltime, nodes, (rng.randint(1, 4),)))
+            expected = rng.choice([None, max(walltime // 10, 1)])
+            asks = SchedulingRequest(self.last, self.now, walltime, nodes, (rng.randint(1, 4),), expected=expected)
+            some.append(asks)
         return tuple(some)
 
     def step(self):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,12 +11,13 @@ from kit.actual import actual
 from kit.fake_slurm import FakeSlurm
 from kit.steering import easy_anew, entries, random_jobs, steered, steerer_of
 
-from dardis.model.job import ActualJob
-from dardis.model.platform import NodeGroup, Platform
+from dardis.model.job import ActualJob, Job
+from dardis.model.platform import Maintenance, NodeGroup, Platform
 from dardis.model.target import Target
 from dardis.registry import find_dispatcher
 from dardis.runs.play import play
 from dardis.slurm.reservation_lease import LEASE_S
+from dardis.slurm.round_decision import decide_round
 from dardis.slurm.steering_log import Event
 
 
@@ -106,3 +108,12 @@ def test_slurm_schedules_alone_when_the_lease_has_ended(tmp_path: Path) -> None:
         slurm.schedule()
         slurm.now += 1
     assert all(job.start for job in slurm.jobs)
+
+
+def test_old_job_goes_first_although_each_round_decides_anew() -> None:
+    machine = Platform("n", (NodeGroup("n", 4, {"cores": 4}),))
+    wide, narrow = (Job(n, at, at, None, 7200, units, (4,), 1) for n, at, units in ((1, 0, 4), (2, 431_000, 1)))
+    busy = replace(machine, maintenance=(Maintenance((0,), 431_000, 433_000, (4,)),))
+    late = find_dispatcher("dardis-late", ("units_per_node=distinct",))
+    found = decide_round(late, 1, busy, None, [wide, narrow], 432_000)
+    assert not found.starts

@@ -112,7 +112,7 @@ class LockstepLateManager:
         """Add a new waiting job."""
         if rejected := self._negotiation.reject_too_large(self._negotiation.add(job)):
             return rejected
-        self._backlog.add_waiting(job)
+        self._backlog.add_waiting(job, now)
         self._undated.append(job)
         opens = self._rules.starts_of(job).opens(max(job.earliest, now))
         if opens > now:
@@ -125,7 +125,7 @@ class LockstepLateManager:
         """Add a running job with a unit on each node."""
         state = self._negotiation.add(job)
         state.round_count = 1  # names the claim
-        self._backlog.add_waiting(job)
+        self._backlog.add_waiting(job, now)
         self._backlog.record_start(job.number, now)
         if self._limit is not None:
             self._limit.take(job, now)
@@ -206,9 +206,13 @@ class LockstepLateManager:
         """Whether jobs lack a time of aging."""
         return len(self._undated) > 0
 
-    def report_backlog(self) -> list[Effect]:
+    def report_backlog(self, now: int) -> list[Effect]:
         """Report the backlog."""
-        return [self._backlog.make_report()]
+        return [self._backlog.make_report(now)]
+
+    def record_use(self, asked: int, used: int) -> None:
+        """Record core seconds that jobs of earlier managers requested, and used."""
+        self._backlog.record_use(asked, used)
 
     def set_aging_times(self, now: int) -> None:
         """Set new jobs' time of aging."""

@@ -34,7 +34,8 @@ Key = tuple[bool, int, float, int, JobId]
 
 def size_of(expected: int, cores: int) -> float:
     """Expected runtime times cores^(3/4), as square roots are equal on all machines."""
-    return expected * sqrt(max(cores, 1) * sqrt(max(cores, 1)))
+    cores = max(cores, 1)
+    return expected * sqrt(cores * sqrt(cores))
 
 
 def key_of(wait: int, expected: int, cores: int) -> float:

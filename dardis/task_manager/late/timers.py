@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from math import log2
 
+from dardis.kernels.late_order import HEAD_START_S
 from dardis.model.addresses import ONLY_MANAGER, HostId, JobId, ManagerAddress, all_hosts
 from dardis.model.arrays import Ints
 from dardis.model.job import Job
@@ -28,7 +29,7 @@ TURN, RENEW = 100, 101
 """Timers: turn; renewal of a head."""
 LEASE = 3
 """Renewal periods until an announcement expires."""
-BEST_KEY, BUCKETS, WIDTH = 16, 6, 4
+BEST_KEY, BUCKETS, WIDTH = int(log2(HEAD_START_S)), 6, 4
 """A key of 2^BEST_KEY tries at once; each factor of 2^WIDTH less adds a step, up to BUCKETS - 1."""
 RESENDS_PER_POLL = 4
 
@@ -73,11 +74,11 @@ class TimedLateManager:
         if rejected := self._negotiation.reject_too_large(self._negotiation.add(job)):
             return rejected
         self._view.add(job)
-        self._backlog.add_waiting(job)
+        self._backlog.add_waiting(job, now)
         for number, state in self._negotiation.states.items():  # claims may have been cancelled or lost
             self._backlog.record_start(number, None if state.nodes is None else state.start)
         self._old_at[job.number] = job.submit + self._backlog.old_after(now)
-        return [self._backlog.make_report(), *self.retry(job.number, now)]
+        return [self._backlog.make_report(now), *self.retry(job.number, now)]
 
     def forget(self, number: JobId) -> None:
         """Drop a finished job."""

@@ -14,7 +14,7 @@ from kit.effort import examples
 
 from dardis.model.choices import Expecting
 from dardis.model.job import Job
-from dardis.predict import learned, new_predictor
+from dardis.predict import learned, new_predictor, used_share
 from dardis.predict.base import STEPS, raise_prediction
 from dardis.predict.recent import LastTwoRuntimes
 
@@ -229,3 +229,14 @@ def test_used_share_blends_kinds_from_coarse_to_fine(history):
             prior = 0.7
         assert duration == pytest.approx(max(share * job.walltime, 1), abs=1 + 1e-6)
         assert (rule == "walltime") == (not past)
+
+
+def test_used_share_forgets_the_kinds_that_ended_first(monkeypatch):
+    monkeypatch.setattr(used_share, "MOST_KINDS", 7)
+    predictor = new_predictor(Expecting.USED_SHARE, {}, 1)
+    for number, user in enumerate(["ann", "bob", "eve"]):  # each has three kinds, and all have one
+        predictor.observe(Job(number, 0, 0, None, 100, 1, (1,), 1, user=user), 10, 0)
+    rules = [
+        predictor.predict(Job(9, 0, 0, None, 100, 1, (1,), 1, user=user), 0).rule for user in ("ann", "bob", "eve")
+    ]
+    assert rules == ["all jobs", "user, walltime, request", "user, walltime, request"]

@@ -16,7 +16,7 @@ LAYOUT = layout_of(MACHINE, (0, 5), None)
 
 
 def backlog(manager: int = 0) -> Backlog:
-    return Backlog(LAYOUT, address_of(manager), LateSetUp(aged_after_s=10))
+    return Backlog(LAYOUT, address_of(manager), LateSetUp(aged_after_s=48))
 
 
 def job(number: int, walltime: int, cores: int):
@@ -25,23 +25,34 @@ def job(number: int, walltime: int, cores: int):
 
 def test_backlog_counts_waiting_and_running_work():
     mine = backlog()
-    mine.add_waiting(job(1, 100, 2))
-    mine.add_waiting(job(2, 30, 14))
-    assert mine.totals == Totals(waits=620)
-    assert mine.seconds(0) == 620 // 14
-    assert mine.old_after(0) == 10 + 5 * 44 // 4
+    mine.add_waiting(job(1, 100, 2), 0)
+    mine.add_waiting(job(2, 30, 14), 0)
+    assert mine.totals(0) == Totals(waits=620)
+    assert mine.seconds(0) == (620 // 14, 0)
+    assert mine.old_after(0) == 48 + 5 * 44 // 4
     mine.record_start(1, 10)
-    assert mine.totals == Totals(waits=420, ends=220, cores=2)
-    assert mine.seconds(60) == (420 + 2 * 50) // 14
+    assert mine.totals(60) == Totals(waits=420, ends=220, cores=2, lasting=420)
+    assert mine.seconds(60) == ((420 + 2 * 50) // 14,) * 2
+    assert mine.old_after(60) == 48 + 5 * 37 // 4
     mine.record_end(1, 60)  # it has used half of what it asked for
-    assert mine.totals == Totals(waits=420, asked=200, used=100)
-    assert mine.seconds(60) == 210 // 14
-    assert mine.old_after(60) == 10 + 5 * (44 - 6) // 4  # the largest backlog falls by a tenth of the time
-    assert mine.old_after(360) == 10 + 5 * 15 // 4  # less than what is left
+    assert mine.totals(60) == Totals(waits=420, asked=200, used=100, lasting=420)
+    assert mine.seconds(60) == (210 // 14,) * 2
+    assert mine.old_after(80) == 48 + 5 * (37 - 2) // 4  # the largest backlog falls by a tenth of the time
+    assert mine.old_after(360) == 48 + 5 * 15 // 4  # less than what is left
     mine.drop_waiting(2)
     mine.drop_waiting(2)
     mine.drop_waiting(1)
-    assert mine.totals == Totals(asked=200, used=100)
+    assert mine.totals(400) == Totals(asked=200, used=100)
+    mine.add_waiting(job(3, 10**10, 14), 400)
+    assert mine.old_after(400) == 48 + 5 * 864_000 // 4  # of more no more counts
+
+
+def test_job_withdrawn_soon_has_no_later_effect():
+    mine = backlog()
+    mine.add_waiting(job(1, 10**6, 14), 0)
+    assert mine.old_after(1) == 48 + 5 * 864_000 // 4
+    mine.drop_waiting(1)
+    assert mine.old_after(1) == mine.old_after(10) == 48
 
 
 @given(st.lists(st.tuples(st.integers(0, 2), st.integers(1, 50), st.integers(1, 9), st.integers(0, 99)), max_size=12))
@@ -49,33 +60,32 @@ def test_task_managers_agree_after_all_reports(rows):
     alone, split = backlog(), [backlog(manager) for manager in range(3)]
     for number, (manager, walltime, cores, fate) in enumerate(rows):
         for one in (alone, split[manager]):
-            one.add_waiting(job(number, walltime, cores))
+            one.add_waiting(job(number, walltime, cores), 0)
             if fate > 30:
                 one.record_start(number, fate % 7)
             if fate > 60:
                 one.record_end(number, fate % 7 + 5)
     for now in (0, 3, 20):
-        said = [one.make_report().message for one in split]
+        said = [one.make_report(now).message for one in split]
         told = np.array([[t.manager, t.number, *t.totals.tolist()] for t in said])
         for one in split:
             one.store_reports(told, now)
-            one.store_reports(told - np.array([0, 1, *[9] * 12]), now)  # an older one comes late
+            one.store_reports(told - np.array([0, 1, *[9] * 14]), now)  # an older one comes late
         assert {one.seconds(now) for one in split} == {alone.seconds(now)}
-        ages = [alone.old_after(now)]
-        assert {one.old_after(now) for one in split[: now % 2 + 1]} == {*ages}  # the others learn of it by reports
+        assert split[now % 3].old_after(now) == alone.old_after(now)  # the others learn of the largest by reports
 
 
 def exchange_reports(told: list[Backlog], by: Backlog, now: int) -> None:
-    said = [one.make_report().message for one in told]
+    said = [one.make_report(now).message for one in told]
     by.store_reports(np.array([[one.manager, one.number, *one.totals.tolist()] for one in said]), now)
 
 
 @given(st.integers(0, 400))
 def test_missing_report_does_not_reduce_the_work_of_others(now):
     mine, other = backlog(), backlog(1)
-    mine.add_waiting(job(1, 400, 5))
+    mine.add_waiting(job(1, 400, 5), 0)
     mine.record_start(1, 0)
-    other.add_waiting(job(2, 100, 9))
+    other.add_waiting(job(2, 100, 9), 0)
     other.record_start(2, 0)
     exchange_reports([other], mine, 0)
-    assert mine.seconds(now) == (5 * (400 - now) + 9 * max(100 - now, 0)) // 14
+    assert mine.seconds(now)[0] == (5 * (400 - now) + 9 * max(100 - now, 0)) // 14

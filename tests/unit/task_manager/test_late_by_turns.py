@@ -8,8 +8,10 @@ import pytest
 from kit.actual import actual
 from kit.late_runs import run_late
 
+from dardis.config.settings import with_settings
 from dardis.model.capacity import outside_profile_reason
-from dardis.model.choices import ProfileRule
+from dardis.model.choices import Expecting, ProfileRule
+from dardis.model.errors import InputError
 from dardis.model.job import FOREVER, ActualJob
 from dardis.model.platform import NodeGroup, Platform
 from dardis.model.step_function import StepFunction
@@ -115,3 +117,15 @@ def test_job_without_possible_start_is_rejected_and_its_dependents_continue():
         }
         # A change at 30, after which nothing does, is when job 2 is given up.
         assert run.schedule.start[[0, 2]].tolist() == [0, 30]
+
+
+@pytest.mark.parametrize("text", ["1", "10.1", "nan", "inf", "1,5", "1_0", "", "two"])
+def test_longest_wait_out_of_range_is_refused(text):
+    with pytest.raises(InputError, match=r"--set longest_wait=.*expected 1\.1 to 10"):
+        with_settings(LATE, [f"longest_wait={text}"])
+
+
+def test_expected_runtimes_decide_who_goes_first():
+    jobs = [job_of(1, 0, 100, 4), job_of(2, 1, 50, 4), job_of(3, 2, 50, 4, runtime=5)]
+    found = [starts(*jobs, setup=replace(LATE, expected=how)) for how in (Expecting.WALLTIME, Expecting.REAL)]
+    assert found == [{1: 0, 2: 100, 3: 150}, {1: 0, 3: 100, 2: 105}]
