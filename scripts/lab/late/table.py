@@ -173,7 +173,7 @@ def _family(source: str) -> str:
 
 
 def draw_who_pays(path: Path, found: Found) -> None:
-    """Write mean waits of wide jobs and of the others, relative to the one to beat, by load, a line a trace with several loads."""
+    """Write mean waits of wide jobs and of the others, relative to the one to beat, over loads, a line a trace."""
     lines: dict[str, dict[str, list[tuple[float, float]]]] = {name: defaultdict(list) for name in _PANELS}
     for case, runs in found.items():
         middle = medians(runs)
