@@ -136,7 +136,7 @@ def draw(path: Path, found: Found, best: str) -> None:
 
 def _mark(turn: int) -> dict[str, Any]:
     """The look of a mark without a line; hollow when looks begin again."""
-    look = chart.line_look(turn % chart.MOST_LINES, marked=True) | {"linestyle": "none"}
+    look = chart.line_look(turn % chart.MOST_LINES, marked=True) | {"linestyle": "none", "markersize": 6.5}
     return look | ({"markerfacecolor": "none", "markeredgewidth": 1.4} if turn >= chart.MOST_LINES else {})
 
 

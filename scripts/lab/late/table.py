@@ -173,7 +173,7 @@ def _family(source: str) -> str:
 
 
 def draw_who_pays(path: Path, found: Found) -> None:
-    """Write mean waits of wide jobs and of the others, relative to the one to beat, by load, a line a trace."""
+    """Write mean waits of wide jobs and of the others, relative to the one to beat, over loads, a line a trace."""
     lines: dict[str, dict[str, list[tuple[float, float]]]] = {name: defaultdict(list) for name in _PANELS}
     for case, runs in found.items():
         middle = medians(runs)
@@ -187,6 +187,8 @@ def draw_who_pays(path: Path, found: Found) -> None:
             axes.axhline(LIMITS["wait"], color=chart.INK, linewidth=0.8, linestyle=":")
             drawn = set()
             for source, points in lines[name].items():
+                if len(points) == 1:
+                    continue
                 family = _family(source)
                 x, y = zip(*sorted(points), strict=True)
                 label = None if family in drawn else family
