@@ -153,7 +153,7 @@ class LateSetUp(AnySetUp):
         values="1.1 to 10",
         parse=_multiple,
         about="Intended longest wait relative to that of `easy`. With larger values, mean waits are shorter and longest"
-        " waits longer. A job is old after `aged_after_s` and (`longest_wait` − 0.25) times the largest backlog of late."
+        " waits longer. A job is old after `aged_after_s` and (`longest_wait` − 0.25) times the largest late backlog."
         " The job that became old first goes first.",
     )
     aged_after_s: int = setting(14_400, about="Seconds that each job waits at least before it is old.")
