@@ -21,9 +21,9 @@ PACE = ClaimTimeouts(patience=6, resend=6, lead=20)
 def test_reported_backlog_is_correct_after_cancelled_claims(monkeypatch):
     told = []
 
-    def tell(backlog):
+    def tell(backlog, now):
         told.append({number: start for number, (_, start) in backlog._jobs.items()})
-        return unchanged(backlog)
+        return unchanged(backlog, now)
 
     def submit(manager, job, now):
         before = len(told)

@@ -105,7 +105,7 @@ def test_figures_agree_with_jobs_and_nodes(live, port):
     for number in running:
         live.client.change_job(number, "cancel")
     live.all_over()
-    assert figures(live, port)["jobs_ended_total", "cancelled"] == 5
+    until(lambda: figures(live, port)["jobs_ended_total", "cancelled"] == 5)
     assert figures(live, port)["power_watts", "jobs"] == 0
     live.client.change_node("n3", "resume")
 
