@@ -711,7 +711,6 @@ function drawEnergy() {
   const kwhs = told.hours.map((one) => one[3]);
   charts.energy.show([[...told.hours.map((one) => one[0]), last], [...kwhs, kwhs[kwhs.length - 1]]],
     [told.hours[0][0], last]);
-  $("energy-chart").setAttribute("aria-label", "Energy of each hour; the table below has the values");
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
