@@ -46,10 +46,10 @@ class View:
         self.wait("return document.querySelector(arguments[0])?.innerText.includes(arguments[1])", where, text)
 
     def press(self, where, text):
-        """Press the button with this text."""
+        """Press the button with this text, as soon as it is seen."""
         buttons = f"[...document.querySelectorAll('{where} button')]"
-        self.wait(f"return {buttons}.some((one) => one.innerText === arguments[0])", text)
-        self.driver.execute_script(f"{buttons}.find((one) => one.innerText === arguments[0]).click()", text)
+        seen = f"{buttons}.find((one) => one.innerText === arguments[0] && one.checkVisibility())"
+        self.wait(f"const one = {seen}; one?.click(); return Boolean(one)", text)
 
     def type(self, where, text):
         field = self.find(where)
