@@ -25,6 +25,7 @@ from dardis.power.node_power import MachinePower
 from dardis.power.unit_power import MILLI, UnitPower
 from dardis.registry import Cluster, Dispatcher
 from dardis.runs.hosts import even_bounds
+from dardis.runs.play import predictor_of
 from dardis.sim.simulation import Simulation
 from dardis.transport.local_transport import LocalPool, in_process_pool
 from dardis.turns import LateTurns
@@ -71,7 +72,8 @@ class CappedHours:
             raise ProtocolError(f"{dispatcher.name} gives no late turns")
         self._turns = turns
         distinct = dispatcher.setup.units_per_node is UnitsPerNode.DISTINCT
-        self._simulation = Simulation(self._jobs, turns, hosts, site=platform, distinct=distinct)
+        predictor = predictor_of(dispatcher, self._jobs, SEED)
+        self._simulation = Simulation(self._jobs, turns, hosts, predictor, site=platform, distinct=distinct)
         self.now = begin
         """Begin of the next hour, s."""
         self.most = int(added.busy_mw.sum()) if power else machine.cores

@@ -72,7 +72,8 @@ def play(
     )  # fmt: skip
 
 
-def _predictor(dispatcher: Dispatcher, jobs: Sequence[ActualJob], seed: int) -> Predictor | None:
+def predictor_of(dispatcher: Dispatcher, jobs: Sequence[ActualJob], seed: int) -> Predictor | None:
+    """Source of expected runtimes; None: walltimes."""
     expecting = dispatcher.setup.expecting
     if expecting in (None, Expecting.WALLTIME):
         return None
@@ -124,7 +125,7 @@ def play_over(
             return run
     with attribute_errors(dispatcher):
         turns = dispatcher.turns(cluster)
-        predictor = _predictor(dispatcher, jobs, seed)
+        predictor = predictor_of(dispatcher, jobs, seed)
         simulation = Simulation(jobs, turns, hosts, predictor, keep, platform, events, distinct=distinct)
         simulation.run(progress)
         run = SimulatedRun(simulation.jobs, simulation.recorder, figures, laid_out, simulation.site)

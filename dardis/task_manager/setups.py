@@ -150,7 +150,7 @@ class LateSetUp(AnySetUp):
 
     longest_wait: float = setting(
         1.5,
-        values="1.1 to 10",
+        values=f"{LEAST_MULTIPLE:g} to {LARGEST_MULTIPLE:g}",
         parse=_multiple,
         about="Intended longest wait relative to that of `easy`. With larger values, mean waits are shorter and longest"
         " waits longer. A job is old after `aged_after_s` and (`longest_wait` − 0.25) times the largest late backlog."

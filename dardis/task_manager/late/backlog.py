@@ -1,6 +1,6 @@
 """Backlog of jobs, and the time of aging.
 
-Aging depends on the largest backlog: pending and running work, by the used share of requests.
+Aging depends on the present and the largest backlog: waiting and running work, by the used share of requests.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _DIGIT = 1 << 62
 PEAK_LASTS = 10
 """The largest backlog falls by 1 s in so many seconds."""
 MOST_S = 864_000
-"""Most seconds of the largest backlog that count: 10 days."""
+"""Most seconds of a backlog that count: 10 days."""
 TURN_SHARE = 0.25
 """Part of the longest wait that an old job still needs to get its turn."""
 LASTING_SHARE = 24
@@ -69,7 +69,7 @@ class Backlog:
     def __init__(self, layout: Layout, address: ManagerAddress, setup: LateSetUp) -> None:
         self._cores = layout.cores_of
         self._machine, self._after = layout.cores, setup.aged_after_s
-        self._peaks = setup.longest_wait - TURN_SHARE
+        self._factor = setup.longest_wait - TURN_SHARE
         self._address, self._told = address, 0
         self._peak = NO_TIME
         """Largest known value of `PEAK_LASTS` times the backlog in s, plus the time: so later values compare."""
@@ -154,7 +154,7 @@ class Backlog:
         """Seconds from submission to aging for an arrival at `now`."""
         whole, lasting = self.seconds(now)
         self._peak = max(self._peak, PEAK_LASTS * lasting + now)
-        return self._after + int(self._peaks * max((self._peak - now) / PEAK_LASTS, whole))
+        return self._after + int(self._factor * max((self._peak - now) / PEAK_LASTS, whole))
 
     def drop_waiting(self, number: JobId) -> None:
         """Drop a waiting job, if known."""

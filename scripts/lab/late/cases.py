@@ -65,7 +65,7 @@ SOURCES: Final = {
         Source("Curie 2011", "CEA-Curie-2011-derived295k.swf.gz", 5040, 16, True, ("--from", "43025465")),
         Source("Wagap", "MetaCentrum-Wagap-2013.swf.gz", 136, 16, True),
         Source("rivals 1", "", 0, 0, True),
-        Source("SDSC-BLUE", "SDSC-BLUE-2000-4.2-cln.swf.gz", 144, 8, False),
+        Source("SDSC-BLUE", "SDSC-BLUE-2000-4.2-cln.swf.gz", 144, 8, True),
         Source("Eurora", "Eurora-2014.csv.gz", 0, 0, False),
         Source("RADDIT", "NREL-RADDIT-2024.swf.gz", 2229, 1, False, ("--from", "4377851")),
         Source("rivals 2", "", 0, 0, False),
