@@ -156,7 +156,11 @@ class LateSetUp(AnySetUp):
         " waits longer. A job is old after `aged_after_s` and (`longest_wait` − 0.25) times the largest late backlog."
         " The job that became old first goes first.",
     )
-    aged_after_s: int = setting(14_400, about="Seconds that each job waits at least before it is old.")
+    aged_after_s: int = setting(
+        14_400,
+        about="Seconds that a job waits, besides a multiple of the largest late backlog, before it is old; at"
+        " most that backlog.",
+    )
     expected: Expecting = Expecting.USED_SHARE
     node_choice: NodeChoice = NodeChoice.BEST_FIT
     about: str = setting(

@@ -270,14 +270,17 @@ class SlowLate:
         runs = [(job, self.claims[number][0]) for number, job in self._there.items() if number in self.claims]
         new = [number for number in self._there if number not in self._old_at]
         last = [job for job in waits if now - job.submit >= self._setup.aged_after_s // 24]
-        whole, lasting = (
-            min(backlog_s(now, some, runs, self._over, self._kinds, self._machine), 864_000) for some in (waits, last)
-        )
+
+        def work_s(jobs: list[ActualJob]) -> int:
+            return min(backlog_s(now, jobs, runs, self._over, self._kinds, self._machine), 864_000)
+
         if new:
-            self._works.append((lasting, now))
-        most = max([10 * whole, *(10 * work - (now - at) for work, at in self._works)])
-        after = self._setup.aged_after_s + int((self._setup.longest_wait - 0.25) * most / 10)
-        self._old_at |= {number: self._there[number].submit + after for number in new}
+            self._works.append((work_s(last), now))
+        for number in new:
+            others = 10 * work_s([job for job in waits if job.number != number])
+            most = max([others, *(10 * work - (now - at) for work, at in self._works)])
+            after = int(min(self._setup.aged_after_s, most / 10) + (self._setup.longest_wait - 0.25) * most / 10)
+            self._old_at[number] = self._there[number].submit + after
 
     def _try(self, job: ActualJob, now: int) -> None:
         """Let the job start, or reserve where it may."""

@@ -55,11 +55,11 @@ class Totals(NamedTuple):
         """Totals if all running jobs end by `now`, as a silent manager reports no ends."""
         return self._replace(ends=max(self.ends, now * self.cores))
 
-    def seconds(self, now: int, cores: int) -> tuple[int, int]:
-        """Seconds in which `cores` finish the backlog, and its lasting part, by past use of requests."""
+    def seconds(self, now: int, cores: int, own: int = 0) -> tuple[int, int]:
+        """Seconds in which `cores` finish the backlog without `own` core seconds, and its lasting part, by past use."""
         used, asked = (self.used, self.asked) if self.asked else (1, 1)
         running = max(self.ends - now * self.cores, 0)
-        whole, lasting = ((waits + running) * used // (cores * asked) for waits in (self.waits, self.lasting))
+        whole, lasting = ((waits + running) * used // (cores * asked) for waits in (self.waits - own, self.lasting))
         return min(whole, MOST_S), min(lasting, MOST_S)
 
 
@@ -145,16 +145,18 @@ class Backlog:
             self._others[manager] = number, Totals(*totals), now
             self._peak = max(self._peak, peak)
 
-    def seconds(self, now: int) -> tuple[int, int]:
+    def seconds(self, now: int, own: int = 0) -> tuple[int, int]:
         """As `Totals.seconds`, of all known jobs."""
         told = (totals if at == now else totals.run_out(now) for _, totals, at in self._others.values())
-        return Totals.of((self.totals(now), *told)).seconds(now, self._machine)
+        return Totals.of((self.totals(now), *told)).seconds(now, self._machine, own)
 
-    def old_after(self, now: int) -> int:
-        """Seconds from submission to aging for an arrival at `now`."""
-        whole, lasting = self.seconds(now)
+    def old_after(self, job: Job, now: int) -> int:
+        """Seconds from submission to aging of a job that waits from `now` on."""
+        whole, lasting = self.seconds(now, self._cores(job) * job.walltime)
         self._peak = max(self._peak, PEAK_LASTS * lasting + now)
-        return self._after + int(self._factor * max((self._peak - now) / PEAK_LASTS, whole))
+        larger = max((self._peak - now) / PEAK_LASTS, whole)
+        # On an almost free machine EASY lets wide jobs wait for far less than `aged_after_s`.
+        return int(min(self._after, larger) + self._factor * larger)
 
     def drop_waiting(self, number: JobId) -> None:
         """Drop a waiting job, if known."""

@@ -216,12 +216,10 @@ class LockstepLateManager:
 
     def set_aging_times(self, now: int) -> None:
         """Set new jobs' time of aging."""
-        if self._undated:
-            old_after = self._backlog.old_after(now)
-            for job in self._undated:
-                self._old_at[job.number] = job.submit + old_after
-                self._age(job)
-            self._undated = []
+        for job in self._undated:
+            self._old_at[job.number] = job.submit + self._backlog.old_after(job, now)
+            self._age(job)
+        self._undated = []
 
     def _age(self, job: Job) -> None:
         if job.number in self._old_at:

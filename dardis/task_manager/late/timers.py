@@ -77,7 +77,7 @@ class TimedLateManager:
         self._backlog.add_waiting(job, now)
         for number, state in self._negotiation.states.items():  # claims may have been cancelled or lost
             self._backlog.record_start(number, None if state.nodes is None else state.start)
-        self._old_at[job.number] = job.submit + self._backlog.old_after(now)
+        self._old_at[job.number] = job.submit + self._backlog.old_after(job, now)
         return [self._backlog.make_report(now), *self.retry(job.number, now)]
 
     def forget(self, number: JobId) -> None:

@@ -23,36 +23,39 @@ def job(number: int, walltime: int, cores: int):
     return actual(number, 0, 0, None, walltime, cores, (1, 1), 3, runtime=walltime).job
 
 
+NEW = job(9, 1, 1)
+
+
 def test_backlog_counts_waiting_and_running_work():
     mine = backlog()
     mine.add_waiting(job(1, 100, 2), 0)
     mine.add_waiting(job(2, 30, 14), 0)
     assert mine.totals(0) == Totals(waits=620)
     assert mine.seconds(0) == (620 // 14, 0)
-    assert mine.old_after(0) == 48 + 5 * 44 // 4
+    assert mine.old_after(job(2, 30, 14), 0) == 9 * (200 // 14) // 4  # without its own work
     mine.record_start(1, 10)
     assert mine.totals(60) == Totals(waits=420, ends=220, cores=2, lasting=420)
     assert mine.seconds(60) == ((420 + 2 * 50) // 14,) * 2
-    assert mine.old_after(60) == 48 + 5 * 37 // 4
+    assert mine.old_after(NEW, 60) == 37 + 5 * 37 // 4
     mine.record_end(1, 60)  # it has used half of what it asked for
     assert mine.totals(60) == Totals(waits=420, asked=200, used=100, lasting=420)
     assert mine.seconds(60) == (210 // 14,) * 2
-    assert mine.old_after(80) == 48 + 5 * (37 - 2) // 4  # the largest backlog falls by a tenth of the time
-    assert mine.old_after(360) == 48 + 5 * 15 // 4  # less than what is left
+    assert mine.old_after(NEW, 80) == 9 * (37 - 2) // 4  # the largest backlog falls by a tenth of the time
+    assert mine.old_after(NEW, 360) == 9 * 15 // 4  # less than what is left
     mine.drop_waiting(2)
     mine.drop_waiting(2)
     mine.drop_waiting(1)
     assert mine.totals(400) == Totals(asked=200, used=100)
     mine.add_waiting(job(3, 10**10, 14), 400)
-    assert mine.old_after(400) == 48 + 5 * 864_000 // 4  # of more no more counts
+    assert mine.old_after(NEW, 400) == 48 + 5 * 864_000 // 4  # of more no more counts
 
 
 def test_job_withdrawn_soon_has_no_later_effect():
     mine = backlog()
     mine.add_waiting(job(1, 10**6, 14), 0)
-    assert mine.old_after(1) == 48 + 5 * 864_000 // 4
+    assert mine.old_after(NEW, 1) == 48 + 5 * 864_000 // 4
     mine.drop_waiting(1)
-    assert mine.old_after(1) == mine.old_after(10) == 48
+    assert mine.old_after(NEW, 1) == mine.old_after(NEW, 10) == 0
 
 
 @given(st.lists(st.tuples(st.integers(0, 2), st.integers(1, 50), st.integers(1, 9), st.integers(0, 99)), max_size=12))
@@ -72,7 +75,9 @@ def test_task_managers_agree_after_all_reports(rows):
             one.store_reports(told, now)
             one.store_reports(told - np.array([0, 1, *[9] * 14]), now)  # an older one comes late
         assert {one.seconds(now) for one in split} == {alone.seconds(now)}
-        assert split[now % 3].old_after(now) == alone.old_after(now)  # the others learn of the largest by reports
+        assert split[now % 3].old_after(NEW, now) == alone.old_after(
+            NEW, now
+        )  # the others learn of the largest by reports
 
 
 def exchange_reports(told: list[Backlog], by: Backlog, now: int) -> None:

@@ -12,7 +12,7 @@ from dardis.config.settings import with_settings
 from dardis.model.capacity import outside_profile_reason
 from dardis.model.choices import Expecting, ProfileRule
 from dardis.model.errors import InputError
-from dardis.model.job import FOREVER, ActualJob
+from dardis.model.job import ActualJob
 from dardis.model.platform import NodeGroup, Platform
 from dardis.model.step_function import StepFunction
 from dardis.model.target import DesiredProfile, Split
@@ -76,10 +76,11 @@ def stream(until: int) -> list[ActualJob]:
 
 @pytest.mark.parametrize("managers", [1, 3])
 def test_old_jobs_do_not_starve(managers):
-    until, aged_after, work = 2000, 400, 1.25 * (500 + 20)
-    setup = replace(LATE, aged_after_s=aged_after)
-    assert starts(*stream(until), setup=setup, managers=managers)[1] <= 1 + aged_after + work + 2 * 20
-    assert starts(*stream(until), setup=replace(LATE, aged_after_s=FOREVER >> 1), managers=managers)[1] >= until - 5
+    jobs, backlog = stream(2000), 20
+    wide = starts(*jobs, setup=LATE, managers=managers)[1]
+    assert wide <= 1 + 2.25 * backlog + 2 * 20
+    patient = starts(*jobs, setup=replace(LATE, longest_wait=10.0), managers=managers)[1]
+    assert wide < patient <= 1 + 10.75 * backlog + 2 * 20
 
 
 def test_messages_are_counted_by_node():
