@@ -290,7 +290,7 @@ def _watts(job: Job, platform: Platform) -> float:
 
 
 def _profit_per_cost(job: Job, platform: Platform) -> float:
-    income = _cores(job, platform) * platform.income_per_core_h
+    income = _cores(job, platform) * platform.income_by_queue.get(job.queue, platform.income_per_core_h)
     watts = _watts(job, platform)
     return income / watts if watts else float(FOREVER)
 

@@ -153,14 +153,10 @@ class LateSetUp(AnySetUp):
         values=f"{LEAST_MULTIPLE:g} to {LARGEST_MULTIPLE:g}",
         parse=_multiple,
         about="Intended longest wait relative to that of `easy`. With larger values, mean waits are shorter and longest"
-        " waits longer. A job is old after `aged_after_s` and (`longest_wait` − 0.25) times the largest late backlog."
-        " The job that became old first goes first.",
+        " waits longer. A job is old after (`longest_wait` − 0.25) · A and the smaller of A and `aged_after_s`, where"
+        " A is the largest late backlog in s. The job that became old first goes first.",
     )
-    aged_after_s: int = setting(
-        14_400,
-        about="Seconds that a job waits, besides a multiple of the largest late backlog, before it is old; at"
-        " most that backlog.",
-    )
+    aged_after_s: int = setting(14_400, about="See `longest_wait`.")
     expected: Expecting = Expecting.USED_SHARE
     node_choice: NodeChoice = NodeChoice.BEST_FIT
     about: str = setting(

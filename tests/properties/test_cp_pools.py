@@ -128,4 +128,15 @@ def test_version_0_fixes_the_others_to_the_end_where_they_may_be_too_many():
     assert none.result is not None
     assert none.result.status is SolverStatus.INFEASIBLE
     assert list(Hcp19(0, jobs=1).decide(replace(problem, waiting=many[:3]), 1).starts) == [0]
-    assert Hcp19(1, jobs=1).decide(replace(problem, waiting=many), 1).starts == {0: 10}
+    shortly = replace(problem, running=(replace(problem.running[0], foreseen=9),), waiting=many)
+    assert Hcp19(1, jobs=1).decide(shortly, 1).starts == {0: 10}
+
+
+def test_job_without_room_is_not_in_the_model_of_version_1():
+    problem = outrun()
+    wide = WaitingJob(Job(4, 8, 8, 50, 2, 1, (2,), 1), 1000)  # on cores of a job that outruns its prediction
+    assert Hcp19(1).decide(replace(problem, waiting=(wide,)), 1).starts == {}
+    infeasible = Hcp19(1).decide(replace(problem, waiting=(problem.waiting[0], wide)), 1)
+    assert infeasible.starts == {}
+    assert infeasible.result is not None
+    assert infeasible.result.status is SolverStatus.INFEASIBLE  # as without the wide job

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from math import inf
 from typing import Any, ClassVar, Protocol
 
@@ -109,6 +109,15 @@ class DecisionProblem:
         blocked = max((block.end for block in self.blocked if block.end < FOREVER), default=self.now)
         closed = sum(self.starts_of(waiting.job).longest_closed(self.now) for waiting in self.waiting)
         return max(running, blocked, self.now) + sum(job.duration for job in self.waiting) + closed
+
+    def cut(self, horizon: int) -> DecisionProblem:
+        """Without what is blocked from `horizon` on."""
+        blocked = tuple(
+            block if block.end <= horizon else replace(block, end=horizon)
+            for block in self.blocked
+            if block.start < horizon
+        )
+        return replace(self, blocked=blocked)
 
     def starts_of(self, job: Job) -> PermittedStarts:
         """When the job's queue permits starts."""

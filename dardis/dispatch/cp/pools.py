@@ -35,7 +35,7 @@ class Hcp19:
     """HCP'19 by version (002, table 1). Other jobs are postponed.
 
     0: the first m jobs, with the others fixed at the horizon's end, perhaps infeasibly. 1: of the first m, jobs that
-    fit the free sums; no unused kinds. 2 and 3: as `Pcp19`.
+    fit the sums that are really free; no unused kinds. 2 and 3: as `Pcp19`.
     """
 
     knows_shapes: ClassVar[bool] = True
@@ -53,7 +53,11 @@ class Hcp19:
         places, late = by_arrival[: self.jobs], by_arrival[self.jobs :]
         if self.version >= 1:
             late = []
-            places = [place for place in places if (pool.needs[place] <= pool.free[0]).all()]
+            here = pool if self.version >= 2 else _Pool.of_problem(problem, mended=True)
+            places = [place for place in places if (here.needs[place] <= here.free[0]).all()]
+        if self.version == 1:
+            others = {*range(len(problem.waiting))}.difference(places)
+            pool = replace(pool, latest=pool.latest - sum(problem.waiting[place].duration for place in others))
         places.sort(key=lambda place: self._priority(problem.waiting[place], problem.now))
         if not places:
             return Decision({}, 0.0, 0.0)

@@ -173,14 +173,11 @@ class ModelPass:
                     running.append(RunningJobPart(job, end, start + job.expected, *jobs.nodes_of(slot), positions))
         waiting = tuple(_waiting_job(jobs, slot) for slot in slots)
         running.sort(key=lambda job: (job.job.number, job.part))
-        problem = DecisionProblem(self._platform, now, tuple(running), waiting, (), self._distinct, self.keeps_closed)
-        horizon = FOREVER if self.keeps_closed else problem.horizon
-        blocked = tuple(
-            block if block.end <= horizon else BlockedCapacity(block.node, block.start, horizon, block.amounts)
-            for block in self._blocked
-            if block.end > now and block.start < horizon
+        blocked = tuple(block for block in self._blocked if block.end > now)
+        problem = DecisionProblem(
+            self._platform, now, tuple(running), waiting, blocked, self._distinct, self.keeps_closed
         )
-        return replace(problem, blocked=blocked)
+        return problem if self.keeps_closed else problem.cut(replace(problem, blocked=()).horizon)
 
     def _planned_starts(self, jobs: JobTable, slots: list[int], answer: Decision, now: int) -> list[_PlannedStart]:
         where, positions = answer.where or {}, answer.positions or {}

@@ -1,5 +1,7 @@
 """Every order by name: who goes first, and what a machine without the resource kind is told."""
 
+from dataclasses import replace
+
 import pytest
 
 from dardis.dispatch.queue_orders import RULES, rule_of
@@ -53,3 +55,9 @@ def test_orders_sort_jobs(name):
 def test_order_by_a_missing_resource_kind_is_refused():
     with pytest.raises(InputError, match=r"order most:mic: .*'mic'.*cores\|gpu"):
         rule_of("most:mic", MACHINE)
+
+
+def test_income_of_the_queue_counts_in_the_order_by_profit():
+    machine, gold = replace(MACHINE, income_per_core_h=0.1, income_by_queue={"gold": 1.0}), replace(B, queue="gold")
+    rule = rule_of("profit", machine)
+    assert sorted([A, gold, C], key=lambda job: rule(job, machine)) == [gold, A, C]

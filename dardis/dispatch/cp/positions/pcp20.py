@@ -44,6 +44,7 @@ class Pcp20:
 
     def decide(self, problem: DecisionProblem, seed: int) -> Decision:
         """Planned starts."""
+        problem = problem.cut(problem.horizon)
         taken = FixedBoxes.of_problem(problem)
         plan = first_plan(problem, taken)
         case = _PositionCase.of_places(problem, list(plan))

@@ -3,10 +3,11 @@ from __future__ import annotations
 from kit import positions_reference as reference
 from kit.position_problems import NOW, machine, running, waiting
 
-from dardis.dispatch.cp.decision_problem import DecisionProblem
+from dardis.dispatch.cp.decision_problem import BlockedCapacity, DecisionProblem
 from dardis.dispatch.cp.positions.fixed_boxes import FixedBoxes
 from dardis.dispatch.cp.positions.pcp20 import Pcp20
 from dardis.dispatch.cp.search_effort import Effort
+from dardis.model.job import FOREVER
 from dardis.solver.result import SolverStatus
 
 PATIENT = Effort(first_s=30.0, longest_s=30.0)
@@ -32,6 +33,14 @@ def test_fragmentation_blocks_a_job_by_one_core():
     answer = Pcp20().decide(problem, 1)
     assert answer.starts == {}
     assert answer.result is None
+
+
+def test_node_closed_for_ever_holds_no_job():
+    closed = BlockedCapacity(1, NOW, FOREVER, (4, 0))
+    jobs = [waiting(1, 100, 3, 0, submit=NOW - 10_000), waiting(2, 10, 2, 0), waiting(3, 10, 2, 0)]
+    answer = Pcp20(PATIENT).decide(problem_of(machine((2, 4, 0)), jobs=jobs, blocked=[closed]), 1)
+    assert answer.starts == {0: NOW + 10, 1: NOW, 2: NOW}
+    assert answer.result.status is SolverStatus.OPTIMAL
 
 
 def test_the_smallest_optimum_that_pieces_make_worse():
