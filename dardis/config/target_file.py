@@ -229,7 +229,7 @@ def _row(
     try:
         amount = parse_amount(kind, value)
     except ValueError:
-        raise InputError(place, f"value {value!r}", "an amount of 0 or more") from None
+        raise InputError(place, f"value {value!r}", "a whole amount of 0 or more") from None
     # Values above the total are equivalent to the total, and fit 64 bits.
     amount = min(amount, int(platform.capacity[:, platform.kinds.index(kind)].sum()))
     return time, node, platform.kinds.index(kind), amount

@@ -24,6 +24,7 @@ from scripts.lab.bench.environments import environments
 from scripts.lab.bench.from_python import from_python
 from scripts.lab.bench.live import live
 from scripts.lab.bench.measure import Cost, Row, cpu_ratio, in_turns, output_of, row_of, run_once
+from scripts.lab.bench.message_codecs import message_codecs
 from scripts.lab.bench.over_ranks import over_ranks
 from scripts.lab.bench.page import page
 from scripts.lab.bench.planning import planning, plans
@@ -385,6 +386,7 @@ PARTS: dict[str, Callable[[Bench], list[Row]]] = {
     "environments": lambda bench: environments(bench.traces / KTH, bench.repeats),
     "asks": lambda bench: asks(bench.repeats),
     "rounds": lambda bench: rounds(bench.repeats),
+    "messages": lambda bench: message_codecs(bench.repeats),
     "ranks": lambda bench: over_ranks(bench.repeats),
     "live": lambda bench: live(bench.folder, bench.repeats),
     "page": lambda bench: page(bench.folder, bench.repeats),

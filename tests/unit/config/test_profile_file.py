@@ -45,7 +45,7 @@ def test_a_gzipped_profile_says_the_same(tmp_path):
     (HEADER + "0,4,cores,3\n", ":2: node '4'; expected a number from 0 to 3"),
     (HEADER + "0,-1,cores,3\n", ":2: node '-1'"),
     (HEADER + "0,1,core,3\n", ":2: kind 'core'; expected one of cores, memory"),
-    (HEADER + "0,1,cores,3\n1,1,cores,-3\n", ":3: value '-3'; expected an amount of 0 or more"),
+    (HEADER + "0,1,cores,3\n1,1,cores,-3\n", ":3: value '-3'; expected a whole amount of 0 or more"),
     (HEADER + "0,1,cores,1.5\n", ":2: value '1.5'"),
     (HEADER + "noon,1,cores,3\n", ":2: time_s 'noon'"),
     (HEADER + "1,1,cores\n", ":2: 3 fields; expected 4"),
