@@ -37,6 +37,8 @@ if TYPE_CHECKING:
     from dardis.solver.cpsat import CpModel, IntVar
     from dardis.solver.cpsat import CpSolution as Solved
 
+ROUNDING = 1e-9
+"""Relative error of sums of floats."""
 Spans = list[tuple[int, int, int]]
 """Start, end and amount of use, in s from now."""
 
@@ -279,8 +281,8 @@ def build(
     posted = objective.post(model, runs.start, task.latest, at)
     for other, most in limits:
         bounded = other.post(model, runs.start, task.latest, at)
-        # Admit the hint's value despite rounding.
-        model.add(bounded.expression <= max(int(most * bounded.scale), bounded.at_hint or 0))
+        # Admit the values of the hint and of the answer that gave the bound despite rounding.
+        model.add(bounded.expression <= max(int(most * bounded.scale * (1 + ROUNDING)), bounded.at_hint or 0))
     if not limits:
         for kin in _interchangeable_jobs(task, objective):
             constraints.order_starts(model, [runs.start[job] for job in kin])

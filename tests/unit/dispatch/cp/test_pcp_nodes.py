@@ -105,3 +105,14 @@ def test_a_composite_keeps_what_the_others_cost_at_best():
     assert sum(max(0, start - 1) for start in starts[:3]) + max(0, starts[3] - 50) / 50 <= least.objective + 1e-9
     alone = Pcp14(Aim.MAKESPAN, composite=False).decide(problem, 1)
     assert alone.objective <= tight.objective
+
+
+def test_composite_admits_the_answer_that_gave_its_bound():
+    platform = Platform("unlike", (NodeGroup("a", 1, {"cores": 1}), NodeGroup("b", 1, {"cores": 2})))
+    held = (run(8, NOW + 1, 0, 1), run(9, NOW + 991, 1, 2))
+    jobs = tuple(wait(i, span, 1, 1, window=late) for i, span, late in ((1, 3, 2), (2, 3, 2), (3, 2, 3)))
+    limits = NodeModelLimits(shortcuts=False)
+    answer = Pcp14(search_limits=limits).decide(DecisionProblem(platform, NOW, held, jobs), 1)
+    assert len(answer.starts) == 3
+    assert answer.result is not None
+    assert answer.result.status is SolverStatus.OPTIMAL
