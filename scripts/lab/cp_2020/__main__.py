@@ -14,6 +14,7 @@ from dardis.model.arrays import Bools, Floats
 from dardis.report import chart
 from dardis.workload.trace import Trace
 from dardis.workload.trace_reader import read_trace
+from scripts.lab.cp_2020 import machine_sizes
 from scripts.lab.cp_2020.instances import Instances, instances
 from scripts.lab.kit.command import EURORA, PLATFORMS, convert
 from scripts.lab.kit.compared import read_spec
@@ -177,7 +178,13 @@ def main() -> int:
     kit, eurora = spec["kit"], spec["eurora"]
     parser = constraint_parser("cp_2020", __doc__, EURORA, kit["trace"])
     parser.add_argument("--no-instances", action="store_true", help="leave out figures 6 and 7")
+    parser.add_argument(
+        "--machine-sizes", action="store_true", help="only decisions on machines of 64 to 16,384 nodes, with curves"
+    )
     options = prepared(parser, parser.parse_args())
+    if options.machine_sizes:
+        machine_sizes.write(options.out, machine_sizes.costs())
+        return 0
     out, trace, runs = options.out, options.traces / EURORA, options.runs.resolve()
     platform = load_platform(PLATFORMS / kit["platform"])
     cores = int(platform.capacity[:, platform.kinds.index("cores")].sum())
