@@ -1,9 +1,9 @@
 """Writes the tables of docs/ that describe options, keys, records, columns and metrics, from what declares them.
 
 A table stands between two comments: `<!-- table: module:NAME -->` and `<!-- end of table -->`. NAME is a model, a
-set-up of dispatchers, a table of options, a mapping of words to meanings, the glossary of reports, a CsvTable or a part
-of the catalogue of metrics. Names behind it choose some of its rows. `python -m scripts.docs_site.tables` writes all of
-them.
+set-up of dispatchers, a table of options, a mapping of words to meanings, the glossary of reports, a CsvTable, a part
+of the catalogue of metrics, or a function that returns rows. Names behind it choose some of its rows, or are arguments
+of the function. `python -m scripts.docs_site.tables` writes all of them.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from importlib import import_module
+from inspect import isfunction
 from pathlib import Path
 from typing import Any, Final
 
@@ -24,7 +25,7 @@ from dardis.report.glossary import GlossaryEntry
 from scripts.docs_site.setting_tables import setting_rows
 
 PAGES: Final = Path(__file__).parents[2] / "docs"
-_TABLE: Final = re.compile(r"(<!-- table: ([\w.]+):(\w+)([\w ]*) -->\n)(.*?)(<!-- end of table -->)", re.DOTALL)
+_TABLE: Final = re.compile(r"(<!-- table: ([\w.]+):(\w+)([\w -]*) -->\n)(.*?)(<!-- end of table -->)", re.DOTALL)
 
 
 def with_tables(page: str) -> str:
@@ -49,6 +50,8 @@ def table_of(thing: Any, fields: list[str] | None = None) -> str:  # noqa: ANN40
         rows = [["options", "here"], *_option_rows(thing)]
     elif isinstance(thing, Mapping):
         rows = [["value", "meaning"], *([f"`{word}`", about] for word, about in thing.items())]
+    elif isfunction(thing):
+        rows = thing(*fields or [])
     else:
         is_model = issubclass(thing, BaseModel)
         rows = _model_rows(thing, fields) if is_model else setting_rows(thing, fields or [])
