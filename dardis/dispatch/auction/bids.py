@@ -195,7 +195,7 @@ def bids_of(
         for of, places in zip((BidClass.A, BidClass.B, BidClass.C), chosen, strict=False)
         for first, end in places
     ]
-    if not found_nodes and not adjacent and (nodes := _fullest_nodes(windows)) is not None:
+    if not found_nodes and not adjacent and (nodes := _emptiest_nodes(windows)) is not None:
         found_nodes = [(BidClass.C, nodes, windows.runs_with(nodes))]
     made = []
     for of, nodes, sets in found_nodes:
@@ -290,14 +290,14 @@ def _spanning_windows(windows: _Windows) -> Iterator[tuple[int, int]]:
     yield from sorted((window for window in found if order(window)[0] > 1), key=order)
 
 
-def _fullest_nodes(windows: _Windows) -> Ints | None:
+def _emptiest_nodes(windows: _Windows) -> Ints | None:
     """Nodes with most free units, in the tightest run or else in all runs (type 2); None if they do not suffice."""
     asked = windows.asked
     for first, end in [*windows.tightest(), (0, len(windows.usable))] if asked.exact else ():
         nodes = windows.usable[first:end]
-        fullest: Ints = np.sort(nodes[np.argsort(-asked.most[nodes], kind="stable")[: asked.exact]])
-        if len(fullest) == asked.exact and int(asked.most[fullest].sum()) >= asked.part.units:
-            return fullest
+        best: Ints = np.sort(nodes[np.argsort(-asked.most[nodes], kind="stable")[: asked.exact]])
+        if len(best) == asked.exact and int(asked.most[best].sum()) >= asked.part.units:
+            return best
     return None
 
 
