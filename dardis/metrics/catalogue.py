@@ -142,7 +142,7 @@ _ALL: Final = (
           "thesis WT: `Σ max(0, wait_i − longest_i) / longest_i`; `null` if no such job ran"),
     _count(MACHINE, "overutilisation_<kind>_s", "overutilisation", "use above the desired profile",
            "one figure for each resource kind (`overutilisation_core_s` in core-seconds, memory in MiB·s): `Σ_t max(0, "
-           "used(t) − desired(t))`; 0 without a desired profile",
+           "used(t) − desired(t))`, by sums of the machine; 0 without a desired profile",
            unit="amount · s", better=LESS),
     _real(MACHINE, "dissimilarity", "dissimilarity",
           "difference between use and desired profile, from 0 (same shape) to 1",

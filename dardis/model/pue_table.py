@@ -15,7 +15,7 @@ class RowChoice(StrEnum):
     """Choice for a temperature between two rows."""
 
     NEAREST = "nearest"
-    """Nearest row (thesis 6.3: rows 5 °C apart); halfway, the warmer."""
+    """Nearest row (thesis 6.5.3: rows 5 °C apart); halfway, the warmer."""
     INTERPOLATE = "interpolate"
 
 

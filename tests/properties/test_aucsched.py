@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import combinations
 
 import numpy as np
 import pytest
@@ -15,11 +16,19 @@ from kit.cp_brute_force import see_that_starts_fit
 from kit.effort import examples
 from kit.machine import jobs, platforms, with_queues, with_shapes
 
-from dardis.dispatch.auction.bids import BidClass, nodesets
+from dardis.dispatch.auction.bids import (
+    BidClass,
+    PreferenceScale,
+    SinglePartRequest,
+    bids_of,
+    nodesets,
+    slurm_nodes,
+)
 from dardis.dispatch.auction.clearing import Alpha, Aucsched, BidClasses
 from dardis.dispatch.auction.programme import alpha_exact, build_programme, distribute_spare_units, greedy
 from dardis.dispatch.auction.setups import AUCTION_SETUPS
 from dardis.model.choices import EventOrder, OnOff, ProfileRule, UnitsPerNode
+from dardis.model.job import Part
 from dardis.model.platform import NodeGroup, Platform
 from dardis.solver.milp import MilpBudget, maximise
 from scripts.lab.kit.auction_printed import printed
@@ -169,29 +178,51 @@ def test_each_bid_matches_its_class_and_holds_its_units(case):
         ends = nodes[-1] == len(run) - 1 or run[nodes[-1] + 1] < 0
         assert is_a_block(nodes) == (bid.bid_class is not BidClass.C)
         assert bid.bid_class is BidClass.C or (begins or ends) == (bid.bid_class is BidClass.A)
-        assert (len({run[node] for node in nodes}) > 1) == (bid.bid_class is BidClass.C)
+        spans = len({run[node] for node in nodes}) > 1
+        assert spans == (bid.bid_class is BidClass.C) or (bid.bid_class is BidClass.C and exact < part.units)
+
+
+@given(st.lists(st.integers(0, 8), min_size=1, max_size=10), st.integers(2, 4), st.integers(1, 24), st.booleans())
+def test_job_of_type_2_bids_if_and_only_if_it_fits(free, nodes, more, adjacent):
+    part = Part(nodes + more, (1,), 1, nodes)
+    most = np.minimum(free, part.units)
+    asked = SinglePartRequest(0, 0, part, 0, adjacent, nodes, False, most)
+    chosen = list(combinations(range(len(free)), nodes))
+    fitting = [
+        one for one in chosen
+        if most[[*one]].min() > 0 and most[[*one]].sum() >= part.units and (not adjacent or is_a_block([*one]))
+    ]  # fmt: skip
+    bids = bids_of(asked, PreferenceScale(len(free), 2), 3, 0, contiguous=False)
+    assert bool(bids) == bool(fitting)
+    slurm = slurm_nodes(asked, most)
+    assert {tuple(bid.nodes.tolist()) for bid in bids} | ({tuple(slurm.tolist())} if slurm is not None else set()) <= {
+        *fitting
+    }
 
 
 def best_fit(most, part, exact, *, contiguous):
-    """Nodes one by one: of the runs of free nodes the least that is enough, or else all of the largest, and so on."""
-    left, taken = exact or part.units, []
-    free = {node: 1 if exact else held for node, held in enumerate(most.tolist()) if held}
-    while left > 0:
-        runs = []
-        for node in sorted(free):
-            if runs and runs[-1][-1] == node - 1:
-                runs[-1].append(node)
-            else:
-                runs.append([node])
-        sums = [sum(free[node] for node in run) for run in runs]
-        enough = [total for total in sums if total >= left]
-        if not runs or (contiguous and not enough):
-            return None
-        for node in runs[sums.index(min(enough) if enough else max(sums))]:
-            if left > 0:
-                left -= free.pop(node)
-                taken.append(node)
-    return sorted(taken) if sum(most[node] for node in taken) >= part.units else None
+    """Of runs of free nodes the least that is enough, else all of the largest, and so on; then without small nodes."""
+    for least in sorted({*most.tolist()} - {0}) if exact else [1]:
+        left, nodes, taken = part.units, exact or len(most), []
+        free = {node: held for node, held in enumerate(most.tolist()) if held >= least}
+        while free and (nodes if exact else left > 0):
+            runs = []
+            for node in sorted(free):
+                if runs and runs[-1][-1] == node - 1:
+                    runs[-1].append(node)
+                else:
+                    runs.append([node])
+            sums = {run[0]: sum(free[node] for node in run) for run in runs}
+            enough = [run for run in runs if sums[run[0]] >= left and (not exact or len(run) >= nodes)]
+            if contiguous and not enough:
+                break
+            for node in min(enough, key=lambda run: sums[run[0]]) if enough else max(runs, key=lambda r: sums[r[0]]):
+                if nodes and (exact or left > 0):
+                    left, nodes = left - free.pop(node), nodes - 1
+                    taken.append(node)
+        if left <= 0 and (not exact or not nodes):
+            return sorted(taken)
+    return None
 
 
 @given(cases(4, 5, slurm_bids=True))

@@ -171,11 +171,12 @@ def bids_of(
     """Up to `count` bids of classes A, B and C, best first.
 
     Order (not in the paper): tightest runs first, both ends in turn, the middle from `cursor` on. Classes B and C get
-    at least a bid each.
+    at least a bid each. A job of type 2 that fits no window gets one bid of class C.
     """
     windows = _Windows(asked)
     lists = [list(_aligned_windows(windows, cursor)), list(_inner_windows(windows, cursor))]
-    if not (contiguous or asked.contiguous):
+    adjacent = contiguous or asked.contiguous
+    if not adjacent:
         lists.append(list(_spanning_windows(windows)))
     wanted = [max(1, count - len(lists) + 1), *[1] * (len(lists) - 1)]
     chosen: list[list[tuple[int, int]]] = [[] for _ in lists]
@@ -189,14 +190,19 @@ def bids_of(
                 if window not in seen:
                     seen.add(window)
                     chosen[which].append(window)
+    found_nodes = [
+        (of, windows.usable[first:end], windows.runs_of(first, end))
+        for of, places in zip((BidClass.A, BidClass.B, BidClass.C), chosen, strict=False)
+        for first, end in places
+    ]
+    if not found_nodes and not adjacent and (nodes := _emptiest_nodes(windows)) is not None:
+        found_nodes = [(BidClass.C, nodes, windows.runs_with(nodes))]
     made = []
-    for of, places in zip((BidClass.A, BidClass.B, BidClass.C), chosen, strict=False):
-        for first, end in places:
-            sets = windows.runs_of(first, end)
-            value = worth.preference(of, cores_only=asked.cores_only, nodes=end - first, sets=sets)
-            bid = asked.bid(of, windows.usable[first:end], value)
-            if bid is not None:
-                made.append(bid)
+    for of, nodes, sets in found_nodes:
+        value = worth.preference(of, cores_only=asked.cores_only, nodes=len(nodes), sets=sets)
+        bid = asked.bid(of, nodes, value)
+        if bid is not None:
+            made.append(bid)
     return made
 
 
@@ -213,6 +219,10 @@ class _Windows:
 
     def runs_of(self, first: int, end: int) -> int:
         return bisect_left(self._ends, end) - bisect_right(self._ends, first) + 1
+
+    def runs_with(self, nodes: Ints) -> int:
+        """Number of runs that hold any of these nodes."""
+        return len({bisect_right(self._ends, place) for place in np.searchsorted(self.usable, nodes).tolist()})
 
     def from_first(self, first: int, end: int) -> tuple[int, int] | None:
         units, exact = self.asked.part.units, self.asked.exact
@@ -280,26 +290,43 @@ def _spanning_windows(windows: _Windows) -> Iterator[tuple[int, int]]:
     yield from sorted((window for window in found if order(window)[0] > 1), key=order)
 
 
+def _emptiest_nodes(windows: _Windows) -> Ints | None:
+    """Nodes with most free units, in the tightest run or else in all runs (type 2); None if they do not suffice."""
+    asked = windows.asked
+    for first, end in [*windows.tightest(), (0, len(windows.usable))] if asked.exact else ():
+        nodes = windows.usable[first:end]
+        best: Ints = np.sort(nodes[np.argsort(-asked.most[nodes], kind="stable")[: asked.exact]])
+        if len(best) == asked.exact and int(asked.most[best].sum()) >= asked.part.units:
+            return best
+    return None
+
+
 def slurm_nodes(asked: SinglePartRequest, most: Ints) -> Ints | None:
     """Nodes of Slurm's best fit; None if too few, or not contiguous as requested.
 
-    The smallest sufficient run, else all of the largest run, then again for the rest.
+    The smallest sufficient run, else all of the largest run, then again for the rest. If the nodes of a job of type 2
+    hold too few units, again without the nodes that hold least.
     """
-    free = np.minimum(most, 1) if asked.exact else most.copy()
-    left = asked.exact or asked.part.units
+    least = np.unique(most[most > 0]).tolist() if asked.exact else [1]
+    tried = (_best_fit(asked, np.where(most < at_least, 0, most)) for at_least in least)
+    return next((nodes for nodes in tried if nodes is not None), None)
+
+
+def _best_fit(asked: SinglePartRequest, free: Ints) -> Ints | None:
+    left, left_nodes = asked.part.units, asked.exact
     taken: list[Ints] = []
-    while left > 0:
+    while left_nodes > 0 or (not asked.exact and left > 0):
         found = [(int(free[a:b].sum()), a, b) for a, b in zip(*runs(free > 0), strict=True)]
-        enough = [run for run in found if run[0] >= left]
+        enough = [(held, a, b) for held, a, b in found if held >= left and b - a >= left_nodes]
         if not found or (asked.contiguous and not enough):
             return None
         _, first, end = min(enough) if enough else max(found, key=lambda run: (run[0], -run[1]))
-        count = min(int(np.searchsorted(np.cumsum(free[first:end]), left)) + 1, end - first)
+        count = min(left_nodes or int(np.searchsorted(np.cumsum(free[first:end]), left)) + 1, end - first)
         taken.append(np.arange(first, first + count))
         left -= int(free[first : first + count].sum())
+        left_nodes = max(0, left_nodes - count)
         free[first : first + count] = 0
-    nodes: Ints = np.sort(np.concatenate(taken))
-    return nodes if int(most[nodes].sum()) >= asked.part.units else None
+    return np.sort(np.concatenate(taken)) if left <= 0 else None
 
 
 @dataclass(frozen=True)

@@ -53,7 +53,10 @@ class BidClasses(Choice):
     """What jobs may bid for."""
 
     ALL = "all", "Nodes of all classes (A, B and C)."
-    CONTIGUOUS = "contiguous", "Only classes A and B: adjacent nodes for every job (table 8, contigonly)."
+    CONTIGUOUS = (
+        "contiguous",
+        "Only classes A and B, adjacent nodes (table 8, contigonly); beside bids of Slurm and of several parts.",
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,7 +30,10 @@ class AuctionSetUp(ModelSetUp):
         " is skipped.",
     )
     window: int = setting(100, about="Number of jobs that bid. Jobs that cannot start now count too.")
-    bids_per_job: int = setting(5, about="Largest number of bids of a job. Alternatives share them.")
+    bids_per_job: int = setting(
+        5,
+        about="Largest number of bids of classes A to C of a job. Alternatives share them, with one each at least.",
+    )
     bids: BidClasses = BidClasses.ALL
     slurm_bids: OnOff = setting(
         OnOff.OFF,

@@ -48,9 +48,9 @@ def page(lead: str, found: Mapping[str, Outcome], log: Mapping[str, Service]) ->
 
 
 _SIZES: Final = (
-    "The paper's figures are beside ours where it has any. Ours are CPU time on one core, its total is the time of the "
-    "whole simulation. Its intervals are those of its solver's model, ours variables as its text counts them, on the "
-    "mean of all decisions that were put as a problem."
+    "The paper's figures are beside ours where it has any. Ours are CPU time of deciding and predicting on one core, "
+    "the paper's total is the time of the whole simulation. Its intervals are those of its solver's model, ours "
+    "variables as PCP'20 counts them, on the mean of all decisions that were put as a problem."
 )
 
 

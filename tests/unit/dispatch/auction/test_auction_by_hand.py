@@ -169,6 +169,7 @@ def bids(one, count=5):
         ([1, 3, 0, 3, 1], ("C", [1, 3])),
         ([3, 3, 1, 1], ("A", [0, 1])),
         ([1, 1, 3, 3], ("A", [2, 3])),
+        ([3, 1, 3], ("C", [0, 2])),  # no two neighbours have them
     ],
 )
 def test_six_cores_on_exactly_two_nodes_where_only_two_neighbours_have_them(most, expected):
@@ -196,6 +197,7 @@ def test_neighbours_only_where_a_job_asks_for_them():
         (7, 0, False, [0, 1, 2, 4]),  # all of the largest, and then of what is left the least that is enough
         (7, 0, True, None),
         (2, 2, False, [6, 7]),
+        (3, 2, True, [6, 7]),
         (13, 0, False, None),
     ],
 )
