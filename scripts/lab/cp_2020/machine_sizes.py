@@ -126,13 +126,14 @@ def write(folder: Path, found: Sequence[Cost]) -> None:
                     panels[row][1].plot(
                         *zip(*missing, strict=True), "o", color=chart.INK, fillstyle="none", markersize=9
                     )
-            panels[row][0].set_ylabel(f"others: {others}\nvariables")
+            panels[row][0].set_ylabel("variables")
+            panels[row][0].set_title(f"the other nodes hold {others}", fontsize="small")
             panels[row][1].set_ylabel("CPU of a decision (ms)")
+            panels[row][1].set_title("circle: model too large, our own answer counts", fontsize="small")
         for axes in chain(*panels):
             axes.set_xscale("log", base=2)
             axes.set_yscale("log")
             axes.set_xticks(SIZES, [f"{nodes:,}" for nodes in SIZES])
             axes.set_xlabel("nodes")
         panels[0][0].legend(loc="best")
-        panels[0][1].set_title("circle: model too large, our own answer counts", fontsize="small")
         save(drawing, folder / "machine_sizes")
