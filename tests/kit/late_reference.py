@@ -277,8 +277,8 @@ class SlowLate:
         if new:
             self._works.append((work_s(last), now))
         for number in new:
-            others = 10 * work_s([job for job in waits if job.number != number])
-            most = max([others, *(10 * work - (now - at) for work, at in self._works)])
+            others = work_s([job for job in waits if job.number != number])
+            most = max([10 * min(work_s(waits), 3 * others), *(10 * work - (now - at) for work, at in self._works)])
             after = int(min(self._setup.aged_after_s, most / 10) + (self._setup.longest_wait - 0.25) * most / 10)
             self._old_at[number] = self._there[number].submit + after
 

@@ -26,6 +26,8 @@ MOST_S = 864_000
 """Most seconds of a backlog that count: 10 days."""
 TURN_SHARE = 0.25
 """Part of the longest wait that an old job still needs to get its turn."""
+MOST_OF_OTHERS = 3
+"""A job's own work counts up to a backlog of so many times that of the others."""
 LASTING_SHARE = 24
 """The largest backlog counts jobs after a 24th of `aged_after_s`: those withdrawn sooner have no later effect."""
 
@@ -152,10 +154,11 @@ class Backlog:
 
     def old_after(self, job: Job, now: int) -> int:
         """Seconds from submission to aging of a job that waits from `now` on."""
-        whole, lasting = self.seconds(now, self._cores(job) * job.walltime)
+        whole, lasting = self.seconds(now)
+        others, _ = self.seconds(now, self._cores(job) * job.walltime)
         self._peak = max(self._peak, PEAK_LASTS * lasting + now)
-        larger = max((self._peak - now) / PEAK_LASTS, whole)
-        # On an almost free machine EASY lets wide jobs wait for far less than `aged_after_s`.
+        # On an almost free machine wide jobs start soon under EASY.
+        larger = max((self._peak - now) / PEAK_LASTS, min(whole, MOST_OF_OTHERS * others))
         return int(min(self._after, larger) + self._factor * larger)
 
     def drop_waiting(self, number: JobId) -> None:
