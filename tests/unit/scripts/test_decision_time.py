@@ -1,9 +1,4 @@
-"""What scripts/lab/run decision_time makes of a trace, whom it measures, what it says of curves, and a small run."""
-
-import csv
-import subprocess
-import sys
-from pathlib import Path
+"""What scripts/lab/run decision_time makes of a trace, whom it measures, and what it says of curves."""
 
 import numpy as np
 import pytest
@@ -19,7 +14,6 @@ from dardis.sim.simulation import Simulation
 from dardis.turns import CentralTurns
 from scripts.lab.decision_time import contenders, page, plain_rules, workloads
 
-ROOT = Path(__file__).resolve().parents[3]
 HOUR_S = 3600
 PLATFORM = Platform("six", (NodeGroup("n", 6, {"cores": 4}),))
 CURVE = {300: 1.0, 3000: 1.0, 30_000: 1.0}
@@ -112,33 +106,3 @@ def test_larger_machine_scales_all_quantities():
 )
 def test_curves_cross_where_their_ratio_is_one(theirs, where):
     assert page.crossings(CURVE, theirs) == pytest.approx(where)
-
-
-def swf_line(number: int, submit: int) -> str:
-    run, cores = 1800 + 60 * (number % 40), 32 * (1 + number % 5)
-    return f"{number} {submit} 60 {run} {cores} -1 -1 {cores} 7200 -1 1 1 1 -1 -1 {4 if number % 4 else 10} -1 -1"
-
-
-@pytest.mark.slow
-def test_a_small_run_writes_page_table_and_plot(tmp_path):
-    jobs = [swf_line(n, 1_000_000 + 24 * 86_400 * n // 1200) for n in range(1, 1201)]
-    (tmp_path / "CEA-Curie-2012-slice36k.swf.gz").write_text("\n".join(jobs) + "\n", encoding="utf-8")
-    out = tmp_path / "out"
-    command = [
-        sys.executable, "-m", "scripts.lab", "decision_time", f"--traces={tmp_path}", f"--out={out}", "--nodes=300,900",
-        "--stress-jobs=20", "--repeats=2", "--processes=1", "--only", "dardis-throughput", "easy", "plain algorithm 4",
-    ]  # fmt: skip
-    done = subprocess.run(command, check=True, capture_output=True, text=True, cwd=ROOT)
-    assert done.stdout == (out / "decision_time.md").read_text(encoding="utf-8")
-    assert "| thesis | rule-based, a whole cycle | | 5356 | 5077 |" in done.stdout
-    assert "| nodes | 300 | 900 |" in done.stdout
-    assert "* beside dardis-throughput, all nodes together:\n  * easy: " in done.stdout
-    with (out / "decision_time.csv").open(newline="") as file:
-        rows = list(csv.DictReader(file))
-    cases = {(row["case"], row["jobs"]) for row in rows if row["dispatcher"] == "dardis-throughput"}
-    assert ("partition 4", "900") in cases
-    assert ("whole slice, first 20 jobs", "20") in cases
-    assert {row["runs"] for row in rows} == {"2"}
-    assert all(float(row["total_s_least"]) <= float(row["total_s_median"]) for row in rows)
-    assert (out / "decision_time.png").stat().st_size > 10_000
-    assert (out / "decision_time.svg").exists()
