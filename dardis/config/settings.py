@@ -113,7 +113,7 @@ def _parsed(text: str, value: str, kind: type, of: Field[Any], known: str) -> ob
         return whole_number(value, least, MOST)
     except ValueError:
         word = f"{of.metadata['zero']}, or " if of.metadata.get("zero") else ""
-        expected = f"{word}a whole number from {least} {f'to {MOST}' if value.strip('0').isdigit() else 'on'}"
+        expected = f"{word}a whole number from {least} to {MOST}"
         raise InputError(f"--set {text}", f"{value!r} is out of range", expected) from None
 
 

@@ -106,9 +106,13 @@ class DecisionProblem:
         No optimal answer starts a job later.
         """
         running = max((job.end for job in self.running), default=self.now)
-        blocked = max((block.end for block in self.blocked if block.end < FOREVER), default=self.now)
         closed = sum(self.starts_of(waiting.job).longest_closed(self.now) for waiting in self.waiting)
-        return max(running, blocked, self.now) + sum(job.duration for job in self.waiting) + closed
+        return max(running, self.blocked_until, self.now) + sum(job.duration for job in self.waiting) + closed
+
+    @property
+    def blocked_until(self) -> int:
+        """Last end of what is blocked, but not for ever."""
+        return max((block.end for block in self.blocked if block.end < FOREVER), default=self.now)
 
     def cut(self, horizon: int) -> DecisionProblem:
         """Without what is blocked from `horizon` on."""

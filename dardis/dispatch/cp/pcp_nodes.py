@@ -130,9 +130,10 @@ class Pcp19:
             latest = here.horizon - now
         else:
             # The sum of durations, even if negative; 002 has no blocks.
-            blocked = max((block.end - now for block in problem.blocked), default=0)
             left = sum(job.foreseen - now for job in running)
-            latest = max(0, blocked) + left + sum(problem.waiting[place].duration for place in places)
+            latest = (
+                max(0, problem.blocked_until - now) + left + sum(problem.waiting[place].duration for place in places)
+            )
             running = tuple(replace(job, end=job.foreseen) for job in running if job.foreseen > now)
         return Subproblem(problem, places, running, latest, lean=self.version >= 1)
 

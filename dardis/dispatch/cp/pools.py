@@ -98,8 +98,7 @@ class _Pool:
         needs = [_need(waiting, free[0]) for waiting in problem.waiting]
         latest = problem.horizon - problem.now
         if not mended:
-            blocked = max((block.end - problem.now for block in problem.blocked), default=0)
-            latest = max(blocked, 0) + sum(end - problem.now for end in ends)
+            latest = max(problem.blocked_until - problem.now, 0) + sum(end - problem.now for end in ends)
             latest += sum(waiting.duration for waiting in problem.waiting)
         return cls(time, free, np.array(needs, dtype=np.int64).reshape(-1, kinds), latest)
 

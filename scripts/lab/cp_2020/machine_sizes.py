@@ -28,7 +28,7 @@ from scripts.lab.kit.page import write_csv
 SIZES: Final = (64, 256, 1_024, 4_096, 16_384)
 MODELS: Final = {"PCP'20": "pcp20", "PCP'19": "pcp19", "HCP'19": "hcp19"}
 OTHERS: Final = ("one job of each kind of node", "one job a node")
-"""Who uses the other nodes."""
+"""What the other nodes are in use by."""
 HEAD: Final = ("others' nodes", "nodes", "model", "variables", "CPU a decision (ms): median", "least", "most",
                "solver called, of all decisions")  # fmt: skip
 DECISIONS, WAITING, FREE, NOW = 10, 25, 16, 100_000

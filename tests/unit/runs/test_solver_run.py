@@ -100,7 +100,7 @@ def test_the_versions_that_weigh_by_expected_waits_have_them_by_deadlines(simula
         ("pcp20", "delta=-1", "deterministic seconds above 0"),
         ("pcp20", "delta=nan", "deterministic seconds above 0"),
         ("pcp20", "delta=2", "no more"),
-        ("hcp19", "restarts=-1", "a whole number from 0 on"),
+        ("hcp19", "restarts=-1", "a whole number from 0 to"),
         ("hcp19", "expected=oracle", "walltime|last-two|data-driven|used-share|learned|real"),
         ("hcp19", "decision_cost=wall", "none|deterministic"),
         ("replan", "solver=yes", "on|off"),

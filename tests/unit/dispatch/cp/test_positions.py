@@ -1,9 +1,14 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
+import pytest
 from kit import positions_reference as reference
 from kit.position_problems import NOW, machine, running, waiting
 
 from dardis.dispatch.cp.decision_problem import BlockedCapacity, DecisionProblem
+from dardis.dispatch.cp.pcp_nodes import Pcp19
+from dardis.dispatch.cp.pools import Hcp19
 from dardis.dispatch.cp.positions.fixed_boxes import FixedBoxes
 from dardis.dispatch.cp.positions.pcp20 import Pcp20
 from dardis.dispatch.cp.search_effort import Effort
@@ -35,12 +40,15 @@ def test_fragmentation_blocks_a_job_by_one_core():
     assert answer.result is None
 
 
-def test_node_closed_for_ever_holds_no_job():
+@pytest.mark.parametrize("model", [Pcp20(PATIENT), *map(Pcp19, range(4)), *map(Hcp19, range(4))], ids=str)
+def test_node_closed_for_ever_holds_no_job(model):
     closed = BlockedCapacity(1, NOW, FOREVER, (4, 0))
     jobs = [waiting(1, 100, 3, 0, submit=NOW - 10_000), waiting(2, 10, 2, 0), waiting(3, 10, 2, 0)]
-    answer = Pcp20(PATIENT).decide(problem_of(machine((2, 4, 0)), jobs=jobs, blocked=[closed]), 1)
-    assert answer.starts == {0: NOW + 10, 1: NOW, 2: NOW}
-    assert answer.result.status is SolverStatus.OPTIMAL
+    jobs = [replace(one, job=replace(one.job, latest=one.job.submit + 50)) for one in jobs]
+    answer = model.decide(problem_of(machine((2, 4, 0)), jobs=jobs, blocked=[closed]), 1)
+    assert NOW in answer.starts.values()
+    places = (answer.where or {}).values()
+    assert all(nodes.tolist() == [0] for _, parts in places for nodes, _ in parts)
 
 
 def test_the_smallest_optimum_that_pieces_make_worse():
