@@ -172,7 +172,7 @@ def _table_7_1(found: WorkloadFigures) -> list[list[str]]:
         [found.over_best(dardis70, one, end=False)[1] for one in ASSUMED],
     ]
     lines = zip((*(one.name for one in ASSUMED), "mean"), *([*of, mean(of)] for of in columns), strict=True)
-    return [[found.workload.name, name, *(f"{value:.2f}" for value in values)] for name, *values in lines]
+    return [[found.workload.name, name, *(_plain(value) for value in values)] for name, *values in lines]
 
 
 _SPARES_HEAD: Final = (
@@ -223,7 +223,7 @@ def _rule_words(name: str) -> str:
     if name not in RIVALS:
         return name
     rule = RIVALS[name]
-    return f"off after {rule.idle_s} s" + (f", {rule.spares} spares" if rule.spares else "")
+    return f"off after {rule.idle_s} s" + (f", {rule.spares} spare{'s' * (rule.spares > 1)}" if rule.spares else "")
 
 
 def delay_at(share: float, points: Sequence[tuple[float, float]]) -> float:
@@ -238,6 +238,11 @@ def delay_at(share: float, points: Sequence[tuple[float, float]]) -> float:
 
 def _range(values: Sequence[float]) -> str:
     return f"{_signed(min(values))} to {_signed(max(values))}"
+
+
+def _plain(value: float) -> str:
+    """Two digits, and no sign before what is rounded to nothing."""
+    return f"{round(value, 2) + 0.0:.2f}"
 
 
 def _signed(value: float, digits: int = 2) -> str:
