@@ -20,7 +20,7 @@ def main() -> int:
     told = f"folder of {EURORA}; its days are left out where it is not there"
     parser.add_argument("--traces", type=Path, default=SHARED / "traces", help=told)
     parser.add_argument("--seeds", type=counts, default=[1], help="of the generated workloads, with commas (1)")
-    parser.add_argument("--jobs", type=count, default=2500, help=f"of {EURORA}, the first so many (2500)")
+    parser.add_argument("--jobs", type=count, default=5930, help=f"of {EURORA}, the first so many (5930: all)")
     options = prepared(parser, parser.parse_args())
     out, everybody = options.out, (*paper.OPPONENTS, paper.PORTFOLIO)
     tests = {test: generated(test, options.seeds, (*everybody, *paper.READINGS), out) for test in TESTS}
