@@ -11,7 +11,7 @@ from dardis.workload.trace_reader import read_trace
 from scripts.lab.cp_2014 import paper
 from scripts.lab.cp_2014.batches import Batch, alike
 from scripts.lab.cp_2014.figures import contenders, load, recorded
-from scripts.lab.cp_2014.page import HEAD, Outcome, page, rows
+from scripts.lab.cp_2014.page import HEAD, Outcome, page, rows, tables_of
 from scripts.lab.cp_2014.plots import draw
 from scripts.lab.kit.cache import Run, report_missing, run_missing
 from scripts.lab.kit.command import EURORA, EURORA_PLATFORM
@@ -62,6 +62,8 @@ def main() -> int:
     every = alike(read_trace(options.traces / EURORA))
     outcomes, missing = all_runs([one for one in every if not options.batch or one.name in options.batch], options)
     write_csv(options.out / "cp_2014.csv", HEAD, rows(outcomes))
+    for table in tables_of(outcomes).values():
+        table.write(options.out)
     draw(options.out, outcomes)
     publish(options.out / "cp_2014.md", page(outcomes, options.most_places))
     violations = [violation for of in outcomes for done in of.done.values() for violation in done.violations]

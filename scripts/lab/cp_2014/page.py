@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from scripts.lab.cp_2014 import paper
 from scripts.lab.cp_2014.batches import FRAME_S, Batch, distance, made_of
 from scripts.lab.cp_2014.figures import DELTAS, RULES, BatchResult, QueueTimes, Use, label_of, queue_times, use
-from scripts.lab.kit.page import NOTHING, markdown, paired_head, table
+from scripts.lab.kit.page import NOTHING, FigureTable, markdown, paired_head
 
 Row = tuple[object, ...]
 
@@ -29,26 +29,42 @@ class Outcome:
         """Of one."""
         return use(self.batch, self.done[label])
 
+    def too_large(self, label: str) -> str:
+        """Share of decisions whose model exceeds the largest size, %: our own search answers them."""
+        metrics = self.done[label].metrics if label in self.done else {}
+        return f"{100 * metrics[TOO_LARGE] / metrics[SOLVER[0]]:.0f}" if metrics.get(SOLVER[0]) else NOTHING
+
+
+def tables_of(outcomes: Sequence[Outcome]) -> dict[str, FigureTable]:
+    """All tables, named as in docs/reproduction."""
+    tables = (
+        _batches(outcomes), _queue_times(outcomes[0]), _use(outcomes[0]), _all(outcomes), _bounds(outcomes),
+        _work(outcomes),
+    )  # fmt: skip
+    return {one.name: one for one in tables}
+
 
 def page(outcomes: Sequence[Outcome], most_places: int) -> str:
     """The whole page as Markdown."""
     first = outcomes[0]
+    of = {name: one.lines() for name, one in tables_of(outcomes).items()}
     title = f"{len(outcomes)} batches of {FRAME_S // 3600} hours of Eurora-2014; models of up to {most_places:,} places"
     parts = [
         ["# Thesis chapter 3: PCP'14 on Eurora", "", title],
-        ["## Table 3.6: the batches", "", *_batches(outcomes), "", *_frames(outcomes)],
-        [f"## Table 3.4: queue times, s ({first.batch.name})", "", *_queue_times(first), "", _PARTS],
-        [f"## Table 3.5: use ({first.batch.name})", "", *_use(first), "", _USE],
-        ["## All batches", "", *_all(outcomes), "", _IN_FRAME],
-        ["## How tight the bounds are", "", *_bounds(outcomes)],
-        ["## The solver's work", "", *_work(outcomes), "", _WORK],
+        ["## Table 3.6: the batches", "", *of["cp_2014_batches"], "", *_frames(outcomes)],
+        [f"## Table 3.4: queue times, s ({first.batch.name})", "", *of["cp_2014_waits"], "", _PARTS],
+        [f"## Table 3.5: use ({first.batch.name})", "", *of["cp_2014_use"], "", _USE],
+        ["## All batches", "", *of["cp_2014_all"], "", _IN_FRAME],
+        ["## How tight the bounds are", "", *of["cp_2014_bounds"]],
+        ["## The solver's work", "", *of["cp_2014_solver"], "", _WORK],
     ]
     return markdown(parts)
 
 
 _PARTS = (
     "Left the thesis, right ours. By queue: that queue's waits over all jobs, since only so can the thesis's mean of "
-    "all lie above that of each queue. Until the frame ends: what is waited after it is left out."
+    "all lie above that of each queue. Until the frame ends: what is waited after it is left out. Too large: decisions "
+    "whose model exceeds the largest size, so that our own search answers and not the solver."
 )
 _USE = "Left the thesis, right ours: means over the two hours, with those who ran when they began."
 _IN_FRAME = (
@@ -59,6 +75,9 @@ _WORK = (
     "Decisions that were put as a problem; of these the solver was asked for some, and some models were too large: "
     "there our own answer stands. Proven: of the last model of a decision. CPU of the solver, s."
 )
+
+
+_SHARE_HEAD = "decisions with too large a model (%)"
 
 
 def _pairs(theirs: Sequence[float], ours: Sequence[float], forms: Sequence[str]) -> list[str]:
@@ -72,12 +91,24 @@ def _pairs(theirs: Sequence[float], ours: Sequence[float], forms: Sequence[str])
     ]
 
 
-def _batches(outcomes: Sequence[Outcome]) -> list[str]:
+def _batches(outcomes: Sequence[Outcome]) -> FigureTable:
     found = [(paper.TABLE_3_6[one.batch.name], made_of(one.batch.counted)) for one in outcomes]
     rows = []
     for place, name in enumerate(paper.MADE_OF):
-        rows.append([name, *(f"{counts[place]:,}" for pair in found for counts in pair)])
-    return table(["jobs", *paired_head([one.batch.name for one in outcomes])], rows)
+        rows.append([name, *(str(counts[place]) for pair in found for counts in pair)])
+    for what, rule in (("ran at the beginning", _ran), ("waited at the beginning", _waited)):
+        rows.append([what, *(cell for one in outcomes for cell in (NOTHING, str(rule(one.batch))))])
+    shares = [cell for one in outcomes for cell in (NOTHING, one.too_large(paper.BEST))]
+    rows.append([f"{_SHARE_HEAD}: {paper.BEST}", *shares])
+    return FigureTable("cp_2014_batches", ["jobs", *paired_head([one.batch.name for one in outcomes])], rows)
+
+
+def _ran(batch: Batch) -> int:
+    return int(batch.running.sum())
+
+
+def _waited(batch: Batch) -> int:
+    return int((batch.counted.submit == batch.begin).sum())
 
 
 def _frames(outcomes: Sequence[Outcome]) -> Iterator[str]:
@@ -85,48 +116,53 @@ def _frames(outcomes: Sequence[Outcome]) -> Iterator[str]:
         batch = one.batch
         begin = datetime.fromtimestamp(batch.begin, UTC)
         unlike = distance(made_of(batch.counted), paper.TABLE_3_6[batch.name])
-        waited = int((batch.counted.submit == batch.begin).sum())
         yield (
-            f"- {batch.name}: from {begin:%Y-%m-%d %H:%M}; {int(batch.running.sum())} jobs ran then and {waited} "
-            f"waited; rows differ by {unlike:.2f} jobs a job in all."
+            f"- {batch.name}: from {begin:%Y-%m-%d %H:%M}; {_ran(batch)} jobs ran then and "
+            f"{_waited(batch)} waited; rows differ by {unlike:.2f} jobs a job in all."
         )
 
 
-def _queue_times(of: Outcome) -> list[str]:
+def _queue_times(of: Outcome) -> FigureTable:
     rows = []
     for label in (*paper.MODELS, paper.PBS, *RULES):
         ours = of.queue_times(label) if label in of.done else None
         values = () if ours is None else (ours.mean, *ours.parts)
-        cells = _pairs(paper.TABLE_3_4.get(label, ()), values, ["{:,.2f}"] * 4)
-        rows.append([label, *cells, NOTHING if ours is None else f"{ours.in_frame:,.0f}"])
-    return table(["", *paired_head(["all", *paper.QUEUES]), "all, until the frame ends"], rows)
+        cells = _pairs(paper.TABLE_3_4.get(label, ()), values, ["{:.2f}"] * 4)
+        rows.append([label, *cells, NOTHING if ours is None else f"{ours.in_frame:.0f}", of.too_large(label)])
+    head = paired_head(["mean wait (s)", *(f"part of {name.lower()} (s)" for name in paper.QUEUES)])
+    inside = "mean wait within the two hours (s): ours"
+    return FigureTable("cp_2014_waits", ["model or rule", *head, inside, _SHARE_HEAD], rows)
 
 
-def _use(of: Outcome) -> list[str]:
+def _use(of: Outcome) -> FigureTable:
     rows = []
     for label in (*paper.MODELS, paper.PBS, *RULES):
         ours = of.use(label) if label in of.done else None
         values = () if ours is None else (ours.cores, ours.gpus, ours.mics, ours.share, ours.jobs)
         forms = ("{:.1f}", "{:.1f}", "{:.2f}", "{:.0f}", "{:.1f}")
-        rows.append([label, *_pairs(paper.TABLE_3_5.get(label, ()), values, forms)])
-    return table(["", *paired_head(["cores", "GPUs", "MICs", "cores, %", "jobs"])], rows)
+        rows.append([label, *_pairs(paper.TABLE_3_5.get(label, ()), values, forms), of.too_large(label)])
+    head = paired_head(["cores", "GPUs", "MICs", "cores (%)", "running jobs"])
+    return FigureTable("cp_2014_use", ["model or rule", *head, _SHARE_HEAD], rows)
 
 
-def _all(outcomes: Sequence[Outcome]) -> list[str]:
+def _all(outcomes: Sequence[Outcome]) -> FigureTable:
     rows = []
     for of in outcomes:
         for label in (paper.BEST, paper.PBS, *RULES):
             if label in of.done:
                 waits, used = of.queue_times(label), of.use(label)
                 rows.append([
-                    of.batch.name, label, f"{waits.mean:,.0f}", f"{waits.in_frame:,.0f}", f"{waits.late:,}",
-                    f"{used.cores:.0f}", f"{used.gpus:.1f}", f"{used.jobs:.1f}",
+                    of.batch.name, label, f"{waits.mean:.0f}", f"{waits.in_frame:.0f}", str(waits.late),
+                    f"{used.cores:.0f}", f"{used.gpus:.1f}", f"{used.jobs:.1f}", of.too_large(label),
                 ])  # fmt: skip
-    head = ["", "", "mean wait, s", "until the frame ends", "late jobs", "cores", "GPUs", "jobs that run"]
-    return table(head, rows, left=2)
+    head = [
+        "batch", "model or rule", "mean wait (s)", "mean wait within the two hours (s)", "late jobs", "cores", "GPUs",
+        "running jobs", _SHARE_HEAD,
+    ]  # fmt: skip
+    return FigureTable("cp_2014_all", head, rows, left=2)
 
 
-def _bounds(outcomes: Sequence[Outcome]) -> list[str]:
+def _bounds(outcomes: Sequence[Outcome]) -> FigureTable:
     labels = {delta: label_of(paper.BEST, delta) for delta in (1.0, *DELTAS)}
     rows = []
     for of in outcomes:
@@ -134,26 +170,31 @@ def _bounds(outcomes: Sequence[Outcome]) -> list[str]:
             if label in of.done:
                 waits, used = of.queue_times(label), of.use(label)
                 rows.append([
-                    of.batch.name, f"{delta:g}", f"{waits.mean:,.0f}", f"{waits.in_frame:,.0f}", f"{waits.late:,}",
+                    of.batch.name, f"{delta:g}", f"{waits.mean:.0f}", f"{waits.in_frame:.0f}", str(waits.late),
                     f"{used.cores:.0f}",
                 ])  # fmt: skip
-    return table(["", "δ₀ = δ₁", "mean wait, s", "until the frame ends", "late jobs", "cores"], rows)
+    head = ["batch", "δ0 = δ1", "mean wait (s)", "mean wait within the two hours (s)", "late jobs", "cores"]
+    return FigureTable("cp_2014_bounds", head, rows)
 
 
-SOLVER = ("solver_decisions", "solver_asked", "solver_proven", "solver_too_large", "solver_gap_mean", "solver_cpu_s")
+TOO_LARGE = "solver_too_large"
+SOLVER = ("solver_decisions", "solver_asked", "solver_proven", TOO_LARGE, "solver_gap_mean", "solver_cpu_s")
 """What metrics.json says of the solver."""
 
 
-def _work(outcomes: Sequence[Outcome]) -> list[str]:
+def _work(outcomes: Sequence[Outcome]) -> FigureTable:
     rows = []
     for of in outcomes:
         for label, done in of.done.items():
             if SOLVER[0] in done.metrics:
                 *counts, gap, cpu_s = (done.metrics[key] for key in SOLVER)
                 shown = NOTHING if gap is None else f"{100 * gap:.1f}"
-                rows.append([of.batch.name, label, *map(str, counts), shown, f"{cpu_s:.1f}"])
-    head = ["", "", "decisions", "asked", "proven", "too large", "gap, %", "CPU, s"]
-    return table(head, rows, left=2)
+                rows.append([of.batch.name, label, *map(str, counts), of.too_large(label), shown, f"{cpu_s:.1f}"])
+    head = [
+        "batch", "model", "decisions", "solver calls", "proven optimal", "models too large", _SHARE_HEAD, "gap (%)",
+        "CPU of the solver (s)",
+    ]  # fmt: skip
+    return FigureTable("cp_2014_solver", head, rows, left=2)
 
 
 HEAD = (

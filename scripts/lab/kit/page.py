@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import sys
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -49,3 +50,23 @@ def write_csv(path: Path, head: Sequence[str], rows: Iterable[Sequence[object]])
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(head)
         writer.writerows(rows)
+
+
+@dataclass(frozen=True)
+class FigureTable:
+    """A table of figures for the page and, as CSV of this name, for docs/reproduction."""
+
+    name: str
+    head: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    left: int = 1
+    """Columns of words."""
+
+    def lines(self) -> list[str]:
+        """As Markdown."""
+        return table(self.head, self.rows, self.left)
+
+    def write(self, folder: Path) -> None:
+        """As CSV, where an unknown cell is empty."""
+        rows = (["" if cell == NOTHING else cell for cell in row] for row in self.rows)
+        write_csv(folder / f"{self.name}.csv", self.head, rows)

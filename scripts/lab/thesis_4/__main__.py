@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
 from scripts.lab.kit.cache import Run, report_missing, run_missing
@@ -10,8 +10,8 @@ from scripts.lab.kit.command import EURORA, SHARED
 from scripts.lab.kit.options import count, counts, parser_of, prepared
 from scripts.lab.kit.page import publish
 from scripts.lab.thesis_4 import paper
-from scripts.lab.thesis_4.cases import HETEROGENEITY, TESTS, Day, Test, days_of, generated, recorded
-from scripts.lab.thesis_4.page import Outcome, draw, page
+from scripts.lab.thesis_4.cases import DAY_S, HETEROGENEITY, TESTS, WEEK_S, Test, generated, recorded, spans_of
+from scripts.lab.thesis_4.page import EuroraRun, Outcome, draw, page, tables_of
 
 
 def main() -> int:
@@ -20,10 +20,10 @@ def main() -> int:
     told = f"folder of {EURORA}; its days are left out where it is not there"
     parser.add_argument("--traces", type=Path, default=SHARED / "traces", help=told)
     parser.add_argument("--seeds", type=counts, default=[1], help="of the generated workloads, with commas (1)")
-    parser.add_argument("--jobs", type=count, default=2500, help=f"of {EURORA}, the first so many (2500)")
+    parser.add_argument("--jobs", type=count, default=5930, help=f"of {EURORA}, the first so many (5930: all)")
     options = prepared(parser, parser.parse_args())
     out, everybody = options.out, (*paper.OPPONENTS, paper.PORTFOLIO)
-    tests = {test: generated(test, options.seeds, everybody, out) for test in TESTS}
+    tests = {test: generated(test, options.seeds, (*everybody, *paper.READINGS), out) for test in TESTS}
     kinds = {test: generated(test, options.seeds, paper.OPPONENTS, out) for test in HETEROGENEITY}
     trace = options.traces.resolve() / EURORA
     days = recorded(trace, options.jobs, out) if trace.is_file() else {}
@@ -35,12 +35,17 @@ def main() -> int:
             Outcome(test, {key: known[one] for key, one in group.items() if one in known}) for test, group in of.items()
         ]
 
-    by_day: dict[str, Sequence[Day]] = {
-        name: days_of(one.folder(out) / "jobs.csv") for name, one in days.items() if one in known
-    }
+    eurora = {}
+    for name, one in days.items():
+        if one in known:
+            jobs = one.folder(out) / "jobs.csv"
+            eurora[name] = EuroraRun(spans_of(jobs, DAY_S), spans_of(jobs, WEEK_S), known[one])
     found = outcomes(tests)
     draw(out, found)
+    tables = list(tables_of(found, outcomes(kinds), eurora))
+    for one_table in tables:
+        one_table.write(out)
     seeds = ",".join(map(str, options.seeds))
     title = f"Seeds {seeds} of the generated workloads; the first {options.jobs:,} jobs of Eurora-2014."
-    publish(out / "thesis_4.md", page(found, outcomes(kinds), by_day, title))
+    publish(out / "thesis_4.md", page(tables, title))
     return report_missing(len(asked) - len(known))

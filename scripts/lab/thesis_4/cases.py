@@ -16,19 +16,20 @@ from scripts.lab.kit.command import DARDIS, EURORA_PLATFORM, PLATFORMS, run_quie
 from scripts.lab.thesis_4 import paper
 
 DAY_S: Final = 86_400
+WEEK_S: Final = 7 * DAY_S
 
 
 @dataclass(frozen=True, slots=True)
-class Day:
-    """A day from the first submission on: jobs submitted, their mean wait over the queue's longest, cores in use."""
+class Span:
+    """A part of a run: jobs submitted, their mean wait over the queue's longest, and mean cores in use."""
 
     jobs: int
     weighted_wait: float
     cores: float
 
 
-def days_of(path: Path) -> list[Day]:
-    """By day, up to the last on which somebody was submitted."""
+def spans_of(path: Path, span_s: int) -> list[Span]:
+    """By days or weeks from the first submission on; the last span ends with the last submission."""
     schedule = read_jobs(path)
     ran = schedule.ran
     first = int(schedule.submit.min())
@@ -37,12 +38,13 @@ def days_of(path: Path) -> list[Day]:
     cores = (schedule.units * schedule.request[:, schedule.kinds.index(CORES)])[ran]
     weighted = (start - submit) / longest
     found = []
-    for day in range(int(submit.max()) // DAY_S + 1):
-        begin, end = day * DAY_S, (day + 1) * DAY_S
+    last = int(submit.max()) + 1
+    for begin in range(0, last, span_s):
+        end = min(begin + span_s, last)
         inside = (submit >= begin) & (submit < end)
         runs = np.maximum(np.minimum(finish, end) - np.maximum(start, begin), 0)
         wait = float(weighted[inside].mean()) if inside.any() else 0.0
-        found.append(Day(int(inside.sum()), wait, float((runs * cores).sum()) / DAY_S))
+        found.append(Span(int(inside.sum()), wait, float((runs * cores).sum()) / (end - begin)))
     return found
 
 
@@ -75,7 +77,7 @@ def generated(test: Test, seeds: list[int], dispatchers: tuple[str, ...], out: P
     """The runs of a test, by dispatcher and seed."""
     platform = PLATFORMS / f"eurora-{test.nodes}.toml"
     return {
-        (dispatcher, seed): Run((dispatcher,), test.trace(out, seed), platform)
+        (dispatcher, seed): Run(tuple(dispatcher.split()), test.trace(out, seed), platform)
         for seed in seeds
         for dispatcher in dispatchers
     }
@@ -90,4 +92,4 @@ def recorded(trace: Path, most_jobs: int, out: Path) -> dict[str, Run]:
     platform = out / "eurora-2014.toml"
     platform.write_text(text, encoding="utf-8")
     first = ("--jobs", str(most_jobs))
-    return {name: Run((name,), trace, platform, first) for name in (*paper.OPPONENTS, paper.PORTFOLIO)}
+    return {name: Run(tuple(name.split()), trace, platform, first) for name in (*paper.OPPONENTS, paper.PORTFOLIO)}

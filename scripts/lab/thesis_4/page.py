@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import mean
-from typing import Any
+from typing import Any, Final
 
 from dardis.report import chart
 from scripts.lab.kit.drawing import draw_bars, draw_legend, save, sheet
-from scripts.lab.kit.page import NOTHING, markdown, paired_head, table
+from scripts.lab.kit.page import NOTHING, FigureTable, markdown, paired_head
 from scripts.lab.thesis_4 import paper
-from scripts.lab.thesis_4.cases import Day, Test
+from scripts.lab.thesis_4.cases import Span, Test
 
 Metrics = Mapping[str, Any]
 KEYS = (
@@ -41,108 +41,162 @@ class Outcome:
         return (*found[:-1], 100 * found[-1])
 
 
-def page(tests: Sequence[Outcome], kinds: Sequence[Outcome], days: Mapping[str, Sequence[Day]], title: str) -> str:
+@dataclass(frozen=True)
+class EuroraRun:
+    """A run on Eurora-2014: its days and weeks, and its metrics."""
+
+    days: Sequence[Span]
+    weeks: Sequence[Span]
+    metrics: Metrics
+
+
+def page(tables: Sequence[FigureTable], title: str) -> str:
     """The whole page as Markdown."""
     parts = [["# Thesis chapter 4: the Eurora scheduler", "", title]]
-    for of in tests:
-        head = f"## Table {of.test.table}: {of.test.nodes} nodes, {of.test.jobs} jobs"
-        parts.append([head, "", *_measures(of), "", "Left the thesis, right ours."])
-    parts.append(["## Figures 4.6 to 4.10: gain over `pbs-fifo`, %", "", *_gains(tests)])
-    parts.append(["## Figure 4.5: mean decision by resource kinds, ms", "", *_kinds(kinds)])
-    parts.append(["## Table 4.16, figure 4.16: phases of `cp-eurora`", "", *_phases(tests), "", _PHASES])
-    if days:
-        parts.append(["## Figures 4.14 and 4.15: Eurora-2014 by day", "", *_days(days), "", _DAYS])
+    parts += [[f"## {_TITLES[one.name][0]}", "", *one.lines(), "", _TITLES[one.name][1]] for one in tables]
     return markdown(parts)
 
 
-_PHASES = (
-    "Mean s a cycle in the thesis, on 65 nodes; ms of the processor here, and parts of the whole, %. To select jobs is "
-    "to look for an answer of ours as well. Updates count where a model was asked or might have been."
-)
-_DAYS = (
-    "Waits over the longest wait of the queue, a job's mean, and mean cores in use. The thesis's weeks under PBSFifo "
-    "and under its scheduler had other jobs; here all have the same."
-)
+def tables_of(
+    tests: Sequence[Outcome], kinds: Sequence[Outcome], eurora: Mapping[str, EuroraRun]
+) -> Iterator[FigureTable]:
+    """All tables, named as in docs/reproduction."""
+    yield _measures(tests)
+    yield _gains(tests)
+    yield _kinds(kinds)
+    yield _phases(tests, eurora.get(paper.MODEL))
+    if eurora:
+        yield _spans(eurora)
 
 
-def _measures(of: Outcome) -> list[str]:
-    theirs, rows = paper.TABLES[of.test.table], []
-    for dispatcher in of.dispatchers:
-        row = [f"`{dispatcher}`"]
-        printed = theirs.get(dispatcher, (None,) * len(paper.MEASURES))
-        for value, found in zip(printed, of.measures(dispatcher), strict=True):
-            row += [NOTHING if value is None else f"{value:,.6g}", f"{found:.3g}" if found < 10 else f"{found:,.0f}"]
-        rows.append(row)
-    return table(["", *paired_head(paper.MEASURES)], rows)
+_TITLES: Final = {
+    "thesis_4": (
+        "Tables 4.13 to 4.15",
+        (
+            f"PBSFifo is read as `{paper.FIFO}` and PBSWalltime as `{paper.WALLTIME}`: the thesis calls PBSWalltime's "
+            "400 a backfilling depth, and in PBS a depth is the number of first jobs that backfilling must not delay. "
+            "The last three rows of a test are other readings."
+        ),
+    ),
+    "thesis_4_gain": (
+        "Figures 4.6 to 4.10: gain over PBSFifo, %",
+        f"Ours over `{paper.FIFO}`, then over the other readings of PBSFifo.",
+    ),
+    "thesis_4_kinds": ("Figure 4.5: mean decision by resource kinds", "CPU time. The figure has no numbers."),
+    "thesis_4_phases": (
+        "Table 4.16, figures 4.16 and 4.17: phases of `cp-eurora`",
+        (
+            "Mean s a cycle in the thesis, on 65 nodes; ms of the processor here, and parts of the whole, %. To select "
+            "jobs is to look for an answer of ours as well. Updates count where a model was asked or might have been."
+        ),
+    ),
+    "thesis_4_days": (
+        "Figures 4.14 and 4.15: Eurora-2014 by week and day",
+        (
+            "Mean of a job's wait over the longest wait of its queue, and mean cores in use; the last span ends with "
+            "the last submission. The thesis's three weeks under PBSFifo and two under its scheduler had other jobs; "
+            "here all have the same. By the definition of WQT the printed values are waits of 0.01 to 0.3 s, so their "
+            "unit differs."
+        ),
+    ),
+}
+"""Title and remark of each table."""
 
 
-def gain(of: Outcome, dispatcher: str, place: int) -> tuple[float | None, float]:
-    """How much less than under `pbs-fifo` a measure is, %: the thesis's, and ours."""
+def _measures(tests: Sequence[Outcome]) -> FigureTable:
+    rows = []
+    for of in tests:
+        theirs = paper.TABLES[of.test.table]
+        for dispatcher in of.dispatchers:
+            row = [str(of.test.jobs), dispatcher]
+            printed = theirs.get(dispatcher, (None,) * len(paper.MEASURES))
+            for value, found in zip(printed, of.measures(dispatcher), strict=True):
+                row += [NOTHING if value is None else f"{value:.10g}", f"{found:.3g}" if found < 10 else f"{found:.0f}"]
+            rows.append(row)
+    return FigureTable("thesis_4", ["jobs", "dispatcher", *paired_head(paper.NAMES)], rows, left=2)
+
+
+def gain(of: Outcome, dispatcher: str, place: int, base: str = paper.FIFO) -> tuple[float | None, float]:
+    """How much less than under PBSFifo a measure is, %: the thesis's, and ours over a reading of it."""
     theirs = paper.TABLES[of.test.table]
-    base, own = of.measures(paper.FIFO)[place], of.measures(dispatcher)[place]
+    before, own = of.measures(base)[place], of.measures(dispatcher)[place]
     printed = None
     if dispatcher in theirs:
         printed = 100 * (1 - theirs[dispatcher][place] / theirs[paper.FIFO][place])
-    return printed, 100 * (1 - own / base) if base else 0.0
+    return printed, 100 * (1 - own / before) if before else 0.0
 
 
-def _gains(tests: Sequence[Outcome]) -> list[str]:
+def _gains(tests: Sequence[Outcome]) -> FigureTable:
+    bases = (paper.FIFO, *paper.FIFO_READINGS)
     rows = []
     for place, name in enumerate(paper.MEASURES[:5]):
         for dispatcher in (paper.WALLTIME, paper.MODEL, paper.PORTFOLIO):
-            row = [name, f"`{dispatcher}`"]
+            row = [name, dispatcher]
             for of in tests:
-                if {dispatcher, paper.FIFO} <= {*of.dispatchers}:
-                    printed, ours = gain(of, dispatcher, place)
-                    row += [NOTHING if printed is None else f"{printed:,.0f}", f"{ours:,.0f}"]
-                else:
-                    row += [NOTHING, NOTHING]
+                known = {dispatcher, *bases} <= {*of.dispatchers}
+                found = [gain(of, dispatcher, place, base) for base in bases] if known else []
+                values = [found[0][0], *(ours for _, ours in found)] if known else [None] * (1 + len(bases))
+                row += [NOTHING if value is None else f"{value:.0f}" for value in values]
             rows.append(row)
-    return table(["", "", *paired_head(f"{of.test.jobs} jobs" for of in tests)], rows, left=2)
+    whose = ("thesis", "ours", *(f"ours over {base}" for base in paper.FIFO_READINGS))
+    head = [f"gain with {of.test.jobs} jobs (%): {one}" for of in tests for one in whose]
+    return FigureTable("thesis_4_gain", ["measure", "dispatcher", *head], rows, left=2)
 
 
-def _kinds(kinds: Sequence[Outcome]) -> list[str]:
+def _kinds(kinds: Sequence[Outcome]) -> FigureTable:
     rows = [
         [str(of.test.kinds), *(f"{1000 * of.measures(dispatcher)[5]:.2f}" for dispatcher in paper.OPPONENTS)]
         for of in kinds
         if {*paper.OPPONENTS} <= {*of.dispatchers}
     ]
-    return table(["kinds", *(f"`{name}`" for name in paper.OPPONENTS)], rows)
+    head = ["resource kinds", *(f"{name}: mean CPU per decision (ms)" for name in paper.OPPONENTS)]
+    return FigureTable("thesis_4_kinds", head, rows)
 
 
-def _phases(tests: Sequence[Outcome]) -> list[str]:
-    with_model = [of for of in tests if paper.MODEL in of.dispatchers]
-    whole = sum(paper.TABLE_4_16.values())
-    ours = [_phase_ms(of) for of in with_model]
+def _phases(tests: Sequence[Outcome], eurora: EuroraRun | None) -> FigureTable:
+    of_tests = {
+        f"{of.test.jobs} jobs": [metrics for (name, _), metrics in of.runs.items() if name == paper.MODEL]
+        for of in tests
+    }
+    runs = of_tests | {"Eurora-2014": [] if eurora is None else [eurora.metrics]}
+    ours = {name: [_phase_ms(of, phase) for phase in paper.PHASES] for name, of in runs.items() if of}
+    theirs = {
+        f"thesis, {where}": [seconds[place] for seconds in paper.TABLE_4_16.values()]
+        for place, where in enumerate(("simulated", "Eurora"))
+    }
+    columns = theirs | ours
     rows = []
-    for place, (phase, seconds) in enumerate(paper.TABLE_4_16.items()):
-        row = [phase, f"{seconds:.2f}", f"{100 * seconds / whole:.0f}"]
-        for found in ours:
-            row += [f"{found[place]:.1f}", f"{100 * found[place] / max(sum(found), 1e-9):.0f}"]
+    for place, phase in enumerate((*paper.TABLE_4_16, "total")):
+        row = [phase]
+        for name, values in columns.items():
+            whole = sum(values)
+            value = [*values, whole][place]
+            row += [f"{value:.2f}" if name in theirs else f"{value:.1f}", f"{100 * value / max(whole, 1e-9):.0f}"]
         rows.append(row)
-    head = [cell for of in with_model for cell in (f"{of.test.jobs} jobs, ms", "%")]
-    return table(["", "thesis, s", "%", *head], rows)
+    head = [f"{name} ({unit})" for name in columns for unit in ("s" if name in theirs else "ms", "%")]
+    return FigureTable("thesis_4_phases", ["phase", *head], rows)
 
 
-def _phase_ms(of: Outcome) -> list[float]:
-    """Mean ms a decision, by phase."""
-    runs = [metrics for (name, _), metrics in of.runs.items() if name == paper.MODEL]
-    return [
-        mean(1000 * float(metrics.get(phase, 0.0)) / max(metrics.get("solver_decisions", 0), 1) for metrics in runs)
-        for phase in paper.PHASES
-    ]
+def _phase_ms(runs: Sequence[Metrics], phase: str) -> float:
+    """Mean ms a decision."""
+    decisions = (max(float(metrics.get("solver_decisions", 0)), 1.0) for metrics in runs)
+    return mean(1000 * float(of.get(phase, 0.0)) / count for of, count in zip(runs, decisions, strict=True))
 
 
-def _days(days: Mapping[str, Sequence[Day]]) -> list[str]:
-    first = next(iter(days.values()))
-    rows = []
-    for place, day in enumerate(first):
-        row = [str(place + 1), str(day.jobs)]
-        for of in days.values():
-            row += [f"{of[place].weighted_wait:.3g}", f"{of[place].cores:.0f}"]
-        rows.append(row)
-    head = [cell for name in days for cell in (f"`{name}`: wait", "cores")]
-    return table(["day", "jobs", *head], rows)
+def _spans(eurora: Mapping[str, EuroraRun]) -> FigureTable:
+    printed = [cell for name in eurora for cell in paper.WEEKS.get(name, (NOTHING, NOTHING))]
+    rows = [["weeks, thesis", NOTHING, *printed]]
+    first = next(iter(eurora.values()))
+    for what, which in (("week", "weeks"), ("day", "days")):
+        for place, span in enumerate(getattr(first, which)):
+            row = [f"{what} {place + 1}", str(span.jobs)]
+            for of in eurora.values():
+                there = getattr(of, which)[place]
+                row += [f"{there.weighted_wait:.3g}", f"{there.cores:.0f}"]
+            rows.append(row)
+    told = ("mean of wait / longest wait of the queue", "mean cores in use")
+    head = [f"{name}: {what}" for name in eurora for what in told]
+    return FigureTable("thesis_4_days", ["span", "jobs", *head], rows)
 
 
 SHOWN = ("WQT", "AQ", "NL", "TR", "WT")
@@ -168,7 +222,7 @@ def draw(out: Path, tests: Sequence[Outcome]) -> None:
             draw_bars(axes, groups, looks)
             axes.set_title(name)
             axes.set_xticks(range(len(tests)), [f"{of.test.jobs} jobs" for of in tests])
-            axes.set_ylabel("gain over pbs-fifo, %")
+            axes.set_ylabel("gain over PBSFifo, %")
         for axes in panels[len(SHOWN) :]:
             axes.set_visible(False)
         draw_legend(drawing, panels[0], 2)

@@ -11,7 +11,7 @@ from scripts.lab.kit.cache import in_processes
 from scripts.lab.kit.options import parser_of, prepared
 from scripts.lab.kit.page import publish, write_csv
 from scripts.lab.thesis_7.figures import WorkloadFigures, figures_of, rows
-from scripts.lab.thesis_7.page import page
+from scripts.lab.thesis_7.page import page, tables_of
 from scripts.lab.thesis_7.plots import draw
 from scripts.lab.thesis_7.runs import (
     DISPATCHERS,
@@ -61,8 +61,10 @@ def main() -> int:
     all_found = [figures_of(files, workload, runs[workload]) for workload in chosen]
     write_rows(files.out / "thesis_7.csv", all_found)
     draw(files.out, all_found)
-    text = page(all_found)
-    publish(files.out / "thesis_7.md", text)
-    for violation in (violation for of in all_found for violation in of.violations):
+    tables = list(tables_of(all_found))
+    for of in tables:
+        of.write(files.out)
+    publish(files.out / "thesis_7.md", page(all_found, tables))
+    for violation in (violation for found in all_found for violation in found.violations):
         sys.stderr.write(f"audit: {violation}\n")
-    return 1 if any(of.violations for of in all_found) else 0
+    return 1 if any(found.violations for found in all_found) else 0

@@ -29,7 +29,7 @@ LOOKS = ((chart.CYCLE[0], ""), (chart.CYCLE[5], ""), (chart.CYCLE[2], ""), (char
 def draw(out: Path, all_found: Sequence[WorkloadFigures]) -> None:
     """Write every figure as PNG and SVG."""
     with chart.style():
-        for end, what in ((False, "last_submission"), (True, "last_end")):
+        for end, what in ((True, "last_end"), (False, "last_submission")):
             save(_profits(all_found, end=end), out / f"figure_7_2_{what}")
         save(_shares(all_found), out / "share_of_bound")
         save(_services(all_found), out / "figure_7_3")
@@ -63,7 +63,7 @@ def _shares(all_found: Sequence[WorkloadFigures]) -> Figure:
 
 
 def _with_opponents(found: WorkloadFigures) -> list[tuple[str, Key]]:
-    best = found.best_to_submission[SCENARIOS[0]].name
+    best = found.best_to_end[SCENARIOS[0]].name
     return [("best rule-based", (OPPONENTS, best)), ("EASY", (OPPONENTS, EASY)), *BARS]
 
 

@@ -81,9 +81,10 @@ def test_a_page_shows_what_there_is(batch):
     outcome = page.Outcome(batch, {paper.PBS: figures.recorded(batch), paper.BEST: at_once})
     text = page.page([outcome], 1500)
     # Waits of 1,000, 3,000 and 0 s.
-    assert "| PBS | 6,840.81 | 1,333.33 | 17.34 | 333.33 | 2,825.05 | 0.00 | 3,600.40 | 1,000.00 | 1,333 |" in text
+    assert "| PBS | 6840.81 | 1333.33 | 17.34 | 333.33 | 2825.05 | 0.00 | 3600.40 | 1000.00 | 1333 | – |" in text
     assert "| MKS | 187.14 | – | 4.77 | – |" in text
-    assert "| BATCH1 | MKS WT/NL | 9 | 5 | 3 | 2 | 12.5 | 1.2 |" in text
+    assert "| BATCH1 | MKS WT/NL | 9 | 5 | 3 | 2 | 22 | 12.5 | 1.2 |" in text
+    assert "| decisions with too large a model (%): MKS WT/NL | – | 22 |" in text
     assert "| BATCH1 | 1 | 0 | 0 | 0 | 0 |" in text
     assert all(len(row) == len(page.HEAD) for row in page.rows([outcome]))
 

@@ -5,10 +5,11 @@ import subprocess
 import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from statistics import mean
 
 import pytest
 
-from scripts.lab.thesis_7 import figures, runs
+from scripts.lab.thesis_7 import figures, page, runs
 
 ROOT = Path(__file__).resolve().parents[3]
 DAY_S = 86_400
@@ -17,6 +18,15 @@ DAY_S = 86_400
 def swf_line(number: int, submit: int) -> str:
     run, cores = 1800 + 60 * (number % 40), 32 * (1 + number % 5)
     return f"{number} {submit} 60 {run} {cores} -1 -1 {cores} 7200 -1 1 1 1 -1 -1 {4 if number % 4 else 10} -1 -1"
+
+
+def test_cells_of_table_7_1_have_the_means_of_the_thesis_text():
+    assert [round(mean(cells), 1) for cells in page.TABLE_7_1.values()] == [17.4, 8.6, 0.2]
+
+
+def test_boot_delay_at_a_share_follows_the_rules_that_no_other_beats():
+    points = [(90.0, 10.0), (95.0, 20.0), (93.0, 40.0), (80.0, 12.0)]
+    assert [page.delay_at(share, points) for share in (92.5, 85.0, 99.0)] == [15.0, 10.0, 20.0]
 
 
 @pytest.fixture
@@ -60,6 +70,11 @@ def test_a_small_run_writes_page_table_and_plots_and_keeps_its_runs(data, tmp_pa
         assert sum(parts) == pytest.approx(gained, abs=1e-6)
         if row["dispatcher"] == runs.OPPONENTS and row["switching"] == row["best_rule"]:
             assert float(row["over_best_rule_eur"]) == 0
+    with (out / "thesis_7_profit.csv").open(encoding="utf-8") as file:
+        cells = list(csv.DictReader(file))
+    assert [row["DARDIS70: thesis"] for row in cells] == ["10.46", "13.19", "18.23", "-7.50", "8.60"]
+    at_end = [row["over_best_rule_at_end_percent"] for row in rows if row["switching"] == runs.OFFSET_70]
+    assert [row["DARDIS70: ours"] for row in cells[:4]] == [f"{float(value):.2f}" for value in at_end[:4]]
     switched = [float(row["share_of_bound"]) for row in rows if row["switching"] == runs.TEN]
     assert 0.5 < min(switched) <= max(switched) < 1
     kept = {path: path.stat().st_mtime_ns for path in (out / "runs").rglob("*.npz")}
