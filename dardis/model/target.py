@@ -19,7 +19,7 @@ class Split(Choice):
 
     PROPORTIONAL = (
         "proportional",
-        ("Every node gets a share in proportion to its capacity. Shares are whole numbers that sum to the value."),
+        "Every node gets a share in proportion to its capacity. Shares are whole numbers that sum to the value.",
     )
     WHOLE_NODES = (
         "whole-nodes",

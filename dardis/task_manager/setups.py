@@ -156,7 +156,7 @@ class LateSetUp(AnySetUp):
         " waits longer. A job is old after (`longest_wait` − 0.25) · A and the smaller of A and `aged_after_s`, where"
         " A is the largest late backlog in s. The job that became old first goes first.",
     )
-    aged_after_s: int = setting(14_400, about="See `longest_wait`.")
+    aged_after_s: int = setting(14_400, about="Most seconds of the age that do not grow with `longest_wait`.")
     expected: Expecting = Expecting.USED_SHARE
     node_choice: NodeChoice = NodeChoice.BEST_FIT
     about: str = setting(

@@ -19,9 +19,9 @@ PLAIN, LATE, TREE, SAMPLE, STALE = {}, {"late": True}, {"tree": True}, {"sample"
 SOME, MANY, BLOCK = range(100), range(1000, 2200), 100
 FEW = [
     (PLAIN, range(40, 64), {"crashes": 90, "lost": 5000, "cut": 20, "repeated": 1, "rejected": 5, "waiting": 3}),
-    (LATE, range(100, 114), {"crashes": 50, "lost": 5000, "cut": 20, "repeated": 1, "rejected": 5, "waiting": 5}),
+    (LATE, range(226, 242), {"crashes": 50, "lost": 5000, "cut": 20, "repeated": 1, "rejected": 10, "waiting": 10}),
     (TREE, range(10), {"crashes": 35, "lost": 2500, "cut": 5, "rejected": 7, "waiting": 8}),
-    (TREE | LATE, range(6), {"crashes": 25, "lost": 1500, "cut": 4, "rejected": 7}),
+    (TREE | LATE, range(8), {"crashes": 25, "lost": 1500, "cut": 5, "rejected": 7}),
     (SAMPLE, range(6), {"crashes": 60, "lost": 1500, "cut": 8}),
     (SAMPLE | TREE, range(5), {"crashes": 60, "lost": 3500, "cut": 4}),
     (STALE, range(14), {"crashes": 45, "lost": 1500, "cut": 5}),

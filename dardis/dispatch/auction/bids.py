@@ -305,7 +305,7 @@ def slurm_nodes(asked: SinglePartRequest, most: Ints) -> Ints | None:
     """Nodes of Slurm's best fit; None if too few, or not contiguous as requested.
 
     The smallest sufficient run, else all of the largest run, then again for the rest. If the nodes of a job of type 2
-    hold too few units, again without the nodes that hold least.
+    hold too few units, again without the nodes that hold least: a heuristic, which may find none for a job that fits.
     """
     least = np.unique(most[most > 0]).tolist() if asked.exact else [1]
     tried = (_best_fit(asked, np.where(most < at_least, 0, most)) for at_least in least)

@@ -57,11 +57,11 @@ class Totals(NamedTuple):
         """Totals if all running jobs end by `now`, as a silent manager reports no ends."""
         return self._replace(ends=max(self.ends, now * self.cores))
 
-    def seconds(self, now: int, cores: int, own: int = 0) -> tuple[int, int]:
-        """Seconds in which `cores` finish the backlog without `own` core seconds, and its lasting part, by past use."""
+    def seconds(self, now: int, cores: int) -> tuple[int, int]:
+        """Seconds in which `cores` finish the backlog, and its lasting part, by past use of requests."""
         used, asked = (self.used, self.asked) if self.asked else (1, 1)
         running = max(self.ends - now * self.cores, 0)
-        whole, lasting = ((waits + running) * used // (cores * asked) for waits in (self.waits - own, self.lasting))
+        whole, lasting = ((waits + running) * used // (cores * asked) for waits in (self.waits, self.lasting))
         return min(whole, MOST_S), min(lasting, MOST_S)
 
 
@@ -147,15 +147,16 @@ class Backlog:
             self._others[manager] = number, Totals(*totals), now
             self._peak = max(self._peak, peak)
 
-    def seconds(self, now: int, own: int = 0) -> tuple[int, int]:
-        """As `Totals.seconds`, of all known jobs."""
+    def known(self, now: int) -> Totals:
+        """Totals over all known jobs."""
         told = (totals if at == now else totals.run_out(now) for _, totals, at in self._others.values())
-        return Totals.of((self.totals(now), *told)).seconds(now, self._machine, own)
+        return Totals.of((self.totals(now), *told))
 
     def old_after(self, job: Job, now: int) -> int:
         """Seconds from submission to aging of a job that waits from `now` on."""
-        whole, lasting = self.seconds(now)
-        others, _ = self.seconds(now, self._cores(job) * job.walltime)
+        known = self.known(now)
+        whole, lasting = known.seconds(now, self._machine)
+        others, _ = known._replace(waits=known.waits - self._cores(job) * job.walltime).seconds(now, self._machine)
         self._peak = max(self._peak, PEAK_LASTS * lasting + now)
         # On an almost free machine wide jobs start soon under EASY.
         larger = max((self._peak - now) / PEAK_LASTS, min(whole, MOST_OF_OTHERS * others))

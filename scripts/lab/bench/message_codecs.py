@@ -24,11 +24,11 @@ from dardis.wire.codec import decode, encode
 from dardis.wire.effects import Effect, ExecutorAction
 from dardis.wire.messages import Message, Offers
 from scripts.lab.bench.measure import Row, cpu_of
+from scripts.lab.bench.rounds import RESERVATIONS, SEED, WINDOW_S
 from scripts.lab.kit.spread import Spread
 
 JOBS = {300: 500, 10_000: 100}
 """By number of nodes."""
-WINDOW_S, RESERVATIONS, SEED = 86_400, 4, 1
 
 
 class Recorder:

@@ -26,20 +26,24 @@ def job(number: int, walltime: int, cores: int):
 NEW = job(9, 1, 1)
 
 
+def seconds(mine: Backlog, now: int) -> tuple[int, int]:
+    return mine.known(now).seconds(now, LAYOUT.cores)
+
+
 def test_backlog_counts_waiting_and_running_work():
     mine = backlog()
     mine.add_waiting(job(1, 100, 2), 0)
     mine.add_waiting(job(2, 30, 14), 0)
     assert mine.totals(0) == Totals(waits=620)
-    assert mine.seconds(0) == (620 // 14, 0)
+    assert seconds(mine, 0) == (620 // 14, 0)
     assert mine.old_after(job(2, 30, 14), 0) == 9 * 3 * (200 // 14) // 4  # without most of its own work
     mine.record_start(1, 10)
     assert mine.totals(60) == Totals(waits=420, ends=220, cores=2, lasting=420)
-    assert mine.seconds(60) == ((420 + 2 * 50) // 14,) * 2
+    assert seconds(mine, 60) == ((420 + 2 * 50) // 14,) * 2
     assert mine.old_after(NEW, 60) == 37 + 5 * 37 // 4
     mine.record_end(1, 60)  # it has used half of what it asked for
     assert mine.totals(60) == Totals(waits=420, asked=200, used=100, lasting=420)
-    assert mine.seconds(60) == (210 // 14,) * 2
+    assert seconds(mine, 60) == (210 // 14,) * 2
     assert mine.old_after(NEW, 80) == 9 * (37 - 2) // 4  # the largest backlog falls by a tenth of the time
     assert mine.old_after(NEW, 360) == 9 * 15 // 4  # less than what is left
     mine.drop_waiting(2)
@@ -74,7 +78,7 @@ def test_task_managers_agree_after_all_reports(rows):
         for one in split:
             one.store_reports(told, now)
             one.store_reports(told - np.array([0, 1, *[9] * 14]), now)  # an older one comes late
-        assert {one.seconds(now) for one in split} == {alone.seconds(now)}
+        assert {seconds(one, now) for one in split} == {seconds(alone, now)}
         assert split[now % 3].old_after(NEW, now) == alone.old_after(
             NEW, now
         )  # the others learn of the largest by reports
@@ -93,4 +97,4 @@ def test_missing_report_does_not_reduce_the_work_of_others(now):
     other.add_waiting(job(2, 100, 9), 0)
     other.record_start(2, 0)
     exchange_reports([other], mine, 0)
-    assert mine.seconds(now)[0] == (5 * (400 - now) + 9 * max(100 - now, 0)) // 14
+    assert seconds(mine, now)[0] == (5 * (400 - now) + 9 * max(100 - now, 0)) // 14
