@@ -177,7 +177,7 @@ def begin_shape(
     table = queue.table
     if opens(queue, slot, now) > now:
         return STAYS
-    taken = take_now(rows, member, queue, slot, rules.distinct, room, now)
+    taken = take_now(rows, member, queue, slot, rules, room, now)
     if taken != DONE:
         return STAYS if taken == REFUSED else taken
     for k in range(len(room.free)):
@@ -195,7 +195,7 @@ def try_shape(
     if begun != STAYS:
         return begun
     if rules.backfill and (rules.depth == 0 or state[RESERVED] < rules.depth):
-        taken = take_earliest(rows, member, queue, slot, rules.distinct, room, now)
+        taken = take_earliest(rows, member, queue, slot, rules, room, now)
         if taken == DONE:
             state[RESERVED] += 1
         elif taken != REFUSED:

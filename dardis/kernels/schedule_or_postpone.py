@@ -192,7 +192,7 @@ def place_in_order(
     """Place each job as early as possible; write `room.started`."""
     for slot in order:
         if queue.table[slot, GONE] == 0 and queue.table[slot, OTHER] != 0:
-            taken = take_earliest(rows, member, queue, slot, rules.distinct, room, now)
+            taken = take_earliest(rows, member, queue, slot, rules, room, now)
             if taken == DONE:
                 record_start(queue.table, slot, room)
             elif taken != REFUSED:

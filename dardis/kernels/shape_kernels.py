@@ -1,12 +1,15 @@
 """Jobs with shapes: parts, exact numbers of nodes, adjacent nodes, or alternatives.
 
-Parts take the first suitable nodes in row order.
+The parts of a job take the first suitable nodes in row order; a single part's nodes are chosen.
 """
 
 from __future__ import annotations
 
+import numpy as np
+
 from dardis.kernels.common_starts import NONE
 from dardis.kernels.fitting import may_use
+from dardis.kernels.heap import sift_down
 from dardis.kernels.jit import bare, inlined, kernel
 from dardis.kernels.job_queue import (
     ADJACENT,
@@ -29,6 +32,7 @@ from dardis.kernels.profile import DONE, FULL, REFUSED
 from dardis.kernels.rows import Rows, find, next_rise
 from dardis.model.arrays import Ints
 from dardis.model.job import FOREVER, NO_TIME
+from dardis.model.offer_rows import BEST_FIT, CONTIGUOUS, FIRST_FIT
 
 
 @inlined
@@ -57,66 +61,119 @@ def write_most(rows: Rows, member: Ints, table: Ints, part: int, distinct: bool,
 
 
 @bare
-def first_run(most: Ints, count: int, units: int, exact: int) -> int:
+def first_of_run(most: Ints, count: int, units: int, exact: int, tightest: bool) -> int:
     """First of adjacent nodes that hold `units` together, or NONE.
 
-    `exact`: number of nodes; 0: any.
+    `exact`: number of nodes; 0: any. In the first sufficient run, or `tightest`: in that with fewest units.
     """
-    length = total = 0
-    for node in range(count):
-        if most[node] == 0:
-            length = total = 0
+    best, best_sum = NONE, FOREVER
+    low, length, total, run_sum = NONE, 0, 0, 0
+    for node in range(count + 1):
+        if node == count or most[node] == 0:
+            if low != NONE and run_sum < best_sum:
+                best, best_sum = low, run_sum
+            if best != NONE and not tightest:
+                return best
+            low, length, total, run_sum = NONE, 0, 0, 0
             continue
         length += 1
         total += most[node]
+        run_sum += most[node]
         if exact > 0 and length > exact:
             total -= most[node - exact]
             length = exact
-        if total >= units and exact in (0, length):
-            return node - length + 1
-    return NONE
+        if low == NONE and total >= units and exact in (0, length):
+            low = node - length + 1
+    return best
 
 
 @bare
-def level_of(most: Ints, count: int, exact: int, units: int) -> int:
-    """Largest amount, up to `units`, that `exact` nodes hold each, or 0."""
-    low, high = 0, units
-    while low < high:
-        middle = (low + high + 1) >> 1
-        holding = 0
-        for node in range(count):
-            holding += most[node] >= middle
-        if holding >= exact:
-            low = middle
-        else:
-            high = middle - 1
-    return low
+def mark_by_units(most: Ints, count: int, exact: int, units: int, fewest: bool, work: Ints) -> bool:
+    """Mark `exact` nodes that hold `units` together, with the most units each or the `fewest` that suffice."""
+    marked, node, keys, heap, order = work[0], work[1], work[2], work[3], work[4]
+    size = 0
+    for at in range(count):
+        marked[at], node[at], keys[at] = 0, at, most[at] if fewest else -most[at]
+        if most[at] > 0:
+            heap[size] = at
+            size += 1
+    for at in range(size // 2 - 1, -1, -1):
+        sift_down(heap, size, keys, node, at)
+    taken = total = 0
+    while size > 0:
+        order[taken] = heap[0]
+        total += most[heap[0]]
+        taken += 1
+        size -= 1
+        heap[0] = heap[size]
+        sift_down(heap, size, keys, node, np.int64(0))
+        if taken > exact:
+            total -= most[order[taken - exact - 1]]
+        if taken >= exact and total >= units:
+            for at in range(taken - exact, taken):
+                marked[order[at]] = 1
+            return True
+        if taken == exact and not fewest:
+            return False
+    return False
 
 
 @bare
-def choose(most: Ints, count: int, table: Ints, part: int, nodes: Ints, units: Ints) -> int:
+def mark_runs(most: Ints, count: int, exact: int, units: int, marked: Ints) -> bool:
+    """Mark `exact` nodes in few runs: the first of the smallest sufficient run, else all of the largest, and again.
+
+    False: they hold too few units.
+    """
+    marked[:count] = 0
+    nodes_left, left = exact, units
+    while nodes_left > 0:
+        best_low, best_high, best_sum, best_fits = 0, 0, 0, False
+        low = total = 0
+        for node in range(count + 1):
+            if node < count and most[node] > 0 and marked[node] == 0:
+                total += most[node]
+                continue
+            fits = total >= left and node - low >= nodes_left
+            if total > 0 and (
+                (fits and not best_fits) or (fits == best_fits and (total < best_sum if fits else total > best_sum))
+            ):
+                best_low, best_high, best_sum, best_fits = low, node, total, fits
+            low, total = node + 1, 0
+        if best_sum == 0:
+            return False
+        for node in range(best_low, min(best_high, best_low + nodes_left)):
+            marked[node] = 1
+            left -= most[node]
+            nodes_left -= 1
+    return left <= 0
+
+
+@bare
+def choose(
+    most: Ints, count: int, table: Ints, part: int, choice: int, work: Ints, nodes: Ints, units: Ints
+) -> int:  # fmt: skip
     """Write a part's nodes, ascending, and units; return how many, or 0.
 
-    Exact numbers take the fullest nodes, at least one unit each.
+    Exact numbers take at least one unit each.
     """
     left, exact = table[part, UNITS], table[part, NODES]
-    low, high, least, ties = 0, count, 1, count
-    if table[part, ADJACENT] != 0:
-        low = first_run(most, count, left, exact)
-        if low == NONE:
-            return 0
-    elif exact > 0:
-        least = level_of(most, count, exact, left)
-        if least == 0:
-            return 0
-        ties = exact
+    marked = work[0]
+    if table[part, ADJACENT] != 0 or exact == 0:
+        low = 0
+        if table[part, ADJACENT] != 0:
+            low = first_of_run(most, count, left, exact, choice in (BEST_FIT, CONTIGUOUS))
+            if low == NONE:
+                return 0
         for node in range(count):
-            ties -= most[node] > least
+            marked[node] = node >= low and most[node] > 0
+    elif (choice != CONTIGUOUS or not mark_runs(most, count, exact, left, marked)) and not mark_by_units(
+        most, count, exact, left, choice == BEST_FIT, work
+    ):
+        return 0
     chosen = 0
-    for node in range(low, high):
-        if most[node] < least or (most[node] == least and ties == 0):
+    for node in range(count):
+        if marked[node] == 0:
             continue
-        ties -= most[node] == least
         nodes[chosen] = node
         units[chosen] = min(most[node], left - max(exact - chosen - 1, 0))
         left -= units[chosen]
@@ -143,8 +200,8 @@ def release_parts(rows: Rows, queue: QueueArrays, slot: int, now: int) -> int:
 
 @bare
 def place(
-    rows: Rows, member: Ints, queue: QueueArrays, slot: int, first: int, distinct: bool, room: PassBuffers,
-    start: int, now: int
+    rows: Rows, member: Ints, queue: QueueArrays, slot: int, first: int, rules: Rules, room: PassBuffers, start: int,
+    now: int
 ) -> int:  # fmt: skip
     """Take nodes for all parts of the request in row `first`.
 
@@ -152,12 +209,15 @@ def place(
     """
     table = queue.table
     most = room.out[:, 0]
+    # The order of parts was found with the first suitable nodes.
+    choice = rules.choice if table[first, PART] == 0 else FIRST_FIT
     part = first + 1
     while part != 0:
         row = part - 1
-        write_most(rows, member, table, row, distinct, start, most)
+        write_most(rows, member, table, row, rules.distinct, start, most)
         low = table[row, HOLD]
-        chosen = choose(most, len(member), table, row, queue.hold_node[low:], queue.hold_units[low:])
+        nodes, units = queue.hold_node[low:], queue.hold_units[low:]
+        chosen = choose(most, len(member), table, row, choice, room.work, nodes, units)
         if chosen == 0:
             return FULL if release_parts(rows, queue, slot, now) == FULL else REFUSED
         table[row, HELD] = chosen
@@ -218,7 +278,8 @@ def could_begin(
             row = part - 1
             write_most(rows, member, table, row, distinct, start, most)
             low = table[row, HOLD]
-            if choose(most, len(member), table, row, queue.hold_node[low:], queue.hold_units[low:]) == 0:
+            nodes, units = queue.hold_node[low:], queue.hold_units[low:]
+            if choose(most, len(member), table, row, FIRST_FIT, room.work, nodes, units) == 0:
                 break
             part = table[row, PART]
         if part == 0:
@@ -254,9 +315,7 @@ def take_written_nodes(rows: Rows, queue: QueueArrays, slot: int, first: int, no
 
 
 @bare
-def take_now(
-    rows: Rows, member: Ints, queue: QueueArrays, slot: int, distinct: bool, room: PassBuffers, now: int
-) -> int:
+def take_now(rows: Rows, member: Ints, queue: QueueArrays, slot: int, rules: Rules, room: PassBuffers, now: int) -> int:
     """Take nodes now for the first request that fits; return DONE, REFUSED, FULL or SPACE_SHORT."""
     if len(room.out) < len(member):
         return SPACE_SHORT
@@ -264,7 +323,7 @@ def take_now(
         return FULL
     first = queue.table[slot, OTHER]
     while first != 0:
-        done = place(rows, member, queue, slot, first - 1, distinct, room, now, now)
+        done = place(rows, member, queue, slot, first - 1, rules, room, now, now)
         if done == DONE:
             record_request(queue.table, slot, first - 1, now)
         if done != REFUSED:
@@ -284,7 +343,7 @@ def next_moment(rows: Rows, queue: QueueArrays, slot: int, time: int) -> int:
 
 @bare
 def take_earliest(
-    rows: Rows, member: Ints, queue: QueueArrays, slot: int, distinct: bool, room: PassBuffers, now: int
+    rows: Rows, member: Ints, queue: QueueArrays, slot: int, rules: Rules, room: PassBuffers, now: int
 ) -> int:
     """Take nodes for the request that ends first; return DONE, REFUSED, FULL or SPACE_SHORT."""
     if len(room.out) < len(member):
@@ -297,7 +356,7 @@ def take_earliest(
         span = queue.table[first - 1, SPAN]
         start = opens(queue, slot, now)
         while start < FOREVER and start + span < best_end:
-            done = place(rows, member, queue, slot, first - 1, distinct, room, start, now)
+            done = place(rows, member, queue, slot, first - 1, rules, room, start, now)
             if done == DONE:
                 best, best_end = first, start + span
                 if release_parts(rows, queue, slot, now) == FULL:
@@ -310,7 +369,7 @@ def take_earliest(
     if best == 0:
         return REFUSED
     start = best_end - queue.table[best - 1, SPAN]
-    done = place(rows, member, queue, slot, best - 1, distinct, room, start, now)
+    done = place(rows, member, queue, slot, best - 1, rules, room, start, now)
     if done == DONE:
         record_request(queue.table, slot, best - 1, start)
     return done
@@ -321,7 +380,7 @@ def can_hold_now(
     rows: Rows, member: Ints, queue: QueueArrays, rules: Rules, room: PassBuffers, slot: int, now: int
 ) -> int:
     """DONE if a job fits now, else REFUSED, FULL or SPACE_SHORT."""
-    done = take_now(rows, member, queue, slot, rules.distinct, room, now)
+    done = take_now(rows, member, queue, slot, rules, room, now)
     if done == DONE and release_job(rows, queue, slot, now) == FULL:
         return FULL
     return done

@@ -61,7 +61,7 @@ class SlowDispatcher:
         self.pieces: dict[int, Pieces] = {}
         """Where each part is of a job that has requests, and which of them it runs as."""
         self.taken: dict[int, int] = {}
-        self._shapes = ShapeSearch(platform, distinct=setup.units_per_node is UnitsPerNode.DISTINCT)
+        self._shapes = ShapeSearch(platform, setup.node_choice, distinct=setup.units_per_node is UnitsPerNode.DISTINCT)
         self._setup, self._seed = setup, seed
         self._jobs = {job.number: job for job in jobs}
         self._predicts, self._expected = expected is not None, expected or {job.number: job.walltime for job in jobs}

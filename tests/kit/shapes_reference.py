@@ -8,6 +8,7 @@ from itertools import combinations, permutations
 import numpy as np
 from kit.dense import DenseNode
 
+from dardis.model.choices import NodeChoice
 from dardis.model.job import Part, Request
 from dardis.model.platform import Platform
 from dardis.model.queues import PermittedStarts
@@ -19,8 +20,9 @@ Pieces = list[tuple[tuple[int, ...], dict[int, int]]]
 class ShapeSearch:
     """Looks for nodes on dense ones, which it leaves as they are."""
 
-    def __init__(self, platform: Platform, *, distinct: bool) -> None:
+    def __init__(self, platform: Platform, choice: NodeChoice, *, distinct: bool) -> None:
         self._platform = platform
+        self._choice = choice
         self._distinct = distinct
         self._group = platform.group_of_node.tolist()
         self._orders: dict[Request, list[int] | None] = {}
@@ -45,7 +47,8 @@ class ShapeSearch:
         for at in order:
             part = request.parts[at]
             most = [self._most(part, node, window) for node, window in enumerate(free)]
-            where = _where(part, most, side_by_side=request.contiguous)
+            choice = self._choice if len(order) == 1 else NodeChoice.FIRST_FIT
+            where = _where(part, most, choice, side_by_side=request.contiguous)
             if where is None:
                 return None
             found[at] = where
@@ -80,21 +83,49 @@ class ShapeSearch:
         return max(min([*fits, 1 if self._distinct else part.units]), 0)
 
 
-def _where(part: Part, most: list[int], *, side_by_side: bool) -> dict[int, int] | None:
+def _where(part: Part, most: list[int], choice: NodeChoice, *, side_by_side: bool) -> dict[int, int] | None:
     """The nodes of a part: of all sets that may be, that which comes first."""
     able = [node for node, units in enumerate(most) if units]
     if side_by_side:
         runs = [list(range(low, high)) for low, high in combinations(range(len(most) + 1), 2)]
         sets = [run for run in runs if set(run) <= set(able) and len(run) == (part.nodes or len(run))]
-        sets.sort(key=lambda run: (run[0], len(run)))
+        tight = choice in {NodeChoice.BEST_FIT, NodeChoice.CONTIGUOUS}
+        sets.sort(key=lambda run: (tight * sum(_block(most, run[0]).values()), run[0], len(run)))
     elif part.nodes:
-        sets = [sorted(sorted(able, key=lambda node: (-most[node], node))[: part.nodes])]
+        inverse = 1 if choice is NodeChoice.BEST_FIT else -1
+        ranked = sorted(able, key=lambda node: (inverse * most[node], node))
+        sets = [sorted(ranked[low : low + part.nodes]) for low in range(max(1, len(ranked) - part.nodes + 1))]
+        if choice is NodeChoice.CONTIGUOUS:
+            sets.insert(0, _in_runs(most, part.nodes, part.units))
     else:
         sets = [able[:count] for count in range(1, len(able) + 1)]
     for chosen in sets:
         if sum(most[node] for node in chosen) >= part.units >= len(chosen) == (part.nodes or len(chosen)):
             return _handed_out(part.units, chosen, most)
     return None
+
+
+def _block(most: list[int], node: int) -> dict[int, int]:
+    """All nodes with units around one, with their units."""
+    low = max((at + 1 for at in range(node) if not most[at]), default=0)
+    high = min((at for at in range(node, len(most)) if not most[at]), default=len(most))
+    return {at: most[at] for at in range(low, high)}
+
+
+def _in_runs(most: list[int], count: int, units: int) -> list[int]:
+    """Nodes of the smallest run that suffices, else all of the largest, and again."""
+    chosen: list[int] = []
+    while len(chosen) < count:
+        free = [0 if node in chosen else held for node, held in enumerate(most)]
+        blocks = [_block(free, node) for node, held in enumerate(free) if held and not (node and free[node - 1])]
+        left = units - sum(most[node] for node in chosen)
+        enough = [run for run in blocks if len(run) >= count - len(chosen) and sum(run.values()) >= left]
+        if not blocks:
+            break
+        by_units = min(enough, key=lambda run: sum(run.values())) if enough else None
+        run = by_units or max(blocks, key=lambda run: sum(run.values()))
+        chosen += [*run][: count - len(chosen)]
+    return sorted(chosen)
 
 
 def _handed_out(units: int, nodes: list[int], most: list[int]) -> dict[int, int]:
