@@ -29,6 +29,7 @@ from dardis.dispatch.auction.programme import (
     distribute_spare_units,
     greedy,
 )
+from dardis.dispatch.auction.reservations import with_reservations
 from dardis.dispatch.cp.decision_problem import Decision, DecisionProblem, Placement, WaitingJob
 from dardis.dispatch.cp.first_answer import ProblemMachine
 from dardis.engine.clock import cpu_timed
@@ -71,6 +72,7 @@ class Terms:
     size_weight: int
     age_weight: int
     search_nodes: int
+    reservations: int = 0
 
 
 @dataclass(frozen=True)
@@ -82,7 +84,7 @@ class Aucsched:
 
     def decide(self, problem: DecisionProblem, seed: int) -> Decision:
         """Starts; the objective is the negative value of bids."""
-        window = self._window(problem)
+        problem, window = with_reservations(problem, self._window(problem), self.terms.reservations)
         auction, build_s = cpu_timed(lambda: auction_of(problem, window, self.terms))
         if not auction.bids:
             return Decision({}, 0.0, 0.0, {}, build_cpu_s=build_s)

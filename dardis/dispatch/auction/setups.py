@@ -51,6 +51,13 @@ class AuctionSetUp(ModelSetUp):
         " same winners.",
     )
 
+    reservations: int = setting(
+        0,
+        least=0,
+        about="Number of jobs with reservations: those of the window with the highest priority that cannot start now."
+        " Bids must leave their nodes free at their earliest starts.",
+    )
+
     @property
     def step_s(self) -> int:
         """Seconds between auctions."""
@@ -66,7 +73,7 @@ class AuctionSetUp(ModelSetUp):
         return Aucsched(
             Terms(
                 self.window, self.bids_per_job, self.bids, self.slurm_bids is OnOff.ON, self.alpha, self.size_weight,
-                self.age_weight, self.search_nodes,
+                self.age_weight, self.search_nodes, self.reservations,
             )
         )  # fmt: skip
 
