@@ -119,10 +119,10 @@ def mark_by_units(most: Ints, count: int, exact: int, units: int, fewest: bool, 
 
 
 @bare
-def mark_runs(most: Ints, count: int, exact: int, units: int, marked: Ints) -> bool:
-    """Mark `exact` nodes in few runs: the first of the smallest sufficient run, else all of the largest, and again.
+def mark_runs(most: Ints, count: int, exact: int, units: int, least: int, marked: Ints) -> bool:
+    """Mark `exact` nodes, each for `least` units, in few runs; False: they hold too few units.
 
-    False: they hold too few units.
+    The first of the smallest sufficient run, else all of the largest, and again.
     """
     marked[:count] = 0
     nodes_left, left = exact, units
@@ -130,13 +130,12 @@ def mark_runs(most: Ints, count: int, exact: int, units: int, marked: Ints) -> b
         best_low, best_high, best_sum, best_fits = 0, 0, 0, False
         low = total = 0
         for node in range(count + 1):
-            if node < count and most[node] > 0 and marked[node] == 0:
+            if node < count and most[node] >= least and marked[node] == 0:
                 total += most[node]
                 continue
             fits = total >= left and node - low >= nodes_left
-            if total > 0 and (
-                (fits and not best_fits) or (fits == best_fits and (total < best_sum if fits else total > best_sum))
-            ):
+            better = total < best_sum if fits else total > best_sum
+            if total > 0 and ((fits and not best_fits) or (fits == best_fits and better)):
                 best_low, best_high, best_sum, best_fits = low, node, total, fits
             low, total = node + 1, 0
         if best_sum == 0:
@@ -146,6 +145,21 @@ def mark_runs(most: Ints, count: int, exact: int, units: int, marked: Ints) -> b
             left -= most[node]
             nodes_left -= 1
     return left <= 0
+
+
+@bare
+def mark_best_runs(most: Ints, count: int, exact: int, units: int, marked: Ints) -> bool:
+    """`mark_runs`, without the nodes that hold least until it succeeds."""
+    least = 1
+    while least < FOREVER:
+        if mark_runs(most, count, exact, units, least, marked):
+            return True
+        following = FOREVER
+        for node in range(count):
+            if most[node] > least:
+                following = min(following, most[node])
+        least = following
+    return False
 
 
 @bare
@@ -166,7 +180,7 @@ def choose(
                 return 0
         for node in range(count):
             marked[node] = node >= low and most[node] > 0
-    elif (choice != CONTIGUOUS or not mark_runs(most, count, exact, left, marked)) and not mark_by_units(
+    elif (choice != CONTIGUOUS or not mark_best_runs(most, count, exact, left, marked)) and not mark_by_units(
         most, count, exact, left, choice == BEST_FIT, work
     ):
         return 0

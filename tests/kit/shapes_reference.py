@@ -96,7 +96,7 @@ def _where(part: Part, most: list[int], choice: NodeChoice, *, side_by_side: boo
         ranked = sorted(able, key=lambda node: (inverse * most[node], node))
         sets = [sorted(ranked[low : low + part.nodes]) for low in range(max(1, len(ranked) - part.nodes + 1))]
         if choice is NodeChoice.CONTIGUOUS:
-            sets.insert(0, _in_runs(most, part.nodes, part.units))
+            sets.insert(0, slurm_best_fit(most, part.units, part.nodes) or [])
     else:
         sets = [able[:count] for count in range(1, len(able) + 1)]
     for chosen in sets:
@@ -112,20 +112,29 @@ def _block(most: list[int], node: int) -> dict[int, int]:
     return {at: most[at] for at in range(low, high)}
 
 
-def _in_runs(most: list[int], count: int, units: int) -> list[int]:
-    """Nodes of the smallest run that suffices, else all of the largest, and again."""
-    chosen: list[int] = []
-    while len(chosen) < count:
-        free = [0 if node in chosen else held for node, held in enumerate(most)]
-        blocks = [_block(free, node) for node, held in enumerate(free) if held and not (node and free[node - 1])]
-        left = units - sum(most[node] for node in chosen)
-        enough = [run for run in blocks if len(run) >= count - len(chosen) and sum(run.values()) >= left]
-        if not blocks:
-            break
-        by_units = min(enough, key=lambda run: sum(run.values())) if enough else None
-        run = by_units or max(blocks, key=lambda run: sum(run.values()))
-        chosen += [*run][: count - len(chosen)]
-    return sorted(chosen)
+def slurm_best_fit(most: list[int], units: int, exact: int, *, contiguous: bool = False) -> list[int] | None:
+    """Of runs of free nodes the least that is enough, else all of the largest, and so on; then without small nodes."""
+    for least in sorted({*most} - {0}) if exact else [1]:
+        left, nodes, taken = units, exact or len(most), list[int]()
+        free = {node: held for node, held in enumerate(most) if held >= least}
+        while free and (nodes if exact else left > 0):
+            runs: list[list[int]] = []
+            for node in sorted(free):
+                if runs and runs[-1][-1] == node - 1:
+                    runs[-1].append(node)
+                else:
+                    runs.append([node])
+            sums = {run[0]: sum(free[node] for node in run) for run in runs}
+            enough = [run for run in runs if sums[run[0]] >= left and (not exact or len(run) >= nodes)]
+            if contiguous and not enough:
+                break
+            for node in min(enough, key=lambda run: sums[run[0]]) if enough else max(runs, key=lambda r: sums[r[0]]):
+                if nodes and (exact or left > 0):
+                    left, nodes = left - free.pop(node), nodes - 1
+                    taken.append(node)
+        if left <= 0 and (not exact or not nodes):
+            return sorted(taken)
+    return None
 
 
 def _handed_out(units: int, nodes: list[int], most: list[int]) -> dict[int, int]:

@@ -15,6 +15,7 @@ from kit.central_runs import dispatch, setup_of
 from kit.cp_brute_force import see_that_starts_fit
 from kit.effort import examples
 from kit.machine import jobs, platforms, with_queues, with_shapes
+from kit.shapes_reference import slurm_best_fit
 
 from dardis.dispatch.auction.bids import (
     BidClass,
@@ -26,7 +27,9 @@ from dardis.dispatch.auction.bids import (
 )
 from dardis.dispatch.auction.clearing import Alpha, Aucsched, BidClasses
 from dardis.dispatch.auction.programme import alpha_exact, build_programme, distribute_spare_units, greedy
+from dardis.dispatch.auction.reservations import with_reservations
 from dardis.dispatch.auction.setups import AUCTION_SETUPS
+from dardis.dispatch.cp.first_answer import ProblemMachine
 from dardis.model.choices import EventOrder, OnOff, ProfileRule, UnitsPerNode
 from dardis.model.job import Part
 from dardis.model.platform import NodeGroup, Platform
@@ -200,31 +203,6 @@ def test_job_of_type_2_bids_if_and_only_if_it_fits(free, nodes, more, adjacent):
     }
 
 
-def best_fit(most, part, exact, *, contiguous):
-    """Of runs of free nodes the least that is enough, else all of the largest, and so on; then without small nodes."""
-    for least in sorted({*most.tolist()} - {0}) if exact else [1]:
-        left, nodes, taken = part.units, exact or len(most), []
-        free = {node: held for node, held in enumerate(most.tolist()) if held >= least}
-        while free and (nodes if exact else left > 0):
-            runs = []
-            for node in sorted(free):
-                if runs and runs[-1][-1] == node - 1:
-                    runs[-1].append(node)
-                else:
-                    runs.append([node])
-            sums = {run[0]: sum(free[node] for node in run) for run in runs}
-            enough = [run for run in runs if sums[run[0]] >= left and (not exact or len(run) >= nodes)]
-            if contiguous and not enough:
-                break
-            for node in min(enough, key=lambda run: sums[run[0]]) if enough else max(runs, key=lambda r: sums[r[0]]):
-                if nodes and (exact or left > 0):
-                    left, nodes = left - free.pop(node), nodes - 1
-                    taken.append(node)
-        if left <= 0 and (not exact or not nodes):
-            return sorted(taken)
-    return None
-
-
 @given(cases(4, 5, slurm_bids=True))
 def test_slurm_bids_are_its_best_fit_one_job_after_the_other_and_fit_beside_one_another(case):
     places = [place for place, bid in enumerate(case.auction.bids) if bid.bid_class is BidClass.SLURM]
@@ -235,12 +213,25 @@ def test_slurm_bids_are_its_best_fit_one_job_after_the_other_and_fit_beside_one_
         part = dict(case.problem.waiting[case.window[job]].requests)[at].parts[0]
         exact = part.units if case.problem.distinct else part.nodes
         contiguous = dict(case.problem.waiting[case.window[job]].requests)[at].contiguous
-        nodes = best_fit(most, part, exact, contiguous=contiguous)
+        nodes = slurm_best_fit(most.tolist(), part.units, exact, contiguous=contiguous)
         if nodes is not None:
             found.setdefault(job, (at, nodes))
     if case.auction.bids and places:
         job = min(found)  # nobody has taken anything before
         assert (first.job, first.request, first.nodes.tolist()) == (job, *found[job])
+
+
+@given(CASES, st.integers(1, 3))
+def test_winners_leave_blocked_jobs_their_earliest_starts(case, most):
+    problem, bidding = with_reservations(case.problem, case.window, most)
+    answer = Aucsched(replace(case.terms, reservations=most)).decide(case.problem, 1)
+    see_that_starts_fit(problem, answer)
+    held = [case.problem.waiting[place] for place in case.window if place not in bidding]
+    assert {*answer.starts} <= {*bidding}
+    assert len(held) <= most
+    for one in held[:1]:
+        start = ProblemMachine(case.problem, [one]).start_in_turn([0]).starts[0] + problem.now
+        assert problem.blocked[len(case.problem.blocked)].start == start > problem.now
 
 
 @st.composite
@@ -263,6 +254,7 @@ def runs(draw):
         size_weight=draw(st.sampled_from((0, 1000))),
         age_weight=draw(st.sampled_from((0, 10, 10_000))),
         search_nodes=draw(st.sampled_from((1, 100))),
+        reservations=draw(st.sampled_from((0, 1, 3))),
     )
     return setup, platform, listed
 

@@ -72,7 +72,7 @@ class Terms:
     size_weight: int
     age_weight: int
     search_nodes: int
-    reservations: int = 0
+    reservations: int
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from scripts.lab.aucsched.cases import (
     LATE,
     MACHINE_OF,
     PRINTED,
+    RESERVING,
     Case,
     cases_of,
 )
@@ -75,7 +76,7 @@ def page(found: Found, hours: float) -> str:
 _LEAD: Final = (
     "Workloads of {hours:g} hours. *AUCSCHED* and *SLURM/BF* are the paper's rows, means of 7 workloads; ours are in "
     "code letters, means of as many as the last column says. `aucsched, as printed` has the paper's α and, but in "
-    "table 8, its bids of Slurm; `easy` stands for SLURM/BF, but not in which nodes jobs with `nodes` get. Deviations "
+    "table 8, its bids of Slurm; `easy` with `node_choice=contiguous` stands for SLURM/BF. Deviations "
     "(±) are each simulation's, averaged. Proven: of the auctions that went to the solver; where everybody gets the "
     "best bid, none does."
 )
@@ -175,7 +176,7 @@ _LOOKS: Final = {
     "aucsched": (chart.CYCLE[5], "^", chart.CYCLE[5]),
     f"{BACKFILLING} (paper)": (chart.VERMILLION, "s", "none"),
     EASY: (chart.VERMILLION, "s", chart.VERMILLION),
-    "easy, contiguous": (chart.CYCLE[4], "D", chart.CYCLE[4]),
+    RESERVING: (chart.CYCLE[4], "D", chart.CYCLE[4]),
 }
 """Colour, marker and filling by who; the paper's are hollow."""
 
