@@ -31,10 +31,7 @@ NO_READERS_OF_FILES = {
     ("dardis/live/slurm_programs/srun_mpi.py", "mpi_library"): "a user's program, of which only its library is sought",
     ("dardis/live/slurm_programs/srun_mpi.py", "_is_python_of_mpi"): "a user's program, in which a name is sought",
     ("dardis/live/agent.py", "on_message"): "what a service of ours says, whose key is known",
-    (
-        "dardis/live/connections.py",
-        "read_body",
-    ): "requests (tests/unit/live/test_job_request.py, test_connections.py)",
+    ("dardis/live/connections.py", "read_body"): "requests (tests/unit/live/test_job_request.py, test_connections.py)",
     ("dardis/live/client.py", "_value"): "what a service of ours answers (tests/unit/live/test_client.py)",
     ("dardis/live/client.py", "lines"): "what a service of ours answers (tests/unit/live/test_client.py)",
     ("dardis/live/live_decisions.py", "from_text"): "a row of the journal, which SQLite reads",
@@ -59,10 +56,7 @@ NO_READERS_OF_FILES = {
     ("dardis/live/keeper/keeper_log.py", "__init__"): "tests/unit/live/keeper/test_keeper_log.py",
     ("dardis/live/keeper/keeper_log.py", "read_without_atime"): "tests/unit/live/keeper/test_keeper_decisions.py",
     ("dardis/live/keeper/log_records.py", "_entries_of"): "tests/unit/live/keeper/test_log_records.py",
-    (
-        "dardis/live/keeper/server.py",
-        "_parse_request",
-    ): "requests of a service (tests/unit/live/keeper/test_keeper.py)",
+    ("dardis/live/keeper/server.py", "_parse_request"): "requests of a service (tests/unit/live/keeper/test_keeper.py)",
     ("dardis/live/keeper_client.py", "_listen"): "what a keeper of ours answers",
     ("dardis/live/keeper_client.py", "_last_output_line"): "what a keeper has complained of, handed on as it is",
     ("dardis/live/ranks.py", "serve_ranks"): "what the system says of itself",

@@ -17,14 +17,7 @@ from kit.effort import examples
 from kit.machine import jobs, platforms, with_queues, with_shapes
 from kit.shapes_reference import slurm_best_fit
 
-from dardis.dispatch.auction.bids import (
-    BidClass,
-    PreferenceScale,
-    SinglePartRequest,
-    bids_of,
-    nodesets,
-    slurm_nodes,
-)
+from dardis.dispatch.auction.bids import BidClass, PreferenceScale, SinglePartRequest, bids_of, nodesets, slurm_nodes
 from dardis.dispatch.auction.clearing import Alpha, Aucsched, BidClasses
 from dardis.dispatch.auction.programme import alpha_exact, build_programme, distribute_spare_units, greedy
 from dardis.dispatch.auction.reservations import with_reservations

@@ -85,11 +85,7 @@ def test_rows_of_an_array_are_orders(trace):
         (["dardis-late"], {}, "orders: dardis-late: is no compiled order of a queue on nodes of small"),
         (["easy:order=multifactor"], {}, "orders: easy:order=multifactor: is no compiled order"),
         ([np.zeros(3)], {}, r"orders: order 0: keys gives an array of shape \(3,\) for 60 jobs; expected a key for"),
-        (
-            [lambda jobs: jobs.age],
-            {},
-            "orders: <lambda>: reads the age, which changes during a run",
-        ),
+        ([lambda jobs: jobs.age], {}, "orders: <lambda>: reads the age, which changes during a run"),
         ([lambda _jobs: 5], {}, "orders: <lambda>: keys gives a int, not an array or a list"),
         ([dardis.Rule], {}, "orders: Rule is a type; expected names, arrays or functions"),
         ([], {}, "orders: none; expected names, arrays or functions"),

@@ -70,10 +70,7 @@ def test_a_file_states_a_comparison(trace, platform, tmp_path):
 
 def test_comparison_report_is_one_file(compared, tmp_path):
     assert compared.report(tmp_path / "r.html").read_text().startswith("<!doctype html>")
-    with pytest.raises(
-        dardis.InputError,
-        match=r"^june, easy, seed 7: is no run that ended; expected one of: june, ",
-    ):
+    with pytest.raises(dardis.InputError, match=r"^june, easy, seed 7: is no run that ended; expected one of: june, "):
         compared.jobs("june", "easy", 7)
     with pytest.raises(dardis.InputError, match=r"^differences.csv: is not in"):
         assert compared.differences

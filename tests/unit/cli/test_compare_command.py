@@ -174,11 +174,7 @@ MISTAKES = {
     "a sample of one that knows all": (
         [],
         {"dispatchers": "dardis-late:sample=4"},
-        [
-            "dispatcher dardis-late sample=4",
-            "--sample",
-            "ask all nodes; expected one of dardis-throughput, ",
-        ],
+        ["dispatcher dardis-late sample=4", "--sample", "ask all nodes; expected one of dardis-throughput, "],
     ),
     "an arity that is none": (["--arity", "1"], {}, ["--arity", "'1'", "flat, or"]),
     "no processes": (["--processes", "0"], {}, ["--processes"]),
