@@ -185,13 +185,14 @@ def _answer(solver: ModelSolverHelper, budget: Budget) -> LpSolution:
     return LpSolution(result, np.array(solver.variable_values()), np.array(solver.dual_values()))
 
 
-def largest_flow(tail: Ints, head: Ints, capacity: Ints, source: int, sink: int) -> Ints:
-    """Maximum flow per arc, from `tail[i]` to `head[i]`; ValueError on overflow."""
+def largest_flow(tail: Ints, head: Ints, capacity: Ints, source: int, sink: int) -> tuple[Ints, Bools]:
+    """Maximum flow per arc, from `tail[i]` to `head[i]`, and the source side of a least cut; ValueError on overflow."""
     from ortools.graph.python.max_flow import SimpleMaxFlow
 
     network = SimpleMaxFlow()
     arcs = network.add_arcs_with_capacity(tail, head, capacity)
     if network.solve(source, sink) != network.OPTIMAL:
         raise ValueError("a network whose flow overflows")
-    flows: Ints = network.flows(arcs)
-    return flows
+    cut = np.zeros(int(max(tail.max(), head.max())) + 1, dtype=bool)
+    cut[network.get_source_side_min_cut()] = True
+    return network.flows(arcs), cut

@@ -19,7 +19,14 @@ from kit.shapes_reference import slurm_best_fit
 
 from dardis.dispatch.auction.bids import BidClass, PreferenceScale, SinglePartRequest, bids_of, nodesets, slurm_nodes
 from dardis.dispatch.auction.clearing import Alpha, Aucsched, BidClasses
-from dardis.dispatch.auction.programme import alpha_exact, build_programme, distribute_spare_units, greedy
+from dardis.dispatch.auction.programme import (
+    CapacityRows,
+    Shortage,
+    alpha_exact,
+    choose_winners,
+    distribute_spare_units,
+    greedy,
+)
 from dardis.dispatch.auction.reservations import with_reservations
 from dardis.dispatch.auction.setups import AUCTION_SETUPS
 from dardis.dispatch.cp.first_answer import ProblemMachine
@@ -37,10 +44,10 @@ TABLE_3 = {
 MUCH = MilpBudget(10_000)
 
 
-def winners_of(auction, program, whole):
-    result, values = maximise(program, whole, MUCH)
+def winners_of(auction):
+    result, winners, _ = choose_winners(auction, MUCH)
     assert result.proven
-    return result.objective, np.flatnonzero(values[: len(auction.bids)] > 0.5).tolist()
+    return result.objective, winners
 
 
 def best_of(auction, fitting):
@@ -52,8 +59,7 @@ def test_the_programme_finds_what_trying_every_set_of_bids_finds(case):
     auction = case.auction
     assume(auction.bids)
     fitting = sets_that_fit(auction)
-    both = build_programme(auction)
-    objective, winners = winners_of(auction, both.program, both.is_integer)
+    objective, winners = winners_of(auction)
     assert objective == pytest.approx(best_of(auction, fitting))
     assert auction.value(winners) == pytest.approx(objective)
     assert tuple(sorted(winners, key=lambda place: auction.bids[place].job)) in fitting
@@ -63,11 +69,11 @@ def test_the_programme_finds_what_trying_every_set_of_bids_finds(case):
 def test_programme_finds_the_printed_optima_of_the_paper(case):
     auction = case.auction
     assume(auction.bids)
-    both = build_programme(auction)
-    ours, _ = winners_of(auction, both.program, both.is_integer)
-    theirs, winners = winners_of(auction, *printed(auction))
-    assert ours == pytest.approx(theirs)
-    assert distribute_spare_units(auction, winners) is not None
+    ours, _ = winners_of(auction)
+    theirs, values = maximise(*printed(auction), MUCH)
+    winners = np.flatnonzero(values[: len(auction.bids)] > 0.5).tolist()
+    assert (theirs.proven, ours) == (True, pytest.approx(theirs.objective))
+    assert not isinstance(distribute_spare_units(auction, winners), Shortage)
 
 
 @given(CASES)
@@ -86,8 +92,11 @@ def test_units_are_assigned_in_integers_if_and_only_if_bids_fit(case):
     fitting = set(sets_that_fit(auction))
     for places in all_sets(auction):
         spare = distribute_spare_units(auction, places)
-        assert (spare is not None) == (places in fitting)
-        if spare is None:
+        assert isinstance(spare, Shortage) == (places not in fitting)
+        if isinstance(spare, Shortage):
+            row = CapacityRows(auction).row(spare)
+            assert row[0] < row[1:][[*places]].sum()
+            assert all(row[0] >= row[1:][[*good]].sum() for good in fitting)
             continue
         left = auction.free.amounts.copy()
         for place, more in zip(places, spare, strict=True):
@@ -110,8 +119,7 @@ def test_preferences_never_outweigh_priorities_under_alpha_exact(case):
         return priorities, sum(auction.bids[place].preference for place in places)
 
     first, second = max(map(sums, sets_that_fit(auction)))
-    both = build_programme(auction)
-    _, winners = winners_of(auction, both.program, both.is_integer)
+    _, winners = winners_of(auction)
     assert sums(winners) == (first, pytest.approx(second))
 
 

@@ -67,9 +67,14 @@ class Bid:
     placement: Placement | None
     """None: the programme spreads `spare`."""
 
+    @property
+    def kind(self) -> int:
+        """Kind of spare units."""
+        return int(np.argmax(self.unit))
+
     def put(self, more: Ints) -> Placement:
         """Placement with `more` spare units."""
-        return self.request, ((self.nodes, more + 1),)
+        return self.request, ((self.nodes, self.fixed[:, self.kind] + more),)
 
 
 @dataclass(frozen=True)
@@ -108,7 +113,8 @@ class SinglePartRequest:
         request = np.array(self.part.request, dtype=np.int64)
         most = self.most[nodes]
         if self.flexible and count < units < int(most.sum()):  # otherwise the placement is unique
-            on, held = np.ones(count, dtype=np.int64), None
+            # The others hold no more, so each node holds the rest at least.
+            on, held = np.maximum(most - (int(most.sum()) - units), 1), None
         else:
             on = spread(most if left is None else left[nodes], units)
             held = self.request, ((nodes, on),)

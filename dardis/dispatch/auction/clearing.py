@@ -23,9 +23,10 @@ from dardis.dispatch.auction.bids import (
 )
 from dardis.dispatch.auction.programme import (
     Auction,
+    Shortage,
     alpha_exact,
     alpha_of_paper,
-    build_programme,
+    choose_winners,
     distribute_spare_units,
     greedy,
 )
@@ -37,7 +38,7 @@ from dardis.model.arrays import Ints
 from dardis.model.choices import Choice
 from dardis.model.errors import ProtocolError
 from dardis.model.platform import Platform
-from dardis.solver.milp import MilpBudget, maximise
+from dardis.solver.milp import MilpBudget
 from dardis.solver.result import Result
 
 HOUR_S = 3600
@@ -114,7 +115,7 @@ class Aucsched:
     def _clear(self, auction: Auction, seed: int) -> ClearedAuction:
         first = greedy(auction)
         more = distribute_spare_units(auction, first)
-        if more is None:
+        if isinstance(more, Shortage):
             raise ProtocolError("consecutive winning bids do not fit on their nodes")
         floor = ClearedAuction.of(auction, first, more)
         everybody = sum(
@@ -123,21 +124,10 @@ class Aucsched:
         )
         if auction.value(floor.winners) >= everybody - 1e-9:
             return replace(floor, bound=-everybody)
-        programme = build_programme(auction)
-        known = programme.values(auction, first, more)
-        result, values = maximise(
-            programme.program, programme.is_integer, MilpBudget(self.terms.search_nodes, seed), known
-        )
+        result, winners, more = choose_winners(auction, MilpBudget(self.terms.search_nodes, seed), first)
         bound = -everybody if result.bound is None else -min(everybody, result.bound)
-        best = floor
-        if values is not None:
-            winners = np.flatnonzero(values[: len(auction.bids)] > 0.5).tolist()
-            if auction.value(winners) > auction.value(floor.winners):
-                more = distribute_spare_units(auction, winners)
-                if more is None:
-                    raise ProtocolError("winning bids do not fit on their nodes together")
-                best = ClearedAuction.of(auction, winners, more)
-        return replace(best, result=result, bound=bound, variables=programme.variables)
+        best = ClearedAuction.of(auction, winners, more) if auction.value(winners) > auction.value(first) else floor
+        return replace(best, result=result, bound=bound, variables=len(auction.bids))
 
 
 @dataclass(frozen=True)

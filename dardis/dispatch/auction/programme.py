@@ -1,23 +1,25 @@
-"""Programme of an auction (001, eq. 1 to 8).
+"""Programme of an auction (001, eq. 1 to 8), with a variable for each bid only.
 
-Nodes with the same bids form a cell (as printed: two variables for each job and node). A bid uses all its nodes, so eq.
-3 needs no variables (as printed, it also empties the nodes of losing bids). Units beyond the first of each node are
-continuous sums by job and cell; integer splits exist (polymatroids), see `distribute_spare_units`.
+As printed: two more for each job and node, and eq. 3 also empties the nodes of losing bids. Here, for any set of nodes,
+bids use at most its free units: of its spare units, a bid needs there what its other nodes cannot hold. The rows of all
+sets are the printed programme (max-flow min-cut). It begins with single nodes and the nodes of each bid; others are
+added when winners do not fit.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import gcd
 
 import numpy as np
 
 from dardis.dispatch.auction.bids import Bid, FreeLevels
-from dardis.model.arrays import Bools, Floats, Ints
-from dardis.solver.milp import LinearProgram, largest_flow
+from dardis.model.arrays import Floats, Ints
+from dardis.model.errors import ProtocolError
+from dardis.solver.milp import LinearProgram, MilpBudget, largest_flow, maximise
+from dardis.solver.result import EndReason, Result, SolverStatus
 
 
 @dataclass(frozen=True)
@@ -55,173 +57,105 @@ def alpha_exact(priorities: Sequence[int]) -> float:
 
 
 @dataclass(frozen=True)
-class Cells:
-    """Nodes, grouped into cells by equal bids."""
+class Shortage:
+    """Capacity that bids exceed together: of a kind, on each node from level `least` on (beyond all: not there)."""
 
-    nodes: list[Ints]
-    of_bid: list[list[tuple[int, Ints]]]
-    """Cells of each bid, with minimum use of nodes."""
-
-
-def cells_of(auction: Auction) -> Cells:
-    """Cells of an auction."""
-    count, width = auction.free.amounts.shape[1], len(auction.bids)
-    names: list[list[int]] = [[] for _ in range(count)]
-    fixed: dict[tuple[int, int], Ints] = {}
-    for place, bid in enumerate(auction.bids):
-        kinds, which = np.unique(bid.fixed, axis=0, return_inverse=True)
-        for kind, amounts in enumerate(kinds):
-            fixed[place, kind] = amounts
-        for node, kind in zip(bid.nodes.tolist(), which.ravel().tolist(), strict=True):
-            names[node].append(kind * width + place)
-    by_name: dict[tuple[tuple[int, ...], bytes], list[int]] = defaultdict(list)
-    several = len(auction.free.until) > 1
-    for node, name in enumerate(names):
-        if name:
-            apart = auction.free.amounts[:, node].tobytes() if several else b""
-            by_name[tuple(name), apart].append(node)
-    nodes: list[Ints] = []
-    of_bid: list[list[tuple[int, Ints]]] = [[] for _ in auction.bids]
-    for cell, ((named, _), members) in enumerate(by_name.items()):
-        nodes.append(np.array(members, dtype=np.int64))
-        for one in named:
-            kind, place = divmod(one, width)
-            of_bid[place].append((cell, fixed[place, kind]))
-    return Cells(nodes, of_bid)
+    kind: int
+    least: Ints
 
 
-@dataclass
-class ProgrammeRows:
-    """Rows of a programme under construction."""
+class CapacityRows:
+    """Rows of capacity, each as an array of the capacity and the least use by each bid."""
 
-    row: list[int] = field(default_factory=list)
-    column: list[int] = field(default_factory=list)
-    value: list[float] = field(default_factory=list)
-    low: list[float] = field(default_factory=list)
-    high: list[float] = field(default_factory=list)
+    def __init__(self, auction: Auction) -> None:
+        """Tabulate bids by node."""
+        self.auction, bids, amounts = auction, auction.bids, auction.free.amounts
+        _, nodes, kinds = amounts.shape
+        self._levels = np.array([[bid.level] for bid in bids], dtype=np.int64)
+        self._fixed = np.zeros((kinds, len(bids), nodes), dtype=np.int64)
+        self._room = np.zeros_like(self._fixed)
+        self._spare = np.zeros((kinds, len(bids)), dtype=np.int64)
+        for place, bid in enumerate(bids):
+            self._fixed[:, place, bid.nodes] = bid.fixed.T
+            if bid.spare:
+                self._spare[bid.kind, place] = bid.spare
+                self._room[bid.kind, place, bid.nodes] = _room(auction, bid)
 
-    def add(self, entries: Iterator[tuple[int, float]] | Sequence[tuple[int, float]], low: float, high: float) -> None:
-        """Add `low ≤ Σ value · x[column] ≤ high`."""
-        for column, value in entries:
-            self.row.append(len(self.low))
-            self.column.append(column)
-            self.value.append(value)
-        self.low.append(low)
-        self.high.append(high)
+    def row(self, where: Shortage) -> Ints:
+        """Row of any capacity."""
+        kind, least = where.kind, where.least
+        inside = self._levels >= least
+        outside = np.einsum("bn,bn->b", self._room[kind], ~inside)
+        use = np.einsum("bn,bn->b", self._fixed[kind], inside) + np.maximum(self._spare[kind] - outside, 0)
+        have = self.auction.free.amounts[:, :, kind]
+        among = np.flatnonzero(least < len(have))
+        return np.concatenate([[have[least[among], among].sum()], use])
 
-    def program(self, objective: Floats, upper: Floats) -> LinearProgram:
-        """Programme with variables from 0 to `upper`."""
-        return LinearProgram(
-            objective, np.zeros(len(upper)), upper, np.array(self.row, dtype=np.int64),
-            np.array(self.column, dtype=np.int64), np.array(self.value), np.array(self.low), np.array(self.high),
-        )  # fmt: skip
-
-
-@dataclass(frozen=True)
-class AuctionProgramme:
-    """Programme: variables for bids, then spare units."""
-
-    program: LinearProgram
-    is_integer: Bools
-    cells: Cells
-    spare: dict[tuple[int, int, int], int]
-    """Variable by job, request and cell."""
-
-    def values(self, auction: Auction, winners: Sequence[int], more: Sequence[Ints]) -> Floats:
-        """Variables for winners and spare units."""
-        values = np.zeros(self.variables)
-        values[np.array(winners, dtype=np.int64)] = 1.0
-        for place, units in zip(winners, more, strict=True):
-            bid = auction.bids[place]
-            for cell, _ in self.cells.of_bid[place] if bid.spare else ():
-                there = np.isin(bid.nodes, self.cells.nodes[cell])
-                values[self.spare[bid.job, bid.request, cell]] = units[there].sum()
-        return values
-
-    @property
-    def variables(self) -> int:
-        """Number of variables."""
-        return len(self.is_integer)
+    def first(self) -> Ints:
+        """Rows of the first programme: jobs (eq. 2), nodes (eq. 5 and 6) and nodes of bids (eq. 4 and 7)."""
+        jobs = np.array([bid.job for bid in self.auction.bids])
+        found = [_contended(np.array([[1, *(jobs == job)] for job in np.unique(jobs)]))]
+        for level, have in enumerate(self.auction.free.amounts):
+            for kind, fixed in enumerate(self._fixed):
+                found.append(_contended(np.vstack([have[:, kind], fixed * (self._levels >= level)]).T))
+        beyond, nodes, _ = self.auction.free.amounts.shape
+        for bid in self.auction.bids:
+            if bid.spare:
+                least = np.full(nodes, beyond)
+                least[bid.nodes] = bid.level
+                found.append(_contended(self.row(Shortage(bid.kind, least))[None]))
+        return _undominated(np.concatenate(found))
 
 
-def build_programme(auction: Auction) -> AuctionProgramme:
-    """Programme of an auction."""
-    cells, bids, rows = cells_of(auction), auction.bids, ProgrammeRows()
-    of_job: dict[int, list[int]] = defaultdict(list)
-    for place, bid in enumerate(bids):
-        of_job[bid.job].append(place)
-    for places in of_job.values():
-        if len(places) > 1:
-            rows.add([(place, 1.0) for place in places], -np.inf, 1.0)
-    spare: dict[tuple[int, int, int], int] = {}
-    upper = [1.0] * len(bids)
-    for places in of_job.values():
-        _spare_of_job(auction, cells, places, spare, upper, rows)
-    _limit_cells(auction, cells, spare, rows)
-    count = len(upper)
-    objective = np.zeros(count)
-    objective[: len(bids)] = auction.worth
-    whole = np.zeros(count, dtype=bool)
-    whole[: len(bids)] = True
-    return AuctionProgramme(rows.program(objective, np.array(upper)), whole, cells, spare)
+def _contended(rows: Ints) -> Ints:
+    contended: Ints = np.unique(rows[rows[:, 1:].sum(axis=1) > rows[:, 0]], axis=0)
+    return contended
 
 
-def _limit_cells(auction: Auction, cells: Cells, spare: dict[tuple[int, int, int], int], rows: ProgrammeRows) -> None:
-    """Limit use of cells to free capacity (eq. 5 and 6)."""
-    bids, amounts = auction.bids, auction.free.amounts
-    in_cell: list[list[tuple[int, Ints]]] = [[] for _ in cells.nodes]
-    for place, of_bid in enumerate(cells.of_bid):
-        for cell, fixed in of_bid:
-            in_cell[cell].append((place, fixed))
-    beside: dict[int, list[tuple[int, int, int]]] = defaultdict(list)
-    like = {(bid.job, bid.request): bid for bid in bids}
-    for (job, request, cell), variable in spare.items():
-        bid = like[job, request]
-        beside[cell].append((variable, bid.level, int(np.argmax(bid.unit))))
-    for cell, nodes in enumerate(cells.nodes):
-        for level in range(len(auction.free.until)):
-            there = [(place, fixed) for place, fixed in in_cell[cell] if bids[place].level >= level]
-            for kind in range(amounts.shape[2]):
-                more = [variable for variable, at, of in beside[cell] if at >= level and of == kind]
-                have = amounts[level, nodes, kind]
-                taking = [(place, float(fixed[kind])) for place, fixed in there if fixed[kind]]
-                if sum(value for _, value in taking) > have.min():
-                    rows.add(taking, -np.inf, float(have.min()))
-                if more:
-                    every = [(place, value * len(nodes)) for place, value in taking]
-                    rows.add([*every, *((variable, 1.0) for variable in more)], -np.inf, float(have.sum()))
+def _undominated(rows: Ints) -> Ints:
+    """Rows that no other single row implies."""
+    rows = rows[np.argsort(-rows[:, 1:].sum(axis=1) / rows[:, 0], kind="stable")]
+    kept = [rows[:0]]
+    while len(rows):
+        first, rows = rows[:1], rows[1:]
+        kept.append(first)
+        rows = rows[(rows[:, 1:] * first[0, 0] > first[:, 1:] * rows[:, :1]).any(axis=1)]
+    return np.concatenate(kept)
 
 
-def _spare_of_job(
-    auction: Auction, cells: Cells, places: list[int], spare: dict[tuple[int, int, int], int], upper: list[float],
-    rows: ProgrammeRows,
-) -> None:  # fmt: skip
-    """Add variables and rows of spare units (eq. 4 and 7)."""
-    of_request: dict[int, list[int]] = defaultdict(list)
-    for place in places:
-        if auction.bids[place].spare:
-            of_request[auction.bids[place].request].append(place)
-    for request, some in of_request.items():
-        most: dict[int, list[tuple[int, float]]] = defaultdict(list)
-        for place in some:
-            bid = auction.bids[place]
-            kind = int(np.argmax(bid.unit))
-            for cell, _ in cells.of_bid[place]:
-                have = auction.free.amounts[bid.level, cells.nodes[cell], kind] - 1
-                most[cell].append((place, float(np.minimum(have, bid.spare).sum())))
-        job = auction.bids[some[0]].job
-        variables = []
-        for cell, entries in most.items():
-            variable = spare[job, request, cell] = len(upper)
-            variables.append(variable)
-            upper.append(max(value for _, value in entries))
-            rows.add([*((place, -value) for place, value in entries), (variable, 1.0)], -np.inf, 0.0)
-        needs = [(place, -float(auction.bids[place].spare)) for place in some]
-        rows.add([*needs, *((variable, 1.0) for variable in variables)], 0.0, 0.0)
+def _program(auction: Auction, rows: Ints) -> LinearProgram:
+    count = len(auction.bids)
+    row, column = np.nonzero(rows[:, 1:])
+    return LinearProgram(
+        auction.worth, np.zeros(count), np.ones(count), row, column, rows[row, column + 1].astype(np.float64),
+        np.full(len(rows), -np.inf), rows[:, 0].astype(np.float64),
+    )  # fmt: skip
 
 
-def distribute_spare_units(auction: Auction, winners: Sequence[int]) -> list[Ints] | None:
-    """Integer spare units of winning bids by node; None if infeasible.
+def choose_winners(
+    auction: Auction, search: MilpBudget, first: Sequence[int] = ()
+) -> tuple[Result, list[int], list[Ints]]:
+    """Winners with their spare units, at least as good as `first`; the programme is solved at most `nodes` times."""
+    capacity = CapacityRows(auction)
+    rows, known, cpu_s = capacity.first(), np.zeros(len(auction.bids)), 0.0
+    known[np.array(first, dtype=np.int64)] = 1.0
+    for _ in range(search.nodes):
+        result, values = maximise(_program(auction, rows), np.ones(len(known), dtype=bool), search, known)
+        cpu_s += result.cpu_s
+        winners = np.flatnonzero((known if values is None else values) > 0.5).tolist()
+        more = distribute_spare_units(auction, winners)
+        if not isinstance(more, Shortage):
+            return replace(result, objective=auction.value(winners), cpu_s=cpu_s), winners, more
+        rows = np.concatenate([rows, capacity.row(more)[None]])
+    more = distribute_spare_units(auction, first)
+    if isinstance(more, Shortage):
+        raise ProtocolError("first winning bids do not fit on their nodes")
+    unproven = replace(result, status=SolverStatus.FEASIBLE, ended=EndReason.BUDGET, cpu_s=cpu_s)
+    return replace(unproven, objective=auction.value(first)), list(first), more
+
+
+def distribute_spare_units(auction: Auction, winners: Sequence[int]) -> list[Ints] | Shortage:
+    """Integer spare units of winning bids by node, or why they do not fit.
 
     A flow from bids through nodes; longer bids also count for shorter.
     """
@@ -229,20 +163,28 @@ def distribute_spare_units(auction: Auction, winners: Sequence[int]) -> list[Int
     for place in winners:
         bid = auction.bids[place]
         left[: bid.level + 1, bid.nodes] -= bid.fixed
-    if (left < 0).any():
-        return None
+    for level, node, kind in np.argwhere(left < 0)[:1].tolist():
+        least = np.full(left.shape[1], len(left))
+        least[node] = level
+        return Shortage(kind, least)
     wanting = [place for place in winners if auction.bids[place].spare]
     found = {place: np.zeros(len(auction.bids[place].nodes), dtype=np.int64) for place in winners}
-    for kind in {int(np.argmax(auction.bids[place].unit)) for place in wanting}:
-        some = [place for place in wanting if int(np.argmax(auction.bids[place].unit)) == kind]
+    for kind in sorted({auction.bids[place].kind for place in wanting}):
+        some = [place for place in wanting if auction.bids[place].kind == kind]
         flows = _flows(auction, left[:, :, kind], some)
-        if flows is None:
-            return None
+        if isinstance(flows, np.ndarray):
+            return Shortage(kind, flows)
         found |= flows
     return [found[place] for place in winners]
 
 
-def _flows(auction: Auction, left: Ints, some: list[int]) -> dict[int, Ints] | None:
+def _room(auction: Auction, bid: Bid) -> Ints:
+    room: Ints = auction.free.amounts[bid.level, bid.nodes, bid.kind] - bid.fixed[:, bid.kind]
+    return room
+
+
+def _flows(auction: Auction, left: Ints, some: list[int]) -> dict[int, Ints] | Ints:
+    """Spare units by bid, or the least level of each node in a least cut."""
     levels, nodes = left.shape
     bids = [auction.bids[place] for place in some]
     source, sink = 0, 1
@@ -253,14 +195,15 @@ def _flows(auction: Auction, left: Ints, some: list[int]) -> dict[int, Ints] | N
     for place, bid in enumerate(bids):
         tails.append(np.full(len(bid.nodes), 2 + place))
         heads.append(at[bid.level, bid.nodes])
-        capacities.append(np.full(len(bid.nodes), bid.spare))
+        capacities.append(_room(auction, bid))
     for level in range(levels):
         tails.append(at[level])
         heads.append(at[level - 1] if level else np.full(nodes, sink))
         capacities.append(left[level])
-    flow = largest_flow(np.concatenate(tails), np.concatenate(heads), np.concatenate(capacities), source, sink)
+    flow, cut = largest_flow(np.concatenate(tails), np.concatenate(heads), np.concatenate(capacities), source, sink)
     if int(flow[: len(bids)].sum()) < int(spare.sum()):
-        return None
+        least: Ints = np.where(cut[at], np.arange(levels)[:, None], levels).min(axis=0)
+        return least
     found, low = {}, len(bids)
     for place, bid in zip(some, bids, strict=True):
         found[place] = flow[low : low + len(bid.nodes)].astype(np.int64)
@@ -282,11 +225,10 @@ def greedy(auction: Auction) -> list[int]:
         if (here < 0).any():
             continue
         if bid.spare:
-            kind = int(np.argmax(bid.unit))
-            most = here[:, :, kind].min(axis=0)
+            most = here[:, :, bid.kind].min(axis=0)
             if int(most.sum()) < bid.spare:
                 continue
-            here[:, :, kind] -= np.diff(np.minimum(np.cumsum(most), bid.spare), prepend=0)
+            here[:, :, bid.kind] -= np.diff(np.minimum(np.cumsum(most), bid.spare), prepend=0)
         left[: bid.level + 1, bid.nodes] = here
         served.add(bid.job)
         winners.append(place)

@@ -7,14 +7,41 @@ can win; and 4 counts a node once for each bid that it is in.
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 
-from dardis.dispatch.auction.programme import Auction, ProgrammeRows
-from dardis.model.arrays import Bools
+from dardis.dispatch.auction.programme import Auction
+from dardis.model.arrays import Bools, Floats
 from dardis.solver.milp import LinearProgram
+
+
+@dataclass
+class ProgrammeRows:
+    """Rows of a programme under construction."""
+
+    row: list[int] = field(default_factory=list)
+    column: list[int] = field(default_factory=list)
+    value: list[float] = field(default_factory=list)
+    low: list[float] = field(default_factory=list)
+    high: list[float] = field(default_factory=list)
+
+    def add(self, entries: Iterator[tuple[int, float]] | Sequence[tuple[int, float]], low: float, high: float) -> None:
+        """Add `low ≤ Σ value · x[column] ≤ high`."""
+        for column, value in entries:
+            self.row.append(len(self.low))
+            self.column.append(column)
+            self.value.append(value)
+        self.low.append(low)
+        self.high.append(high)
+
+    def program(self, objective: Floats, upper: Floats) -> LinearProgram:
+        """Programme with variables from 0 to `upper`."""
+        return LinearProgram(
+            objective, np.zeros(len(upper)), upper, np.array(self.row, dtype=np.int64),
+            np.array(self.column, dtype=np.int64), np.array(self.value), np.array(self.low), np.array(self.high),
+        )  # fmt: skip
 
 
 @dataclass(frozen=True)
