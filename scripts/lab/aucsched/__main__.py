@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from pathlib import Path
 
 from dardis.workload.generate import MOST_HOURS
 from scripts.lab.aucsched.cases import MACHINE_OF, Case, requested_runs
-from scripts.lab.aucsched.figures import Figures, measured, read_kept, write_kept
-from scripts.lab.aucsched.page import Found, draw_footprints, draw_utilisation, page
+from scripts.lab.aucsched.figures import measured, read_kept, write_kept
+from scripts.lab.aucsched.page import Found, draw_footprints, draw_utilisation, page, tables_of
 from scripts.lab.kit.cache import Metrics, report_missing, run_missing
 from scripts.lab.kit.options import count, counts, decimal, parser_of, prepared, some_of
-from scripts.lab.kit.page import publish, write_csv
+from scripts.lab.kit.page import publish
 
 
 def main() -> int:
@@ -43,18 +42,9 @@ def main() -> int:
         if one in known:
             runs[case, label].append(known[one])
     found: Found = {key: measured(of) for key, of in runs.items()}
-    _write_figures(out / "aucsched.csv", found)
+    for table in tables_of(found).values():
+        table.write(out)
     draw_utilisation(out / "utilisation", found)
     draw_footprints(out / "footprints", found)
     publish(out / "aucsched.md", page(found, options.hours))
     return report_missing(len({one for _, _, _, one in asked}) - len(known))
-
-
-def _write_figures(path: Path, found: Found) -> None:
-    """All figures of everybody."""
-    rows = [
-        (case.table, case.name, label, *of.figures, of.decision_ms, of.proven, of.seeds)
-        for (case, label), of in found.items()
-    ]
-    head = ("table", "case", "dispatcher", *Figures._fields, "decision_cpu_ms", "proven", "seeds")
-    write_csv(path, head, rows)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -31,7 +32,7 @@ from scripts.lab.aucsched.figures import (
     over_cases,
 )
 from scripts.lab.kit.drawing import draw_legend, save, sheet
-from scripts.lab.kit.page import NOTHING, markdown, paired_head, table
+from scripts.lab.kit.page import NOTHING, FigureTable, markdown, paired_head
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -39,9 +40,11 @@ if TYPE_CHECKING:
 Found = Mapping[tuple[Case, str], Measured]
 """Our rows by case and label."""
 _HEAD: Final = (
-    "theoretical, h", "utilisation, %", "runtime, h", "wait, h", "fragmentation", "slowdown", "spread",
-    "CPU a decision, ms", "proven, %", "seeds",
+    "theoretical runtime (h)", "utilisation (%)", "runtime (h)", "wait (h)", "wait (h): standard deviation",
+    "fragmentation", "fragmentation: standard deviation", "slowdown", "spread", "spread: standard deviation",
+    "CPU per decision (ms)", "proven optimal (%)", "seeds",
 )  # fmt: skip
+_CHANGED: Final = ("utilisation (points)", "wait (%)", "slowdown (%)", "fragmentation (%)", "spread (%)")
 
 
 class Change(NamedTuple):
@@ -57,31 +60,41 @@ class Change(NamedTuple):
     spread: float
 
 
+def tables_of(found: Found) -> dict[str, FigureTable]:
+    """All tables, named as in docs/reproduction."""
+    numbers = list(dict.fromkeys(case.table for case, _ in found))
+    means = [row for number in numbers if number != ADDITIONAL for row in _means(found, number)]
+    changes_head = ["table", "machine", "scheduler", "cases", *paired_head(_CHANGED, "paper")]
+    rows_head = ["table", "machine", "case", "scheduler", *_HEAD]
+    tables = (
+        FigureTable("aucsched_changes", changes_head, _changes(found, numbers), 3),
+        FigureTable("aucsched", rows_head, [row for number in numbers for row in _rows_of_table(found, number)], 4),
+        FigureTable("aucsched_means", ["machine", "version", "scheduler", *_HEAD], means, 3),
+    )
+    return {one.name: one for one in tables}
+
+
 def page(found: Found, hours: float) -> str:
-    """Tables of docs/reproduction/aucsched*.csv, as Markdown."""
-    tables = list(dict.fromkeys(case.table for case, _ in found))
-    parts = [["### What came out", "", _LEAD.format(hours=hours)]]
-    parts.append(["#### What the auction changes", "", *_changes(found, tables), "", _CHANGES])
-    for number in tables:
-        machine = cases_of(number)[0].machine
-        title = f"#### Table {number}: machine {machine}, {MACHINES[machine]:,} nodes"
-        parts.append([title, "", *_rows_of_table(found, number)])
-    means = [row for number in tables if number != ADDITIONAL for row in _means(found, number)]
-    if means:
-        head = ["machine", "version", "who", *_HEAD]
-        parts.append(["#### Everybody: means over workloads I to V", "", *table(head, means, left=3), "", _MEANS])
+    """All tables as Markdown."""
+    of = {name: one.lines() for name, one in tables_of(found).items()}
+    parts = [
+        ["# AUCSCHED", "", _LEAD.format(hours=hours)],
+        ["## What the auction changes", "", *of["aucsched_changes"], "", _CHANGES],
+        ["## Tables 5 to 8", "", *of["aucsched"]],
+        ["## Means over workloads I to V", "", *of["aucsched_means"], "", _MEANS],
+    ]
     return markdown(parts)
 
 
 _LEAD: Final = (
-    "Workloads of {hours:g} hours. *AUCSCHED* and *SLURM/BF* are the paper's rows, means of 7 workloads; ours are in "
-    "code letters, means of as many as the last column says. `aucsched, as printed` has the paper's α and, but in "
-    "table 8, its bids of Slurm; `easy` with `node_choice=contiguous` stands for SLURM/BF. Deviations "
-    "(±) are each simulation's, averaged. Proven: of the auctions that went to the solver; where everybody gets the "
-    "best bid, none does."
+    "Workloads of {hours:g} hours. *AUCSCHED* and *SLURM/BF* are the paper's rows, means of 7 workloads; the others "
+    "are ours, means of as many as the last column says. `aucsched, as printed` has the paper's α and, but in table "
+    "8, its bids of Slurm; `easy` with `node_choice=contiguous` stands for SLURM/BF. Standard deviations are each "
+    "simulation's, averaged. Proven: of the auctions that went to the solver; where everybody gets the best bid, none "
+    "does."
 )
 _CHANGES: Final = (
-    "From SLURM/BF to AUCSCHED, and from `easy` to `aucsched, as printed`: of means over the cases that both of ours "
+    "From SLURM/BF to AUCSCHED, and from `easy` to ours: of means over the cases that both of ours "
     "have, utilisation in points, the rest in %. Fragmentation and spread are of versions 1 and 2; in version 3 both "
     "are 1."
 )
@@ -91,20 +104,15 @@ _MEANS: Final = (
 )
 
 
-def _rows_of_table(found: Found, number: str) -> list[str]:
+def _rows_of_table(found: Found, number: str) -> list[list[str]]:
     rows = []
     for case in cases_of(number):
-        printed = TABLES[number][case.name]
-        for theirs, ours in ((AUCSCHED, PRINTED), (BACKFILLING, EASY)):
-            rows.append([case.name, theirs, *_cells(printed[theirs]), NOTHING, NOTHING, str(SEEDS)])
-            rows += _ours(found, case, (ours,))
-        rows += _ours(found, case, (LATE,))
-    return table(["", "who", *_HEAD], rows, left=2)
-
-
-def _ours(found: Found, case: Case, labels: Iterable[str]) -> list[list[str]]:
-    known = [label for label in labels if (case, label) in found]
-    return [[case.name, f"`{label}`", *_measured_cells(found[case, label])] for label in known]
+        printed, at = TABLES[number][case.name], [number, case.machine, case.name]
+        for theirs, ours in ((AUCSCHED, (PRINTED, RESERVING)), (BACKFILLING, (EASY, LATE))):
+            rows.append([*at, theirs, *_cells(printed[theirs]), NOTHING, NOTHING, str(SEEDS)])
+            known = [label for label in ours if (case, label) in found]
+            rows += [[*at, label, *_measured_cells(found[case, label])] for label in known]
+    return rows
 
 
 def _measured_cells(of: Measured) -> list[str]:
@@ -113,11 +121,7 @@ def _measured_cells(of: Measured) -> list[str]:
 
 
 def _cells(of: Figures) -> list[str]:
-    return [
-        f"{of.theoretical_h:.2f}", f"{of.utilisation:.1f}", f"{of.runtime_h:.2f}",
-        f"{of.wait_h:.2f} ± {of.sd_wait_h:.2f}", f"{of.fragmentation:.2f} ± {of.sd_fragmentation:.2f}",
-        f"{of.slowdown:.2f}", f"{of.spread:.2f} ± {of.sd_spread:.2f}",
-    ]  # fmt: skip
+    return [f"{value:.1f}" if name == "utilisation" else f"{value:.2f}" for name, value in of._asdict().items()]
 
 
 def change(pairs: Mapping[Case, tuple[Figures, Figures]]) -> Change:
@@ -138,18 +142,18 @@ def change(pairs: Mapping[Case, tuple[Figures, Figures]]) -> Change:
     )
 
 
-def _changes(found: Found, tables: Sequence[str]) -> list[str]:
+def _changes(found: Found, tables: Sequence[str]) -> list[list[str]]:
     rows = []
-    for number in tables:
-        both = [case for case in cases_of(number) if {(case, PRINTED), (case, EASY)} <= {*found}]
+    for number, label in product(tables, (PRINTED, RESERVING)):
+        both = [case for case in cases_of(number) if {(case, label), (case, EASY)} <= {*found}]
         if not both:
             continue
         printed = {case: TABLES[number][case.name] for case in both}
         theirs = change({case: (of[AUCSCHED], of[BACKFILLING]) for case, of in printed.items()})
-        ours = change({case: (found[case, PRINTED].figures, found[case, EASY].figures) for case in both})
-        cells = [f"{value:+.1f}" for pair in zip(theirs, ours, strict=True) for value in pair]
-        rows.append([f"{number} ({both[0].machine})", str(len(both)), *cells])
-    return table(["table", "cases", *paired_head(Change._fields, "paper")], rows)
+        ours = change({case: (found[case, label].figures, found[case, EASY].figures) for case in both})
+        cells = [f"{value:.1f}" for pair in zip(theirs, ours, strict=True) for value in pair]
+        rows.append([number, both[0].machine, label, str(len(both)), *cells])
+    return rows
 
 
 def _means(found: Found, number: str) -> list[list[str]]:
@@ -165,7 +169,7 @@ def _means(found: Found, number: str) -> list[list[str]]:
         for label in CONTENDERS:
             of = [found[case, label] for case in cases if (case, label) in found]
             if len(of) == len(cases):
-                rows.append([*place, f"`{label}`", *_measured_cells(mean_over_versions(of))])
+                rows.append([*place, label, *_measured_cells(mean_over_versions(of))])
     return rows
 
 
