@@ -65,7 +65,7 @@ def terms() -> st.SearchStrategy[Terms]:
     return st.builds(
         Terms, window=st.sampled_from((50, 50, 2)), bids_per_job=st.integers(1, 4), bids=st.sampled_from(BidClasses),
         slurm_bids=st.booleans(), alpha=st.sampled_from(Alpha), size_weight=st.sampled_from((1000, 3, 0)),
-        age_weight=st.sampled_from((10, 1000, 0)), search_nodes=st.just(1000), reservations=st.just(0),
+        age_weight=st.sampled_from((10, 1000, 0)), search_nodes=st.just(1000), main_loop=st.just(False),
     )  # fmt: skip
 
 

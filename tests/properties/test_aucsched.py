@@ -19,6 +19,7 @@ from kit.shapes_reference import slurm_best_fit
 
 from dardis.dispatch.auction.bids import BidClass, PreferenceScale, SinglePartRequest, bids_of, nodesets, slurm_nodes
 from dardis.dispatch.auction.clearing import Alpha, Aucsched, BidClasses
+from dardis.dispatch.auction.main_loop import MainLoop
 from dardis.dispatch.auction.programme import (
     CapacityRows,
     Shortage,
@@ -27,7 +28,6 @@ from dardis.dispatch.auction.programme import (
     distribute_spare_units,
     greedy,
 )
-from dardis.dispatch.auction.reservations import with_reservations
 from dardis.dispatch.auction.setups import AUCTION_SETUPS
 from dardis.dispatch.cp.first_answer import ProblemMachine
 from dardis.model.choices import EventOrder, OnOff, ProfileRule, UnitsPerNode
@@ -222,17 +222,18 @@ def test_slurm_bids_are_its_best_fit_one_job_after_the_other_and_fit_beside_one_
         assert (first.job, first.request, first.nodes.tolist()) == (job, *found[job])
 
 
-@given(CASES, st.integers(1, 3))
-def test_winners_leave_blocked_jobs_their_earliest_starts(case, most):
-    problem, bidding = with_reservations(case.problem, case.window, most)
-    answer = Aucsched(replace(case.terms, reservations=most)).decide(case.problem, 1)
-    see_that_starts_fit(problem, answer)
-    held = [case.problem.waiting[place] for place in case.window if place not in bidding]
-    assert {*answer.starts} <= {*bidding}
-    assert len(held) <= most
-    for one in held[:1]:
-        start = ProblemMachine(case.problem, [one]).start_in_turn([0]).starts[0] + problem.now
-        assert problem.blocked[len(case.problem.blocked)].start == start > problem.now
+@given(CASES)
+def test_jobs_start_by_priority_until_one_must_wait_which_keeps_its_earliest_start(case):
+    before = MainLoop.of(case.problem, case.window)
+    answer = Aucsched(replace(case.terms, main_loop=True)).decide(case.problem, 1)
+    see_that_starts_fit(case.problem, answer)
+    won = {place: where for place, where in answer.where.items() if place not in before.started}
+    see_that_starts_fit(before.problem, replace(answer, starts=dict.fromkeys(won, case.problem.now), where=won))
+    held = [place for place in case.window if place not in before.bidding]
+    assert {*before.started} <= {*answer.starts} <= {*before.started, *before.bidding}
+    plan = ProblemMachine(case.problem, [case.problem.waiting[place] for place in held]).start_in_turn(range(len(held)))
+    assert held == case.window[: len(held)]
+    assert [*before.started] == held[: len(held) - int(plan.starts[-1:].any())]
 
 
 @st.composite
@@ -255,7 +256,7 @@ def runs(draw):
         size_weight=draw(st.sampled_from((0, 1000))),
         age_weight=draw(st.sampled_from((0, 10, 10_000))),
         search_nodes=draw(st.sampled_from((1, 100))),
-        reservations=draw(st.sampled_from((0, 1, 3))),
+        main_loop=draw(st.sampled_from(OnOff)),
     )
     return setup, platform, listed
 

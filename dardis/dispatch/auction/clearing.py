@@ -21,6 +21,7 @@ from dardis.dispatch.auction.bids import (
     slurm_nodes,
     spread,
 )
+from dardis.dispatch.auction.main_loop import MainLoop
 from dardis.dispatch.auction.programme import (
     Auction,
     Shortage,
@@ -30,7 +31,6 @@ from dardis.dispatch.auction.programme import (
     distribute_spare_units,
     greedy,
 )
-from dardis.dispatch.auction.reservations import with_reservations
 from dardis.dispatch.cp.decision_problem import Decision, DecisionProblem, Placement, WaitingJob
 from dardis.dispatch.cp.first_answer import ProblemMachine
 from dardis.engine.clock import cpu_timed
@@ -73,7 +73,7 @@ class Terms:
     size_weight: int
     age_weight: int
     search_nodes: int
-    reservations: int
+    main_loop: bool
 
 
 @dataclass(frozen=True)
@@ -85,20 +85,22 @@ class Aucsched:
 
     def decide(self, problem: DecisionProblem, seed: int) -> Decision:
         """Starts; the objective is the negative value of bids."""
-        problem, window = with_reservations(problem, self._window(problem), self.terms.reservations)
-        auction, build_s = cpu_timed(lambda: auction_of(problem, window, self.terms))
+        window = self._window(problem)
+        before = MainLoop.of(problem, window) if self.terms.main_loop else MainLoop(problem, window, {})
+        window = before.bidding
+        auction, build_s = cpu_timed(lambda: auction_of(before.problem, window, self.terms))
         if not auction.bids:
-            return Decision({}, 0.0, 0.0, {}, build_cpu_s=build_s)
+            return Decision(dict.fromkeys(before.started, problem.now), 0.0, 0.0, before.started, build_cpu_s=build_s)
         cleared, solve_s = cpu_timed(lambda: self._clear(auction, seed))
         order = sorted(range(len(cleared.winners)), key=lambda at: auction.bids[cleared.winners[at]].job)
         places = [window[auction.bids[cleared.winners[at]].job] for at in order]
         value = -auction.value(cleared.winners)
         solver_s = 0.0 if cleared.result is None else cleared.result.cpu_s
         return Decision(
-            dict.fromkeys(places, problem.now),
+            dict.fromkeys((*before.started, *places), problem.now),
             value,
             min(value, cleared.bound),
-            {place: cleared.placements[at] for place, at in zip(places, order, strict=True)},
+            before.started | {place: cleared.placements[at] for place, at in zip(places, order, strict=True)},
             result=cleared.result,
             solver_cpu_s=solver_s,
             build_cpu_s=build_s + max(0.0, solve_s - solver_s),

@@ -51,11 +51,10 @@ class AuctionSetUp(ModelSetUp):
         " same winners.",
     )
 
-    reservations: int = setting(
-        0,
-        least=0,
-        about="Number of jobs with reservations: those of the window with the highest priority that cannot start now."
-        " Bids must leave their nodes free at their earliest starts.",
+    main_loop: OnOff = setting(
+        OnOff.OFF,
+        about="Whether Slurm's main loop precedes each auction: jobs of the window start by priority, on nodes by best"
+        " fit, until one must wait. This job has a reservation at its earliest start, which bids must leave free.",
     )
 
     @property
@@ -73,7 +72,7 @@ class AuctionSetUp(ModelSetUp):
         return Aucsched(
             Terms(
                 self.window, self.bids_per_job, self.bids, self.slurm_bids is OnOff.ON, self.alpha, self.size_weight,
-                self.age_weight, self.search_nodes, self.reservations,
+                self.age_weight, self.search_nodes, self.main_loop is OnOff.ON,
             )
         )  # fmt: skip
 

@@ -22,14 +22,14 @@ CONTIGUOUS: Final = {1: 0, 2: 50, 3: 100}
 DispatcherSettings = tuple[str, ...]
 """A dispatcher, and what is set."""
 EASY, PRINTED, LATE = "easy", "aucsched, as printed", "dardis-late"
-RESERVING = "aucsched, one reservation"
+MAIN_LOOP = "aucsched, main loop"
 CONTENDERS: Final[dict[str, DispatcherSettings]] = {
     EASY: ("easy", "node_choice=contiguous"),
     LATE: ("dardis-late",),
     "conservative": ("conservative", "node_choice=contiguous"),
     "replan": ("replan",),
     PRINTED: ("aucsched", "slurm_bids=on", "alpha=paper"),
-    RESERVING: ("aucsched", "slurm_bids=on", "alpha=paper", "window=200", "reservations=1"),
+    MAIN_LOOP: ("aucsched", "slurm_bids=on", "alpha=paper", "window=200", "main_loop=on"),
     "aucsched": ("aucsched", "slurm_bids=off", "alpha=exact"),
 }
 """Of tables 5 to 7, those that take least time first."""

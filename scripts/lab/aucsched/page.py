@@ -16,8 +16,8 @@ from scripts.lab.aucsched.cases import (
     EASY,
     LATE,
     MACHINE_OF,
+    MAIN_LOOP,
     PRINTED,
-    RESERVING,
     Case,
     cases_of,
 )
@@ -108,7 +108,7 @@ def _rows_of_table(found: Found, number: str) -> list[list[str]]:
     rows = []
     for case in cases_of(number):
         printed, at = TABLES[number][case.name], [number, case.machine, case.name]
-        for theirs, ours in ((AUCSCHED, (PRINTED, RESERVING)), (BACKFILLING, (EASY, LATE))):
+        for theirs, ours in ((AUCSCHED, (PRINTED, MAIN_LOOP)), (BACKFILLING, (EASY, LATE))):
             rows.append([*at, theirs, *_cells(printed[theirs]), NOTHING, NOTHING, str(SEEDS)])
             known = [label for label in ours if (case, label) in found]
             rows += [[*at, label, *_measured_cells(found[case, label])] for label in known]
@@ -144,7 +144,7 @@ def change(pairs: Mapping[Case, tuple[Figures, Figures]]) -> Change:
 
 def _changes(found: Found, tables: Sequence[str]) -> list[list[str]]:
     rows = []
-    for number, label in product(tables, (PRINTED, RESERVING)):
+    for number, label in product(tables, (PRINTED, MAIN_LOOP)):
         both = [case for case in cases_of(number) if {(case, label), (case, EASY)} <= {*found}]
         if not both:
             continue
@@ -180,7 +180,7 @@ _LOOKS: Final = {
     "aucsched": (chart.CYCLE[5], "^", chart.CYCLE[5]),
     f"{BACKFILLING} (paper)": (chart.VERMILLION, "s", "none"),
     EASY: (chart.VERMILLION, "s", chart.VERMILLION),
-    RESERVING: (chart.CYCLE[4], "D", chart.CYCLE[4]),
+    MAIN_LOOP: (chart.CYCLE[4], "D", chart.CYCLE[4]),
 }
 """Colour, marker and filling by who; the paper's are hollow."""
 

@@ -37,7 +37,7 @@ Solve = Callable[[Auction, MilpBudget], tuple[Result, int]]
 def auctions_of(machine: str, window: int, count: int) -> list[Auction]:
     """So many, of windows of so many jobs with five bids each."""
     platform = load_platform(PLATFORMS / f"auction-{NODES[machine]}.toml")
-    terms = Terms(window, 5, BidClasses.ALL, False, Alpha.EXACT, 1000, 10, 1, 0)
+    terms = Terms(window, 5, BidClasses.ALL, False, Alpha.EXACT, 1000, 10, 1, False)
     return [_auction(platform, machine, terms, seed) for seed in range(1, count + 1)]
 
 
