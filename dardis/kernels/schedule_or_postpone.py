@@ -83,7 +83,7 @@ def earliest_starts(
         if queue.table[slot, OTHER] != 0:
             if len(room.out) < len(member):
                 return SPACE_SHORT
-            start = earliest_possible_start(rows, member, queue, slot, rules.distinct, room, now)
+            start = earliest_possible_start(rows, member, queue, slot, rules, room, now)
             out[place] = start if start <= last else FOREVER
         elif opens(queue, slot, now) == now and fits_now(rows, member, queue.table, slot, rules, now, AT_ONCE):
             out[place] = now

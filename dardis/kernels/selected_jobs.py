@@ -51,7 +51,7 @@ def find_startable_job(rows: Rows, member: Ints, queue: QueueArrays, rules: Rule
         if may and queue.table[slot, OTHER] != 0:
             if len(room.out) < len(member):
                 return SPACE_SHORT
-            if could_begin(rows, member, queue, slot, rules.distinct, room, now):
+            if could_begin(rows, member, queue, slot, rules, room, now):
                 return FOUND
         elif may and not cannot_start(queue.table, slot, room):
             if fits_now(rows, member, queue.table, slot, rules, now, AT_ONCE):

@@ -50,21 +50,21 @@ def units_during(rows: Rows, node: int, request: Ints, start: int, until: int, u
 
 
 @bare
-def write_most(rows: Rows, member: Ints, table: Ints, part: int, distinct: bool, start: int, most: Ints) -> None:
-    """Write each node's units for a part."""
+def write_most(rows: Rows, member: Ints, table: Ints, part: int, start: int, most: Ints) -> None:
+    """Write how many units of a part each node has room for."""
     request = table[part, REQUEST:]
-    units = 1 if distinct else table[part, UNITS]
     for node in range(len(member)):
         most[node] = 0
         if may_use(member, node, table[part, GROUPS]):
-            most[node] = units_during(rows, node, request, start, start + table[part, SPAN], units)
+            most[node] = units_during(rows, node, request, start, start + table[part, SPAN], np.int64(1) << 31)
 
 
 @bare
-def first_of_run(most: Ints, count: int, units: int, exact: int, tightest: bool) -> int:
+def first_of_run(most: Ints, count: int, units: int, exact: int, limit: int, tightest: bool) -> int:
     """First of adjacent nodes that hold `units` together, or NONE.
 
-    `exact`: number of nodes; 0: any. In the first sufficient run, or `tightest`: in that with fewest units.
+    `exact`: number of nodes; 0: any. `limit`: largest use of a node. In the first sufficient run, or in the `tightest`,
+    which has room for fewest units.
     """
     best, best_sum = NONE, FOREVER
     low, length, total, run_sum = NONE, 0, 0, 0
@@ -77,10 +77,10 @@ def first_of_run(most: Ints, count: int, units: int, exact: int, tightest: bool)
             low, length, total, run_sum = NONE, 0, 0, 0
             continue
         length += 1
-        total += most[node]
+        total += min(most[node], limit)
         run_sum += most[node]
         if exact > 0 and length > exact:
-            total -= most[node - exact]
+            total -= min(most[node - exact], limit)
             length = exact
         if low == NONE and total >= units and exact in (0, length):
             low = node - length + 1
@@ -88,12 +88,15 @@ def first_of_run(most: Ints, count: int, units: int, exact: int, tightest: bool)
 
 
 @bare
-def mark_by_units(most: Ints, count: int, exact: int, units: int, fewest: bool, work: Ints) -> bool:
-    """Mark `exact` nodes that hold `units` together, with the most units each or the `fewest` that suffice."""
+def mark_by_units(most: Ints, count: int, exact: int, units: int, limit: int, fewest: bool, work: Ints) -> bool:
+    """Mark `exact` nodes for `units`: those with most room, or the first that suffice in order of room (`fewest`).
+
+    `limit`: largest use of a node. False: no nodes suffice.
+    """
     marked, node, keys, heap, order = work[0], work[1], work[2], work[3], work[4]
     size = 0
     for at in range(count):
-        marked[at], node[at], keys[at] = 0, at, most[at] if fewest else -most[at]
+        marked[at], node[at], keys[at] = 0, at, most[at] if fewest else -min(most[at], limit)
         if most[at] > 0:
             heap[size] = at
             size += 1
@@ -102,13 +105,13 @@ def mark_by_units(most: Ints, count: int, exact: int, units: int, fewest: bool, 
     taken = total = 0
     while size > 0:
         order[taken] = heap[0]
-        total += most[heap[0]]
+        total += min(most[heap[0]], limit)
         taken += 1
         size -= 1
         heap[0] = heap[size]
         sift_down(heap, size, keys, node, np.int64(0))
         if taken > exact:
-            total -= most[order[taken - exact - 1]]
+            total -= min(most[order[taken - exact - 1]], limit)
         if taken >= exact and total >= units:
             for at in range(taken - exact, taken):
                 marked[order[at]] = 1
@@ -119,10 +122,10 @@ def mark_by_units(most: Ints, count: int, exact: int, units: int, fewest: bool, 
 
 
 @bare
-def mark_runs(most: Ints, count: int, exact: int, units: int, least: int, marked: Ints) -> bool:
-    """Mark `exact` nodes, each for `least` units, in few runs; False: they hold too few units.
+def mark_runs(most: Ints, count: int, exact: int, units: int, limit: int, least: int, marked: Ints) -> bool:
+    """Mark `exact` nodes with room for `least` units, in few runs; False: they hold too few units.
 
-    The first of the smallest sufficient run, else all of the largest, and again.
+    `limit`: largest use of a node. The first of the smallest sufficient run, else all of the largest, and again.
     """
     marked[:count] = 0
     nodes_left, left = exact, units
@@ -142,17 +145,17 @@ def mark_runs(most: Ints, count: int, exact: int, units: int, least: int, marked
             return False
         for node in range(best_low, min(best_high, best_low + nodes_left)):
             marked[node] = 1
-            left -= most[node]
+            left -= min(most[node], limit)
             nodes_left -= 1
     return left <= 0
 
 
 @bare
-def mark_best_runs(most: Ints, count: int, exact: int, units: int, marked: Ints) -> bool:
+def mark_best_runs(most: Ints, count: int, exact: int, units: int, limit: int, marked: Ints) -> bool:
     """`mark_runs`, without the nodes that hold least until it succeeds."""
     least = 1
     while least < FOREVER:
-        if mark_runs(most, count, exact, units, least, marked):
+        if mark_runs(most, count, exact, units, limit, least, marked):
             return True
         following = FOREVER
         for node in range(count):
@@ -164,32 +167,33 @@ def mark_best_runs(most: Ints, count: int, exact: int, units: int, marked: Ints)
 
 @bare
 def choose(
-    most: Ints, count: int, table: Ints, part: int, choice: int, work: Ints, nodes: Ints, units: Ints
+    most: Ints, count: int, table: Ints, part: int, rules: Rules, choice: int, work: Ints, nodes: Ints, units: Ints
 ) -> int:  # fmt: skip
     """Write a part's nodes, ascending, and units; return how many, or 0.
 
     Exact numbers take at least one unit each.
     """
     left, exact = table[part, UNITS], table[part, NODES]
+    limit = 1 if rules.distinct else left
     marked = work[0]
     if table[part, ADJACENT] != 0 or exact == 0:
         low = 0
         if table[part, ADJACENT] != 0:
-            low = first_of_run(most, count, left, exact, choice in (BEST_FIT, CONTIGUOUS))
+            low = first_of_run(most, count, left, exact, limit, choice in (BEST_FIT, CONTIGUOUS))
             if low == NONE:
                 return 0
         for node in range(count):
             marked[node] = node >= low and most[node] > 0
-    elif (choice != CONTIGUOUS or not mark_best_runs(most, count, exact, left, marked)) and not mark_by_units(
-        most, count, exact, left, choice == BEST_FIT, work
-    ):
+    elif not mark_by_units(most, count, exact, left, limit, choice == BEST_FIT, work):
         return 0
+    elif choice == CONTIGUOUS and not mark_best_runs(most, count, exact, left, limit, marked):
+        mark_by_units(most, count, exact, left, limit, False, work)
     chosen = 0
     for node in range(count):
         if marked[node] == 0:
             continue
         nodes[chosen] = node
-        units[chosen] = min(most[node], left - max(exact - chosen - 1, 0))
+        units[chosen] = min(most[node], limit, left - max(exact - chosen - 1, 0))
         left -= units[chosen]
         chosen += 1
         if left == 0 or chosen == exact:
@@ -228,10 +232,10 @@ def place(
     part = first + 1
     while part != 0:
         row = part - 1
-        write_most(rows, member, table, row, rules.distinct, start, most)
+        write_most(rows, member, table, row, start, most)
         low = table[row, HOLD]
         nodes, units = queue.hold_node[low:], queue.hold_units[low:]
-        chosen = choose(most, len(member), table, row, choice, room.work, nodes, units)
+        chosen = choose(most, len(member), table, row, rules, choice, room.work, nodes, units)
         if chosen == 0:
             return FULL if release_parts(rows, queue, slot, now) == FULL else REFUSED
         table[row, HELD] = chosen
@@ -280,7 +284,7 @@ def write_likely_request(table: Ints, slot: int, free: Ints) -> None:
 
 @bare
 def could_begin(
-    rows: Rows, member: Ints, queue: QueueArrays, slot: int, distinct: bool, room: PassBuffers, start: int
+    rows: Rows, member: Ints, queue: QueueArrays, slot: int, rules: Rules, room: PassBuffers, start: int
 ) -> bool:
     """Whether each part of a request would fit alone."""
     table = queue.table
@@ -290,10 +294,10 @@ def could_begin(
         part = first
         while part != 0:
             row = part - 1
-            write_most(rows, member, table, row, distinct, start, most)
+            write_most(rows, member, table, row, start, most)
             low = table[row, HOLD]
             nodes, units = queue.hold_node[low:], queue.hold_units[low:]
-            if choose(most, len(member), table, row, FIRST_FIT, room.work, nodes, units) == 0:
+            if choose(most, len(member), table, row, rules, FIRST_FIT, room.work, nodes, units) == 0:
                 break
             part = table[row, PART]
         if part == 0:
@@ -304,11 +308,11 @@ def could_begin(
 
 @bare
 def earliest_possible_start(
-    rows: Rows, member: Ints, queue: QueueArrays, slot: int, distinct: bool, room: PassBuffers, now: int
+    rows: Rows, member: Ints, queue: QueueArrays, slot: int, rules: Rules, room: PassBuffers, now: int
 ) -> int:
     """First time when a job `could_begin`, or FOREVER."""
     start = opens(queue, slot, now)
-    while start < FOREVER and not could_begin(rows, member, queue, slot, distinct, room, start):
+    while start < FOREVER and not could_begin(rows, member, queue, slot, rules, room, start):
         start = next_moment(rows, queue, slot, start)
     return start
 

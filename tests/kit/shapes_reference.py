@@ -48,7 +48,8 @@ class ShapeSearch:
             part = request.parts[at]
             most = [self._most(part, node, window) for node, window in enumerate(free)]
             choice = self._choice if len(order) == 1 else NodeChoice.FIRST_FIT
-            where = _where(part, most, choice, side_by_side=request.contiguous)
+            limit = 1 if self._distinct else part.units
+            where = _where(part, most, limit, choice, side_by_side=request.contiguous)
             if where is None:
                 return None
             found[at] = where
@@ -80,10 +81,10 @@ class ShapeSearch:
         if not part.groups >> self._group[node] & 1:
             return 0
         fits = [int(window[:, kind].min()) // need for kind, need in enumerate(part.request) if need]
-        return max(min([*fits, 1 if self._distinct else part.units]), 0)
+        return max(min(fits), 0)
 
 
-def _where(part: Part, most: list[int], choice: NodeChoice, *, side_by_side: bool) -> dict[int, int] | None:
+def _where(part: Part, most: list[int], limit: int, choice: NodeChoice, *, side_by_side: bool) -> dict[int, int] | None:
     """The nodes of a part: of all sets that may be, that which comes first."""
     able = [node for node, units in enumerate(most) if units]
     if side_by_side:
@@ -92,16 +93,16 @@ def _where(part: Part, most: list[int], choice: NodeChoice, *, side_by_side: boo
         tight = choice in {NodeChoice.BEST_FIT, NodeChoice.CONTIGUOUS}
         sets.sort(key=lambda run: (tight * sum(_block(most, run[0]).values()), run[0], len(run)))
     elif part.nodes:
-        inverse = 1 if choice is NodeChoice.BEST_FIT else -1
-        ranked = sorted(able, key=lambda node: (inverse * most[node], node))
+        fewest = choice is NodeChoice.BEST_FIT
+        ranked = sorted(able, key=lambda node: (most[node] if fewest else -min(most[node], limit), node))
         sets = [sorted(ranked[low : low + part.nodes]) for low in range(max(1, len(ranked) - part.nodes + 1))]
         if choice is NodeChoice.CONTIGUOUS:
             sets.insert(0, slurm_best_fit(most, part.units, part.nodes) or [])
     else:
         sets = [able[:count] for count in range(1, len(able) + 1)]
     for chosen in sets:
-        if sum(most[node] for node in chosen) >= part.units >= len(chosen) == (part.nodes or len(chosen)):
-            return _handed_out(part.units, chosen, most)
+        if sum(min(most[node], limit) for node in chosen) >= part.units >= len(chosen) == (part.nodes or len(chosen)):
+            return _handed_out(part.units, chosen, [min(room, limit) for room in most])
     return None
 
 

@@ -24,12 +24,14 @@ class MainLoop:
         """Start jobs of the window in order, on nodes by best fit, until one must wait; reserve its earliest start."""
         started: dict[int, Placement] = {}
         held: set[int] = set()
+        # Later starts are those of jobs that closed nodes prevent.
+        last = replace(problem, blocked=()).horizon
         for place in window:
             plan = ProblemMachine(problem, (problem.waiting[place],)).start_in_turn([0])
-            if plan is None:
+            start = last if plan is None else problem.now + int(plan.starts[0])
+            if plan is None or start >= last:
                 continue
             held.add(place)
-            start = problem.now + int(plan.starts[0])
             blocked = _blocked(problem, place, start, plan.where[0])
             problem = replace(problem, blocked=(*problem.blocked, *blocked))
             if start > problem.now:

@@ -117,7 +117,7 @@ def _undominated(rows: Ints) -> Ints:
     rows = rows[np.argsort(-rows[:, 1:].sum(axis=1) / rows[:, 0], kind="stable")]
     kept = [rows[:0]]
     while len(rows):
-        first, rows = rows[:1], rows[1:]
+        first, rows = rows[:1].copy(), rows[1:]  # a view would keep all rows
         kept.append(first)
         rows = rows[(rows[:, 1:] * first[0, 0] > first[:, 1:] * rows[:, :1]).any(axis=1)]
     return np.concatenate(kept)
@@ -146,7 +146,10 @@ def choose_winners(
         more = distribute_spare_units(auction, winners)
         if not isinstance(more, Shortage):
             return replace(result, objective=auction.value(winners), cpu_s=cpu_s), winners, more
-        rows = np.concatenate([rows, capacity.row(more)[None]])
+        row = capacity.row(more)
+        if (rows == row).all(axis=1).any():  # within the tolerance of the solver: exclude these winners
+            row = np.array([len(winners) - 1, *np.isin(np.arange(len(known)), winners)])
+        rows = np.concatenate([rows, row[None]])
     more = distribute_spare_units(auction, first)
     if isinstance(more, Shortage):
         raise ProtocolError("first winning bids do not fit on their nodes")

@@ -47,8 +47,8 @@ class AuctionSetUp(ModelSetUp):
     age_weight: int = setting(10, least=0, about="Priority of an hour of waiting.")
     search_nodes: int = setting(
         20,
-        about="Branch-and-bound nodes of the solver (HiGHS in OR-Tools' MathOpt, one thread). The same inputs give the"
-        " same winners.",
+        about="Branch-and-bound nodes of each run of the solver (HiGHS in OR-Tools' MathOpt, one thread), and its most"
+        " runs in an auction. The same inputs give the same winners.",
     )
 
     main_loop: OnOff = setting(
@@ -66,6 +66,11 @@ class AuctionSetUp(ModelSetUp):
     def repeat_s(self) -> int:
         """Seconds until the next auction."""
         return self.step
+
+    @property
+    def fills_idle(self) -> bool:
+        """The main loop starts the first job that fits, and keeps a reservation."""
+        return self.main_loop is OnOff.OFF
 
     def model(self) -> Aucsched:
         """As set."""

@@ -143,6 +143,7 @@ class ModelSetUp(QueueSetUp):
             takes_time=self.takes_time,
             keeps_closed=self.keeps_closed,
             again_s=self.repeat_s,
+            fills_idle=self.fills_idle,
         )
 
     @property
@@ -154,6 +155,11 @@ class ModelSetUp(QueueSetUp):
     def repeat_s(self) -> int | None:
         """Time to the next decision after a start; None: next event."""
         return None
+
+    @property
+    def fills_idle(self) -> bool:
+        """Whether jobs that fit start on an idle machine, as the model may start none."""
+        return True
 
     @abstractmethod
     def model(self) -> DecisionModel:

@@ -61,12 +61,13 @@ class ModelPass:
         takes_time: bool,
         keeps_closed: bool = False,
         again_s: int | None = None,
+        fills_idle: bool = True,
     ) -> None:
         """Set the options.
 
         `distinct`: units of a job are on different nodes. `shortcuts`: run only if a job could start. `takes_time`:
         starts wait for the deterministic seconds. `keeps_closed`: include closed queues. `again_s`: repeat after a
-        start, for a window of jobs.
+        start, for a window of jobs. `fills_idle`: on an idle machine, jobs that fit start, as the model may start none.
         """
         self._platform: Platform
         self._model = model
@@ -76,6 +77,7 @@ class ModelPass:
         self._takes_time = takes_time
         self.keeps_closed: Final = keeps_closed
         self._again_s = again_s
+        self._fills_idle = fills_idle
         self._blocked: list[BlockedCapacity] = []
         self._positions: dict[JobId, Ints] = {}
         self._due: list[_PlannedStart] | None = None
@@ -100,7 +102,8 @@ class ModelPass:
             self._start_jobs(placer, jobs, due, now)
         told = self._decide(placer, jobs, now) if decides else ()
         told = tuple(replace(one, update_cpu_s=one.update_cpu_s + opened_cpu_s) for one in told)
-        self._start_on_idle_machine(placer, jobs, now)
+        if self._fills_idle:
+            self._start_on_idle_machine(placer, jobs, now)
         passes.end_pass(queue, placer.rules, placer.room, now)
         if self._again_s is not None and placer.room.state[STARTED] > 0:
             placer.room.state[FOLLOWING] = now + self._again_s
