@@ -17,17 +17,11 @@ from kit.effort import examples
 from kit.machine import jobs, platforms, with_queues, with_shapes
 from kit.shapes_reference import slurm_best_fit
 
+from dardis.dispatch.auction import programme
 from dardis.dispatch.auction.bids import BidClass, PreferenceScale, SinglePartRequest, bids_of, nodesets, slurm_nodes
 from dardis.dispatch.auction.clearing import Alpha, Aucsched, BidClasses
 from dardis.dispatch.auction.main_loop import MainLoop
-from dardis.dispatch.auction.programme import (
-    CapacityRows,
-    Shortage,
-    alpha_exact,
-    choose_winners,
-    distribute_spare_units,
-    greedy,
-)
+from dardis.dispatch.auction.programme import CapacityRows, Shortage, alpha_exact, choose_winners, greedy
 from dardis.dispatch.auction.setups import AUCTION_SETUPS
 from dardis.dispatch.cp.first_answer import ProblemMachine
 from dardis.model.choices import EventOrder, OnOff, ProfileRule, UnitsPerNode
@@ -73,7 +67,7 @@ def test_programme_finds_the_printed_optima_of_the_paper(case):
     theirs, values = maximise(*printed(auction), MUCH)
     winners = np.flatnonzero(values[: len(auction.bids)] > 0.5).tolist()
     assert (theirs.proven, ours) == (True, pytest.approx(theirs.objective))
-    assert not isinstance(distribute_spare_units(auction, winners), Shortage)
+    assert fit_together(auction, winners)
 
 
 @given(CASES)
@@ -91,7 +85,7 @@ def test_units_are_assigned_in_integers_if_and_only_if_bids_fit(case):
     auction = case.auction
     fitting = set(sets_that_fit(auction))
     for places in all_sets(auction):
-        spare = distribute_spare_units(auction, places)
+        spare = programme.distribute_spare_units(auction, places)
         assert isinstance(spare, Shortage) == (places not in fitting)
         if isinstance(spare, Shortage):
             row = CapacityRows(auction).row(spare)
@@ -233,7 +227,7 @@ def test_jobs_start_by_priority_until_one_must_wait_which_keeps_its_earliest_sta
     plan = ProblemMachine(case.problem, jobs).start_in_turn(range(len(jobs)))
     assume(plan is not None and jobs)
     early = [*plan.starts.tolist(), 0]
-    now = next(at for at, start in enumerate(early) if start > 0 or at == len(jobs))
+    now = int(np.argmax([*(plan.starts > 0), True]))
     assert [*before.started] == case.window[:now]
     assert {*before.started} <= {*answer.starts} <= {*before.started, *before.bidding}
     if early[now] and case.problem.now + early[now] < replace(case.problem, blocked=()).horizon:
