@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -64,10 +63,10 @@ def tables_of(found: Found) -> dict[str, FigureTable]:
     """All tables, named as in docs/reproduction."""
     numbers = list(dict.fromkeys(case.table for case, _ in found))
     means = [row for number in numbers if number != ADDITIONAL for row in _means(found, number)]
-    changes_head = ["table", "machine", "scheduler", "cases", *paired_head(_CHANGED, "paper")]
+    changes_head = ["table", "machine", "cases", *paired_head(_CHANGED, "paper")]
     rows_head = ["table", "machine", "case", "scheduler", *_HEAD]
     tables = (
-        FigureTable("aucsched_changes", changes_head, _changes(found, numbers), 3),
+        FigureTable("aucsched_changes", changes_head, _changes(found, numbers), 2),
         FigureTable("aucsched", rows_head, [row for number in numbers for row in _rows_of_table(found, number)], 4),
         FigureTable("aucsched_means", ["machine", "version", "scheduler", *_HEAD], means, 3),
     )
@@ -94,7 +93,7 @@ _LEAD: Final = (
     "does."
 )
 _CHANGES: Final = (
-    "From SLURM/BF to AUCSCHED, and from `easy` to ours: of means over the cases that both of ours "
+    "From SLURM/BF to AUCSCHED, and from `easy` to `aucsched, as printed`: of means over the cases that both of ours "
     "have, utilisation in points, the rest in %. Fragmentation and spread are of versions 1 and 2; in version 3 both "
     "are 1."
 )
@@ -144,15 +143,15 @@ def change(pairs: Mapping[Case, tuple[Figures, Figures]]) -> Change:
 
 def _changes(found: Found, tables: Sequence[str]) -> list[list[str]]:
     rows = []
-    for number, label in product(tables, (PRINTED, MAIN_LOOP)):
-        both = [case for case in cases_of(number) if {(case, label), (case, EASY)} <= {*found}]
+    for number in tables:
+        both = [case for case in cases_of(number) if {(case, PRINTED), (case, EASY)} <= {*found}]
         if not both:
             continue
         printed = {case: TABLES[number][case.name] for case in both}
         theirs = change({case: (of[AUCSCHED], of[BACKFILLING]) for case, of in printed.items()})
-        ours = change({case: (found[case, label].figures, found[case, EASY].figures) for case in both})
+        ours = change({case: (found[case, PRINTED].figures, found[case, EASY].figures) for case in both})
         cells = [f"{value:.1f}" for pair in zip(theirs, ours, strict=True) for value in pair]
-        rows.append([number, both[0].machine, label, str(len(both)), *cells])
+        rows.append([number, both[0].machine, str(len(both)), *cells])
     return rows
 
 
