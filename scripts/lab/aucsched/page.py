@@ -212,6 +212,7 @@ def draw_utilisation(path: Path, found: Found) -> None:
             axes.set_ylabel("utilisation, %")
             axes.sharey(rows[0][0])
             _title(axes, number)
+        rows[0][0].autoscale(axis="y")  # over all panels
         rows[-1][0].set_xlabel("workload and version (1: no job is contiguous, 2: half of them, 3: all)")
         draw_legend(drawing, rows[0][0], 3)
         save(drawing, path)
