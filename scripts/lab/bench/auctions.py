@@ -27,7 +27,7 @@ from scripts.lab.kit.command import PLATFORMS
 from scripts.lab.kit.spread import Spread
 
 AGAINST = ("S", 20, 5)
-ALONE = (("M", 20, 5), ("L", 50, 2), ("L", 100, 1))
+ALONE = (("M", 20, 5), ("L", 50, 2), ("L", 100, 5))
 """Machines, windows, and how many auctions."""
 SEARCHES = (1, 20, 100)
 """Nodes of the search, at most."""
