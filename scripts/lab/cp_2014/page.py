@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 from scripts.lab.cp_2014 import paper
 from scripts.lab.cp_2014.batches import FRAME_S, Batch, distance, made_of
-from scripts.lab.cp_2014.figures import DELTAS, RULES, BatchResult, QueueTimes, Use, label_of, queue_times, use
+from scripts.lab.cp_2014.figures import DELTAS, POOLS, RULES, BatchResult, QueueTimes, Use, label_of, queue_times, use
 from scripts.lab.kit.page import NOTHING, FigureTable, markdown, paired_head
 
 Row = tuple[object, ...]
@@ -148,7 +148,7 @@ def _use(of: Outcome) -> FigureTable:
 def _all(outcomes: Sequence[Outcome]) -> FigureTable:
     rows = []
     for of in outcomes:
-        for label in (paper.BEST, paper.PBS, *RULES):
+        for label in (paper.BEST, POOLS, paper.PBS, *RULES):
             if label in of.done:
                 waits, used = of.queue_times(label), of.use(label)
                 rows.append([
