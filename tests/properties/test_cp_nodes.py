@@ -214,9 +214,8 @@ def test_job_that_remaining_nodes_never_hold_is_left_out_of_the_plan(problem, da
     if name == "pcp14":
         problem = replace(problem, keeps_hours=False)
         cost = tardiness_cost
-        answer = Pcp14(
-            Aim.TARDINESS, composite=False, search_limits=NodeModelLimits(Effort(), shortcuts=shortcuts)
-        ).decide(problem, 1)
+        limits = NodeModelLimits(Effort(), shortcuts=shortcuts)
+        answer = Pcp14(Aim.TARDINESS, composite=False, search_limits=limits).decide(problem, 1)
     else:
         cost = queue_cost(problem.platform)
         answer = Eurora(MeansOfEurora(shortcuts=shortcuts)).decide(problem, 1)
