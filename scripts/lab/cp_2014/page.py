@@ -98,8 +98,9 @@ def _batches(outcomes: Sequence[Outcome]) -> FigureTable:
         rows.append([name, *(str(counts[place]) for pair in found for counts in pair)])
     for what, rule in (("ran at the beginning", _ran), ("waited at the beginning", _waited)):
         rows.append([what, *(cell for one in outcomes for cell in (NOTHING, str(rule(one.batch))))])
-    shares = [cell for one in outcomes for cell in (NOTHING, one.too_large(paper.BEST))]
-    rows.append([f"{_SHARE_HEAD}: {paper.BEST}", *shares])
+    for label in (paper.BEST, POOLS):
+        shares = [cell for one in outcomes for cell in (NOTHING, one.too_large(label))]
+        rows.append([f"{_SHARE_HEAD}: {label}", *shares])
     return FigureTable("cp_2014_batches", ["jobs", *paired_head([one.batch.name for one in outcomes])], rows)
 
 
