@@ -34,16 +34,19 @@ from kit.cp_brute_force import (
 )
 from kit.effort import examples
 
-from dardis.dispatch.cp import objectives
+from dardis.dispatch.cp import objectives, pool_relaxation
 from dardis.dispatch.cp.decision_problem import BlockedCapacity, Decision, DecisionModel, DecisionProblem, WaitingJob
 from dardis.dispatch.cp.eurora_scheduler import Eurora
 from dardis.dispatch.cp.eurora_scheduler import EuroraLimits as MeansOfEurora
 from dardis.dispatch.cp.first_answer import JobWork, NodePlan, ProblemMachine, least_end
 from dardis.dispatch.cp.node_model import Subproblem, build
 from dardis.dispatch.cp.pcp_nodes import Aim, NodeModelLimits, Pcp14, Pcp19
+from dardis.dispatch.cp.pool_relaxation import raised_pools
 from dardis.dispatch.cp.search_effort import Effort, search
 from dardis.model.job import FOREVER
 
+POOLS = NodeModelLimits(most_places=0, pools=True)
+MODELS = [Pcp14(), Pcp14(Aim.LATE), Pcp14(search_limits=POOLS), *(Pcp19(version) for version in range(4))]
 SHAPED = problems(most_jobs=3).flatmap(with_shapes)
 CLOSED = problems(most_jobs=3).flatmap(with_shapes).flatmap(with_queues)
 LEAST = {
@@ -142,12 +145,15 @@ def see_to_best(answer: Decision, best: float, *, always_proven: bool) -> None:
 
 
 @examples(1)
-@given(problems() | SHAPED, st.booleans(), st.sampled_from(Aim))
-def test_pcp14_optimum_equals_exhaustive_search(problem, shortcuts, aim):
-    answer = Pcp14(aim, composite=False, search_limits=NodeModelLimits(Effort(), shortcuts=shortcuts)).decide(
-        problem, 1
-    )
-    see_to_best(answer, LEAST[aim](problem), always_proven=not shortcuts and bool(problem.waiting))
+@given(problems() | SHAPED, st.booleans(), st.sampled_from(Aim), st.booleans())
+def test_pcp14_optimum_equals_exhaustive_search(problem, shortcuts, aim, pools):
+    limits = NodeModelLimits(Effort(), 0 if pools else 1500, shortcuts, pools)
+    answer, best = Pcp14(aim, composite=False, search_limits=limits).decide(problem, 1), LEAST[aim](problem)
+    if pools and answer.result is not None and not answer.result.proven:
+        assert answer.bound - 1e-9 <= best <= answer.objective + 1e-9
+    else:
+        see_to_best(answer, best, always_proven=not (shortcuts or pools) and bool(problem.waiting))
+    assert not answer.too_large or not pools
     see_that_starts_fit(problem, answer)
 
 
@@ -173,7 +179,9 @@ def test_fluid_bound_is_at_most_the_optimum(problem, aim, known):
     task = Subproblem(problem, tuple(range(len(problem.waiting))), problem.running, problem.horizon - problem.now)
     first = task.machine().earliest() if known else np.zeros(len(task.jobs), dtype=np.int64)
     assert (first < FOREVER).all()
-    assert task.least(Pcp14._objective(aim, task), first) <= LEAST[aim](problem) + 1e-9
+    objective, pools = Pcp14._objective(aim, task), list(raised_pools(task))
+    best = LEAST[aim](problem) + 1e-9
+    assert max(task.least(objective, first), pool_relaxation.least(task, pools, objective, first)) <= best
     weighted = objectives.slowdown(task.jobs, problem.now)
     assert task.least(weighted, first) <= least(problem, slowdown_cost) + 1e-9
 
@@ -206,9 +214,8 @@ def test_job_that_remaining_nodes_never_hold_is_left_out_of_the_plan(problem, da
     if name == "pcp14":
         problem = replace(problem, keeps_hours=False)
         cost = tardiness_cost
-        answer = Pcp14(
-            Aim.TARDINESS, composite=False, search_limits=NodeModelLimits(Effort(), shortcuts=shortcuts)
-        ).decide(problem, 1)
+        limits = NodeModelLimits(Effort(), shortcuts=shortcuts)
+        answer = Pcp14(Aim.TARDINESS, composite=False, search_limits=limits).decide(problem, 1)
     else:
         cost = queue_cost(problem.platform)
         answer = Eurora(MeansOfEurora(shortcuts=shortcuts)).decide(problem, 1)
@@ -224,7 +231,7 @@ def test_job_that_remaining_nodes_never_hold_is_left_out_of_the_plan(problem, da
 
 
 @examples(0.5)
-@given(problems(most_jobs=5), st.sampled_from([Pcp14(), Pcp14(Aim.LATE), *(Pcp19(version) for version in range(4))]))
+@given(problems(most_jobs=5), st.sampled_from(MODELS))
 def test_answer_is_repeatable_and_never_worse_than_the_first(problem, model: DecisionModel):
     one, two = model.decide(problem, 3), model.decide(problem, 3)
     assert one.starts == two.starts

@@ -273,24 +273,33 @@ def build(
     model = new_model()
     at = None if hint is None else hint.starts
     runs = variables.add_runs(model, task.durations, first, task.latest, at, task.hours(first))
-    present = _request_literals(model, task, hint)
-    of_rows = _row_runs(model, task, runs, present)
+    present = request_literals(model, task, hint)
+    of_rows = row_runs(model, task, runs, present)
     places = _allocation(model, task, shares, of_rows, present, hint)
     for groups in sorted({task.problem.groups_of(row.demand) for row in task.rows}):
-        _limit_pool(model, task, groups, of_rows)
-    posted = objective.post(model, runs.start, task.latest, at)
+        limit_pool(model, task, groups, of_rows)
+    posted = post_objective(model, task, objective, limits, runs, at)
+    return BuiltModel(model, task.rows, runs.start, places, posted)
+
+
+def post_objective(
+    model: CpModel, task: Subproblem, objective: Objective, limits: Limits, runs: RunVariables, hint: Ints | None
+) -> PostedObjective:
+    """Minimise the objective; `limits` bound others."""
+    posted = objective.post(model, runs.start, task.latest, hint)
     for other, most in limits:
-        bounded = other.post(model, runs.start, task.latest, at)
+        bounded = other.post(model, runs.start, task.latest, hint)
         # Admit the values of the hint and of the answer that gave the bound despite rounding.
         model.add(bounded.expression <= max(int(most * bounded.scale * (1 + ROUNDING)), bounded.at_hint or 0))
     if not limits:
         for kin in _interchangeable_jobs(task, objective):
             constraints.order_starts(model, [runs.start[job] for job in kin])
     model.minimize(posted.expression)
-    return BuiltModel(model, task.rows, runs.start, places, posted)
+    return posted
 
 
-def _request_literals(model: CpModel, task: Subproblem, hint: NodePlan | None) -> dict[tuple[int, int], IntVar]:
+def request_literals(model: CpModel, task: Subproblem, hint: NodePlan | None) -> dict[tuple[int, int], IntVar]:
+    """Choice of jobs with several requests, by job and request."""
     found: dict[tuple[int, int], IntVar] = {}
     for job, waiting in enumerate(task.jobs):
         requests = [place for place, _ in waiting.requests]
@@ -301,9 +310,10 @@ def _request_literals(model: CpModel, task: Subproblem, hint: NodePlan | None) -
     return found
 
 
-def _row_runs(
+def row_runs(
     model: CpModel, task: Subproblem, runs: RunVariables, present: dict[tuple[int, int], IntVar]
 ) -> RunVariables:
+    """Runs of the parts of requests."""
     start, duration, interval = [], [], []
     for row in task.rows:
         start.append(runs.start[row.job])
@@ -377,7 +387,7 @@ def _limit_node(model: CpModel, task: Subproblem, alike: EqualNodes, there: list
         constraints.cumulative(model, [place.interval for place, _ in asks], demands, taken, capacity)
 
 
-def _limit_pool(model: CpModel, task: Subproblem, groups: int, runs: RunVariables) -> None:
+def limit_pool(model: CpModel, task: Subproblem, groups: int, runs: RunVariables) -> None:
     """Limit total use of groups, to tighten bounds (003, section 2.2)."""
     nodes = np.flatnonzero(task.problem.platform.sets.nodes(groups))
     times, free = task.free_of(groups)

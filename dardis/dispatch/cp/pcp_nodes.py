@@ -11,11 +11,12 @@ from typing import ClassVar
 
 import numpy as np
 
-from dardis.dispatch.cp import objectives
+from dardis.dispatch.cp import objectives, pool_relaxation
 from dardis.dispatch.cp.decision_problem import Decision, DecisionProblem, Placement, WaitingJob
 from dardis.dispatch.cp.first_answer import NodePlan, ProblemMachine
-from dardis.dispatch.cp.node_model import Limits, NodeCandidates, Subproblem, build
+from dardis.dispatch.cp.node_model import ROUNDING, Limits, NodeCandidates, Subproblem, build
 from dardis.dispatch.cp.objectives import Objective
+from dardis.dispatch.cp.pool_relaxation import RaisedPool, raised_pools
 from dardis.dispatch.cp.search_effort import Effort, search
 from dardis.engine.clock import cpu_timed
 from dardis.model.arrays import Ints
@@ -40,6 +41,8 @@ class NodeModelLimits:
     most_places: int = MOST_PLACES
     shortcuts: bool = True
     """Whether a heuristic answer hints the solver."""
+    pools: bool = False
+    """Whether a relaxation with pools replaces larger models."""
 
 
 class Aim(Choice):
@@ -198,6 +201,10 @@ class _NodeModelCase:
         return self.task.node_candidates(self._means.most_places)
 
     @cached_property
+    def _raised_pools(self) -> list[RaisedPool]:
+        return list(raised_pools(self.task))
+
+    @cached_property
     def is_decided(self) -> bool:
         if not self._means.shortcuts or self._heuristic_plan is None:
             return False
@@ -219,6 +226,8 @@ class _NodeModelCase:
             return _ModelResult(best, bound)
         bound = max(bound, self.task.least(objective, self._first))
         if self._node_candidates is None:
+            if means.pools:
+                return self._solve_pools(objective, limits, best, bound)
             return _ModelResult(best or self._heuristic_plan, bound, too_large=True)
         shares, hint = self._node_candidates, best if means.shortcuts else None
         built, build_s = cpu_timed(lambda: build(self.task, shares, objective, limits, self._first, hint))
@@ -232,6 +241,31 @@ class _NodeModelCase:
         elif not means.shortcuts:
             best = None
         return _ModelResult(best, bound, solved.result, spent, solved.result.cpu_s, build_s)
+
+    def _solve_pools(
+        self, objective: Objective, limits: Limits, best: NodePlan | None, bound: float
+    ) -> _ModelResult:  # fmt: skip
+        """Starts of the relaxation give the order of a list schedule on the nodes."""
+        pools = self._raised_pools
+        bound = max(bound, pool_relaxation.least(self.task, pools, objective, self._first))
+        built, build_s = cpu_timed(
+            lambda: pool_relaxation.build(self.task, pools, objective, limits, self._first, best)
+        )
+        solved, spent = search(built.model, self._means.effort, self._seed)
+        result = solved.result
+        if result.bound is not None:
+            bound = max(bound, result.bound / built.posted.scale)
+        if result.found:
+            relaxed = solved.values(built.start)
+            plan = self.task.machine().start_in_turn(np.argsort(relaxed, kind="stable").tolist())
+            if plan is not None and _keeps(plan, limits, self.task.latest):
+                best = min(
+                    (one for one in (best, plan) if one is not None), key=lambda one: objective.value(one.starts)
+                )
+            if result.proven and (best is None or objective.value(best.starts) > objective.value(relaxed)):
+                # The proof is of the relaxation only.
+                result = replace(result, status=SolverStatus.FEASIBLE, ended=EndReason.BUDGET)
+        return _ModelResult(best or self._heuristic_plan, bound, result, spent, result.cpu_s, build_s)
 
     def to_decision(self, objective: Objective, found: _ModelResult) -> Decision:
         task, plan = self.task, found.plan
@@ -280,6 +314,11 @@ class _NodeModelCase:
             for node, count in zip(nodes.tolist(), units.tolist(), strict=True):
                 asked[node] += count * np.array(part.request)
         return asked
+
+
+def _keeps(plan: NodePlan, limits: Limits, latest: int) -> bool:
+    kept = all(other.value(plan.starts) <= most * (1 + ROUNDING) for other, most in limits)
+    return kept and bool((plan.starts <= latest).all())
 
 
 def _widen_limits(objective: Objective, limits: Limits, known: Sequence[NodePlan]) -> tuple[Limits, NodePlan | None]:

@@ -220,6 +220,16 @@ class Pcp14SetUp(NodeModelSetUp):
     delta_1: float = setting(
         1.0, values="a factor from 0", parse=_factor, about="Factor of the second bound of `composite`."
     )
+    pools: OnOff = setting(
+        OnOff.OFF,
+        about="Whether a relaxation with pools of nodes replaces a model above `most_places`. The nodes follow in the"
+        " order of its starts.",
+    )
+
+    @property
+    def search_limits(self) -> NodeModelLimits:
+        """Solver's limits."""
+        return NodeModelLimits(self.effort, self.most_places, self.answers_first, self.pools is OnOff.ON)
 
     @property
     def needs_deadlines(self) -> bool:

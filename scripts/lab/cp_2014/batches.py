@@ -81,6 +81,18 @@ def cut(trace: Trace, name: str, begin: int) -> Batch:
     return Batch(name, begin, moved, running, np.maximum(start, submit), expected)
 
 
+def thinned(batch: Batch, kind: str, count: int, seed: int) -> Batch:
+    """The batch with `count` jobs that ask for a kind, drawn by seed, besides those that run at its beginning."""
+    asking = np.flatnonzero((batch.trace.request[kind] > 0) & ~batch.running)
+    left = np.ones(len(batch.trace), dtype=np.bool_)
+    drawn = np.random.default_rng(seed).choice(asking, min(count, len(asking)), replace=False)
+    left[asking], left[drawn] = False, True
+    return Batch(
+        f"{batch.name}-{count}-{kind}-{seed}", batch.begin, batch.trace.take(left),
+        batch.running[left], batch.recorded[left], batch.expected[left],
+    )  # fmt: skip
+
+
 def made_of(trace: Trace) -> tuple[int, ...]:
     """How many jobs there are, by queue, accelerator and cores: the rows of table 3.6."""
     queue = trace.queue.astype(str)

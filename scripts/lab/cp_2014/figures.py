@@ -33,6 +33,10 @@ DELTAS: Final = (1.5, 4.0)
 """Tried beside 1; the thesis prints none."""
 
 
+POOLS: Final = f"{paper.BEST}, pools"
+"""The thesis's best model, with pools of nodes where it is too large."""
+
+
 def label_of(model: str, delta: float = 1.0) -> str:
     """What tables call a model with this bound."""
     return model if delta == 1 else f"{model}, δ {delta:g}"
@@ -50,7 +54,7 @@ def contenders(batch: str, most_places: int) -> dict[str, DispatcherSettings]:
     models = paper.MODELS if batch == next(iter(paper.TABLE_3_6)) else (paper.BEST,)
     asked = {label: _model(label, most_places) for label in models}
     asked |= {label_of(paper.BEST, delta): _model(paper.BEST, most_places, delta) for delta in DELTAS}
-    return asked | RULES
+    return asked | {POOLS: (*_model(paper.BEST, most_places), "pools=on")} | RULES
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from scripts.lab.cp_2014 import paper
-from scripts.lab.cp_2014.batches import FRAME_S, Batch, distance, made_of
-from scripts.lab.cp_2014.figures import DELTAS, RULES, BatchResult, QueueTimes, Use, label_of, queue_times, use
+from scripts.lab.cp_2014.batches import FRAME_S, GPU, Batch, distance, made_of
+from scripts.lab.cp_2014.figures import DELTAS, POOLS, RULES, BatchResult, QueueTimes, Use, label_of, queue_times, use
 from scripts.lab.kit.page import NOTHING, FigureTable, markdown, paired_head
 
 Row = tuple[object, ...]
@@ -98,8 +98,9 @@ def _batches(outcomes: Sequence[Outcome]) -> FigureTable:
         rows.append([name, *(str(counts[place]) for pair in found for counts in pair)])
     for what, rule in (("ran at the beginning", _ran), ("waited at the beginning", _waited)):
         rows.append([what, *(cell for one in outcomes for cell in (NOTHING, str(rule(one.batch))))])
-    shares = [cell for one in outcomes for cell in (NOTHING, one.too_large(paper.BEST))]
-    rows.append([f"{_SHARE_HEAD}: {paper.BEST}", *shares])
+    for label in (paper.BEST, POOLS):
+        shares = [cell for one in outcomes for cell in (NOTHING, one.too_large(label))]
+        rows.append([f"{_SHARE_HEAD}: {label}", *shares])
     return FigureTable("cp_2014_batches", ["jobs", *paired_head([one.batch.name for one in outcomes])], rows)
 
 
@@ -148,7 +149,7 @@ def _use(of: Outcome) -> FigureTable:
 def _all(outcomes: Sequence[Outcome]) -> FigureTable:
     rows = []
     for of in outcomes:
-        for label in (paper.BEST, paper.PBS, *RULES):
+        for label in (paper.BEST, POOLS, paper.PBS, *RULES):
             if label in of.done:
                 waits, used = of.queue_times(label), of.use(label)
                 rows.append([
@@ -175,6 +176,26 @@ def _bounds(outcomes: Sequence[Outcome]) -> FigureTable:
                 ])  # fmt: skip
     head = ["batch", "δ0 = δ1", "mean wait (s)", "mean wait within the two hours (s)", "late jobs", "cores"]
     return FigureTable("cp_2014_bounds", head, rows)
+
+
+def table_of_thinned(outcomes: Sequence[Outcome]) -> FigureTable:
+    """Mean waits of batches with fewer jobs with GPUs, by batch."""
+    rows = []
+    for of in outcomes:
+        if paper.BEST in of.done:
+            jobs = of.batch.counted
+            asks = jobs.request[GPU] > 0
+            wait = of.done[paper.BEST].start[~of.batch.running] - jobs.submit
+            waits = of.queue_times(paper.BEST)
+            rows.append([
+                of.batch.name, str(len(jobs)), str(int(asks.sum())), f"{waits.mean:.0f}", f"{wait[asks].mean():.0f}",
+                f"{wait[~asks].mean():.0f}", f"{waits.in_frame:.0f}", f"{of.queue_times(paper.PBS).mean:.0f}",
+            ])  # fmt: skip
+    head = [
+        "batch", "jobs", "jobs with GPUs", "mean wait of MKS WT/NL (s)", "of jobs with GPUs (s)", "of other jobs (s)",
+        "mean wait within the two hours (s)", "mean wait of PBS (s)",
+    ]  # fmt: skip
+    return FigureTable("cp_2014_thinned", head, rows)
 
 
 TOO_LARGE = "solver_too_large"

@@ -1,7 +1,6 @@
 """Decisions as files: what comes back is what went in, and what makes no sense is one line with the place."""
 
 import json
-import re
 
 import numpy as np
 import pytest
@@ -66,38 +65,13 @@ def test_shaped_jobs_round_trip_through_an_instance_file(tmp_path):
         assert (one.starts, one.objective, one.bound) == (other.starts, other.objective, other.bound)
 
 
-@pytest.mark.parametrize(
-    ("path", "value", "said"),
-    [
-        (["waiting", 0, "duration"], 5, "waiting[0].duration"),
-        (
-            ["waiting", 0, "job", "requests", 1, "parts", 0, "request"],
-            [1],
-            "waiting[0].job.requests[1].parts[0].request",
-        ),
-        (["waiting", 0, "job", "requests", 0, "parts", 1, "groups"], [9], "waiting[0].job.requests[0].parts[1].groups"),
-        (["waiting", 0, "job", "requests", 1, "parts", 0, "nodes"], 3, "waiting[0].job"),
-        (["waiting", 0, "job", "requests", 0, "walltime"], 4, "waiting[0].job"),
-        (["running", 1, "part"], 0, "job 7 occurs twice"),
-    ],
-)
-def test_errors_in_parts_are_reported_with_position(tmp_path, path, value, said):
-    wrong = tmp_path / "i.json"
-    wrong.write_text(json.dumps(changed(SHAPED, path, value)))
-    with pytest.raises(InputError, match=re.escape(said)):
-        read_instance(wrong)
-
-
 def changed(problem, path, value):
     """The plain problem with one thing changed; `path` is keys and places."""
     told = json.loads(json.dumps(problem.plain()))
     part = told
     for key in path[:-1]:
         part = part[key]
-    if value is None:
-        del part[path[-1]]
-    else:
-        part[path[-1]] = value
+    part[path[-1]] = value
     return told
 
 
@@ -110,39 +84,47 @@ PROBLEM = next(
 )
 """Two at least run, with positions of both kinds, and something is blocked."""
 FIRST = int(PROBLEM.running[0].nodes[0])
+REQUESTS = ["waiting", 0, "job", "requests"]
+IN_PARTS = [
+    (["waiting", 0, "duration"], 5, "waiting[0].duration"),
+    ([*REQUESTS, 1, "parts", 0, "request"], [1], "waiting[0].job.requests[1].parts[0].request"),
+    ([*REQUESTS, 0, "parts", 1, "groups"], [9], "waiting[0].job.requests[0].parts[1].groups"),
+    ([*REQUESTS, 1, "parts", 0, "nodes"], 3, "waiting[0].job"),
+    ([*REQUESTS, 0, "walltime"], 4, "waiting[0].job"),
+    (["running", 1, "part"], 0, "job 7 occurs twice"),
+]
+DAMAGES = [
+    (["format"], "other", "format"),
+    (["version"], 2, "version"),
+    (["waiting"], [], "waiting"),
+    (["now"], 1 << 60, "now"),
+    (["waiting", 0, "duration"], 0, "waiting[0].duration"),
+    (["waiting", 0, "job", "request"], [1], "waiting[0].job.request"),
+    (["waiting", 0, "job", "groups"], [40], "waiting[0].job.groups"),
+    (["waiting", 0, "job", "earliest"], NOW + 1, "waiting[0].job.earliest"),
+    (["waiting", 1, "job", "number"], 1, "occurs twice"),
+    (["running", 0, "end"], 999, "running[0].end"),
+    (["running", 0, "nodes"], [99], "running[0].nodes"),
+    (["running", 0, "units"], [2], "running[0].units"),
+    (["running", 1, "nodes"], [FIRST], "running"),
+    (["running", 0, "positions"], [[0]], "running[0].positions"),
+    (["running", 0, "positions", 0], [999], "running[0].positions[0]"),
+    (["running", 0, "job", "request"], [10_000, 1], "running"),
+    (["blocked", 0, "node"], 77, "blocked[0].node"),
+    (["blocked", 0, "amounts"], [1000, 0], "blocked[0].amounts"),
+]
 
 
 @pytest.mark.parametrize(
-    ("path", "value", "said"),
-    [
-        (["format"], "other", "format"),
-        (["version"], 2, "version"),
-        (["waiting"], [], "waiting"),
-        (["now"], 1 << 60, "now"),
-        (["waiting", 0, "duration"], 0, "waiting[0].duration"),
-        (["waiting", 0, "job", "request"], [1], "waiting[0].job.request"),
-        (["waiting", 0, "job", "groups"], [40], "waiting[0].job.groups"),
-        (["waiting", 0, "job", "earliest"], NOW + 1, "waiting[0].job.earliest"),
-        (["waiting", 1, "job", "number"], 1, "occurs twice"),
-        (["running", 0, "end"], 999, "running[0].end"),
-        (["running", 0, "nodes"], [99], "running[0].nodes"),
-        (["running", 0, "units"], [2], "running[0].units"),
-        (["running", 1, "nodes"], [FIRST], "running"),
-        (["running", 0, "positions"], [[0]], "running[0].positions"),
-        (["running", 0, "positions", 0], [999], "running[0].positions[0]"),
-        (["running", 0, "job", "request"], [10_000, 1], "running"),
-        (["blocked", 0, "node"], 77, "blocked[0].node"),
-        (["blocked", 0, "amounts"], [1000, 0], "blocked[0].amounts"),
-    ],
+    ("problem", "path", "value", "said"), [(PROBLEM, *one) for one in DAMAGES] + [(SHAPED, *one) for one in IN_PARTS]
 )
-def test_damaged_instance_is_refused_with_position(tmp_path, path, value, said):
+def test_damaged_instance_is_refused_with_position(tmp_path, problem, path, value, said):
     file = tmp_path / "i.json"
-    file.write_text(json.dumps(changed(PROBLEM, path, value)))
+    file.write_text(json.dumps(changed(problem, path, value)))
     with pytest.raises(InputError) as mistake:
         read_instance(file)
-    assert str(file) in str(mistake.value)
-    assert said in str(mistake.value)
-    assert "\n" not in str(mistake.value)
+    told = str(mistake.value)
+    assert (str(file) in told, said in told, "\n" in told) == (True, True, False)
 
 
 def test_shared_positions_are_refused(tmp_path):

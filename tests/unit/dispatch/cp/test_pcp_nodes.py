@@ -78,6 +78,15 @@ def test_a_model_that_is_too_large_is_not_built():
     assert unasked.starts == large.starts
 
 
+def test_pools_know_that_units_exclude_each_other_by_different_kinds():
+    platform = Platform("one", (NodeGroup("n", 1, {"cores": 4, "gpu": 1}),))
+    problem = DecisionProblem(platform, NOW, (), (wait(0, 10, 1, 4, 0), wait(1, 10, 1, 1, 1)))
+    by_model, by_pools = (Pcp14(composite=False, search_limits=NodeModelLimits(most_places=0, pools=on)).decide(
+        problem, 1) for on in (False, True))  # fmt: skip
+    assert (by_model.too_large, by_model.bound) == (True, 13)
+    assert (by_pools.too_large, by_pools.bound, by_pools.objective) == (False, 20, 20)
+
+
 def test_variables_count_as_in_the_paper():
     jobs = (wait(0, 10, 2, 2, 1), wait(1, 10, 5, 3, 0))
     problem = DecisionProblem(MIXED, NOW, (), jobs)
