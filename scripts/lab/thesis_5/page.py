@@ -17,7 +17,7 @@ from scripts.lab.kit import thesis
 from scripts.lab.kit.claims import DECISION, Figures, Finding, Judge
 from scripts.lab.kit.compared import read_spec
 from scripts.lab.kit.page import NOTHING, FigureTable, markdown, read_csv, table
-from scripts.lab.thesis_5.excess import excess_by_node, planned_makespan
+from scripts.lab.thesis_5.excess import dissimilarity_of_all_work, excess_by_node, planned_makespan
 
 YEAR_S: Final = 365 * DAY_S
 WINDOWS: Final = 5
@@ -26,6 +26,8 @@ BY_NODE: Final = "over_by_node"
 """The overutilisation as a sum over nodes, which metrics.json lacks."""
 PLANNED: Final = "planned"
 """The makespan without the jobs behind the last reservation."""
+ALL_WORK: Final = "diss_all"
+"""The dissimilarity from time 0 with the work after the last deadline."""
 _OURS: Final = {
     "makespan": ("makespan_s", DAY_S),
     "wait": ("total_wait_s", YEAR_S),
@@ -57,6 +59,7 @@ def outcome_of(folders: list[Path], desired: DesiredProfile) -> Outcome:
     schedules = [read_jobs(folder / "jobs.csv") for folder in folders]
     figures = {BY_NODE: fmean(excess_by_node(schedule, desired) for schedule in schedules) / 3600}
     settings = json.loads((folders[0] / "run.json").read_text(encoding="utf-8"))["settings"]
+    figures[ALL_WORK] = fmean(dissimilarity_of_all_work(schedule, desired) for schedule in schedules)
     windows = 1 + settings.get("further_windows", 0)
     figures[PLANNED] = fmean(planned_makespan(schedule, windows) for schedule in schedules) / DAY_S
     for name, (key, unit) in _OURS.items():
@@ -118,11 +121,17 @@ COLUMNS: Final = {
 
 
 _OF_DRAWS: Final = {
-    **COLUMNS,
-    BY_NODE: ("overutilisation by node", "{:.0f}"),
+    "makespan": ("makespan (d)", "{:.2f}"),
+    PLANNED: ("makespan without jobs behind the last reservation (d)", "{:.2f}"),
+    "wait": ("total wait (years)", "{:.1f}"),
+    "tardiness": ("tardiness (years)", "{:.1f}"),
+    "late": ("late jobs", "{:.0f}"),
+    "over": ("overutilisation (core-hours)", "{:.0f}"),
+    BY_NODE: ("overutilisation by node (core-hours)", "{:.0f}"),
     "diss_0": ("dissimilarity from time 0", "{:.4f}"),
-    PLANNED: ("makespan without jobs behind the last reservation, d", "{:.2f}"),
-    DECISION: ("CPU of a decision, ms", "{:.3f}"),
+    ALL_WORK: ("dissimilarity from time 0 with work after the last deadline", "{:.4f}"),
+    "diss": ("dissimilarity from the first submission", "{:.3f}"),
+    DECISION: ("CPU per decision (s)", "{:.6f}"),
 }
 
 
@@ -131,7 +140,7 @@ def printed() -> Figures:
     ours, theirs, cycle = (mean for mean, _ in thesis.TABLE_5_2.values())
     return {
         name: dict(zip(COLUMNS, row, strict=True))
-        | {BY_NODE: row[4], DECISION: cycle if name in RULES else ours + theirs}
+        | {BY_NODE: row[4], ALL_WORK: row[5], DECISION: cycle if name in RULES else ours + theirs}
         for name, row in thesis.TABLE_5_1.items()
     }
 
@@ -209,13 +218,14 @@ def drawn_page(
     """The page of several workloads, and its table of means with ranges; `draws` has the outcomes by workload."""
     rows = []
     for label in labels:
+        if row := printed().get(label):
+            of_thesis = {**row, "diss_0": row["diss"]} | dict.fromkeys((BY_NODE, ALL_WORK, "diss"))
+            rows.append([label, "thesis", *_ranges([of_thesis])])
         of = [found[label].figures for found in draws.values() if label in found]
-        cells = (
-            _ranged([one[key] * (1e3 if key == DECISION else 1) for one in of if key in one], form)
-            for key, (_, form) in _OF_DRAWS.items()
-        )
-        rows.append([label, f"{len(of)}", *cells])
-    figures = FigureTable("thesis_5_seeds", ["dispatcher", "draws", *(name for name, _ in _OF_DRAWS.values())], rows)
+        rows.append([label, f"{len(of)} draws", *_ranges(of)])
+    figures = FigureTable(
+        "thesis_5_seeds", ["dispatcher", "source", *(name for name, _ in _OF_DRAWS.values())], rows, 2
+    )
     complete = [found for found in draws.values() if all(name in found for name in (*SET_UPS, *RULES))]
     findings = [judged({label: one.figures for label, one in found.items()}, RULES) for found in complete]
     verdicts = [[text, one.shown, *_counts(text, findings)] for text, one in judged(printed(), RULES).items()]
@@ -233,11 +243,14 @@ def _counts(text: str, findings: Sequence[Mapping[str, Finding]]) -> list[str]:
     return [f"{verdicts.count(verdict)}" for verdict in ("yes", "in part", "no")]
 
 
-def _ranged(values: Sequence[float], form: str) -> str:
-    if not values:
-        return NOTHING
-    mean, least, most = (form.format(value) for value in (fmean(values), min(values), max(values)))
-    return mean if least == most else f"{mean} ({least} to {most})"
+def _ranges(figures: Sequence[Mapping[str, float | None]]) -> list[str]:
+    """Cells of a row: each a mean, with least and most if these differ."""
+    cells = []
+    for key, (_, form) in _OF_DRAWS.items():
+        values = [value for one in figures if (value := one.get(key)) is not None]
+        shown = [form.format(one) for one in (fmean(values), min(values), max(values))] if values else [NOTHING]
+        cells.append(shown[0] if len({*shown}) == 1 else f"{shown[0]} ({shown[1]} to {shown[2]})")
+    return cells
 
 
 def _claims(found: Mapping[str, Outcome]) -> list[str]:
