@@ -80,6 +80,7 @@ def main() -> int:
     )
     options = parser.parse_args()
     kind = "-draws" if options.draws else "-stress" if options.stress else ""
+    kind += "-windows" * bool(options.windows) + (f"-day{options.day:g}" if options.draws and options.day else "")
     options.out = options.out or ROOT / "out" / f"thesis_5{kind}"
     options.day = options.day or (0.5 if options.draws else 0.75)
     options, spec = prepared(parser, options), read_spec(__file__)
