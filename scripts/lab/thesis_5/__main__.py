@@ -50,7 +50,8 @@ def lead_of(case: str, options: argparse.Namespace, asked: int, found: int) -> s
     missing = "" if found == asked else f" Of {asked} dispatchers {found} came to their end."
     return (
         f"The 2012 trace of CEA's Curie, {case}{jobs}, on {NODES} nodes of {CORES_A_NODE} cores; units of "
-        f"{UNIT_CORES} cores (a processor). Deadlines: submission + mean wait of the partition in the trace. Desired: "
+        f"{UNIT_CORES} cores (a processor). Deadlines: "
+        f"{options.deadlines or 'submission + mean wait of the partition in the trace'}. Desired: "
         f"from {DAY_H[0]} to {DAY_H[1]} o'clock of the trace's clock {options.day:.0%} of each node's cores, all "
         f"otherwise and from the day of the last submission on. Seeds: {options.seeds}.{missing}"
     )
