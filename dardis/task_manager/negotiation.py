@@ -56,8 +56,9 @@ class Negotiation:
         self._conclude = conclude
         desired_binds = setup.profile is not ProfileRule.OFF and (layout.has_desired or layout.is_limited)
         self.rules = SearchRules(
-            setup.drawn, desired_binds, setup.profile is ProfileRule.SOFT, setup.grain, layout.hours
-        )
+            setup.drawn, desired_binds, setup.profile is ProfileRule.SOFT, setup.grain, layout.hours,
+            setup.further_windows,
+        )  # fmt: skip
         may_forbid = self.rules.hard or (desired_binds and layout.is_limited)
         self.outside_desired = outside_profile_reason(setup.profile_split) if may_forbid else ""
         """Why a hard or shared profile may forbid all starts."""

@@ -68,6 +68,9 @@ class SetUp(AnySetUp):
         " `all-nodes`: jobs of the queue (0: all).",
     )
     backfill_scope: BackfillScope = BackfillScope.SAME_NODES
+    further_windows: int = setting(
+        3, least=0, about="Windows that follow the job's own, before that after the last reservation (thesis 5.3.6)."
+    )
 
     @property
     def grain(self) -> int:

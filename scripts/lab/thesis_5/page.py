@@ -10,15 +10,24 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any, Final
 
+from dardis.metrics.jobs_csv import read_jobs
+from dardis.model.target import DesiredProfile
 from offline.site.calendar import DAY_S
 from scripts.lab.kit import thesis
 from scripts.lab.kit.claims import DECISION, Figures, Finding, Judge
 from scripts.lab.kit.compared import read_spec
-from scripts.lab.kit.page import NOTHING, markdown, read_csv, table
+from scripts.lab.kit.page import NOTHING, FigureTable, markdown, read_csv, table
+from scripts.lab.thesis_5.excess import dissimilarity_of_all_work, excess_by_node, planned_makespan
 
 YEAR_S: Final = 365 * DAY_S
 WINDOWS: Final = 5
 """Of a job: its own, three longer ones, and what is behind the last reservation."""
+BY_NODE: Final = "over_by_node"
+"""The overutilisation as a sum over nodes, which metrics.json lacks."""
+PLANNED: Final = "planned"
+"""The makespan without the jobs behind the last reservation."""
+ALL_WORK: Final = "diss_all"
+"""The dissimilarity from time 0 with the work after the last deadline."""
 _OURS: Final = {
     "makespan": ("makespan_s", DAY_S),
     "wait": ("total_wait_s", YEAR_S),
@@ -26,6 +35,7 @@ _OURS: Final = {
     "late": ("late_jobs", 1),
     "over": ("overutilisation_core_s", 3600),
     "diss": ("dissimilarity_from_first_submission", 1),
+    "diss_0": ("dissimilarity", 1),
     DECISION: ("decision_mean_s", 1),
 }
 """Of each figure of the thesis the key of metrics.json, and by what it is divided."""
@@ -43,10 +53,15 @@ class Outcome:
     folder: Path
 
 
-def outcome_of(folders: list[Path]) -> Outcome:
+def outcome_of(folders: list[Path], desired: DesiredProfile) -> Outcome:
     """What came of a dispatcher's runs."""
     metrics = [json.loads((folder / "metrics.json").read_text(encoding="utf-8")) for folder in folders]
-    figures = {}
+    schedules = [read_jobs(folder / "jobs.csv") for folder in folders]
+    figures = {BY_NODE: fmean(excess_by_node(schedule, desired) for schedule in schedules) / 3600}
+    settings = json.loads((folders[0] / "run.json").read_text(encoding="utf-8"))["settings"]
+    figures[ALL_WORK] = fmean(dissimilarity_of_all_work(schedule, desired) for schedule in schedules)
+    windows = 1 + settings.get("further_windows", 0)
+    figures[PLANNED] = fmean(planned_makespan(schedule, windows) for schedule in schedules) / DAY_S
     for name, (key, unit) in _OURS.items():
         values = [one[key] for one in metrics]
         if None not in values:
@@ -105,11 +120,27 @@ COLUMNS: Final = {
 }
 
 
+_OF_DRAWS: Final = {
+    "makespan": ("makespan (d)", "{:.2f}"),
+    PLANNED: ("makespan without jobs behind the last reservation (d)", "{:.2f}"),
+    "wait": ("total wait (years)", "{:.1f}"),
+    "tardiness": ("tardiness (years)", "{:.1f}"),
+    "late": ("late jobs", "{:.0f}"),
+    "over": ("overutilisation (core-hours)", "{:.0f}"),
+    BY_NODE: ("overutilisation by node (core-hours)", "{:.0f}"),
+    "diss_0": ("dissimilarity from time 0", "{:.4f}"),
+    ALL_WORK: ("dissimilarity from time 0 with work after the last deadline", "{:.4f}"),
+    "diss": ("dissimilarity from the first submission", "{:.3f}"),
+    DECISION: ("CPU per decision (s)", "{:.6f}"),
+}
+
+
 def printed() -> Figures:
     """The thesis's figures in the form in which claims are judged."""
     ours, theirs, cycle = (mean for mean, _ in thesis.TABLE_5_2.values())
     return {
-        name: dict(zip(COLUMNS, row, strict=True)) | {DECISION: cycle if name in RULES else ours + theirs}
+        name: dict(zip(COLUMNS, row, strict=True))
+        | {BY_NODE: row[4], ALL_WORK: row[5], DECISION: cycle if name in RULES else ours + theirs}
         for name, row in thesis.TABLE_5_1.items()
     }
 
@@ -150,11 +181,11 @@ def _schedules(found: Mapping[str, Outcome], labels: Sequence[str]) -> list[str]
         ours = found[label].figures if label in found else {}
         for key, (_, form) in COLUMNS.items():
             row += [form.format(of[key]) if key in of else NOTHING for of in (theirs.get(label, {}), ours)]
-        rows.append(row)
+        rows.append([*row, f"{ours[BY_NODE]:.0f}" if ours else NOTHING])
     head = ["dispatcher"]
     for title, _ in COLUMNS.values():
         head += [f"{title}: thesis", "ours"]
-    return table(head, rows)
+    return table([*head, "overutilisation by node: ours"], rows)
 
 
 def _overhead(found: Mapping[str, Outcome], labels: Sequence[str]) -> list[str]:
@@ -179,6 +210,47 @@ def judged(figures: Figures, rules: Sequence[str]) -> dict[str, Finding]:
     """What figures say to each of the thesis's claims, with these three rules."""
     judge = Judge(figures, SET_UPS, rules, {key: title.split(",")[0] for key, (title, _) in COLUMNS.items()})
     return {text: judge(claim) for text, claim in read_spec(__file__, "claims")["claims"].items()}
+
+
+def drawn_page(
+    title: str, lead: str, draws: Mapping[str, Mapping[str, Outcome]], labels: Sequence[str]
+) -> tuple[str, FigureTable]:
+    """The page of several workloads, and its table of means with ranges; `draws` has the outcomes by workload."""
+    rows = []
+    for label in labels:
+        if row := printed().get(label):
+            of_thesis = {**row, "diss_0": row["diss"]} | dict.fromkeys((BY_NODE, ALL_WORK, "diss"))
+            rows.append([label, "thesis", *_ranges([of_thesis])])
+        of = [found[label].figures for found in draws.values() if label in found]
+        rows.append([label, f"{len(of)} draws", *_ranges(of)])
+    figures = FigureTable(
+        "thesis_5_seeds", ["dispatcher", "source", *(name for name, _ in _OF_DRAWS.values())], rows, 2
+    )
+    complete = [found for found in draws.values() if all(name in found for name in (*SET_UPS, *RULES))]
+    findings = [judged({label: one.figures for label, one in found.items()}, RULES) for found in complete]
+    verdicts = [[text, one.shown, *_counts(text, findings)] for text, one in judged(printed(), RULES).items()]
+    head = ["the thesis's text", "its tables", "yes", "in part", "no"]
+    parts = [
+        [f"# {title}", "", lead],
+        ["## Figures: mean (least to most)", "", *figures.lines()],
+        [f"## What the thesis says: in how many of {len(complete)} draws", "", *table(head, verdicts, left=2)],
+    ]
+    return markdown(parts), figures
+
+
+def _counts(text: str, findings: Sequence[Mapping[str, Finding]]) -> list[str]:
+    verdicts = [one[text].verdict for one in findings]
+    return [f"{verdicts.count(verdict)}" for verdict in ("yes", "in part", "no")]
+
+
+def _ranges(figures: Sequence[Mapping[str, float | None]]) -> list[str]:
+    """Cells of a row: each a mean, with least and most if these differ."""
+    cells = []
+    for key, (_, form) in _OF_DRAWS.items():
+        values = [value for one in figures if (value := one.get(key)) is not None]
+        shown = [form.format(one) for one in (fmean(values), min(values), max(values))] if values else [NOTHING]
+        cells.append(shown[0] if len({*shown}) == 1 else f"{shown[0]} ({shown[1]} to {shown[2]})")
+    return cells
 
 
 def _claims(found: Mapping[str, Outcome]) -> list[str]:

@@ -23,25 +23,15 @@ def some_jobs(seed: int, count: int = 60) -> list[ActualJob]:
     """Jobs for six nodes of four cores, more than they can do at a time."""
     draw = np.random.Generator(np.random.Philox(seed))
     submits = np.sort(draw.integers(0, 4000, count)).tolist()
+    columns = [draw.integers(*ends, count).tolist() for ends in ((100, 900), (50, 900), (1, 7), (1, 5))]
     return [
-        actual(number, submit, submit, submit + 900, int(wall), int(units), (int(cores),), 1, runtime=int(run))
-        for number, (submit, wall, run, units, cores) in enumerate(
-            zip(
-                submits, draw.integers(100, 900, count), draw.integers(50, 900, count), draw.integers(1, 7, count),
-                draw.integers(1, 5, count), strict=True,
-            ),
-            start=1,
-        )
-    ]  # fmt: skip
+        actual(number, submit, submit, submit + 900, wall, units, (cores,), 1, runtime=run)
+        for number, (submit, wall, run, units, cores) in enumerate(zip(submits, *columns, strict=True), start=1)
+    ]
 
 
 def desired() -> DesiredProfile:
     return DesiredProfile(PLATFORM, {0: StepFunction.from_steps(24, [(1000, 12), (2500, 24)])})
-
-
-def fitting(jobs: list[ActualJob]) -> list[ActualJob]:
-    """Those that the profile lets start at any time."""
-    return [asking(job, units=min(job.units, 6), request=(min(job.request[0], 2),)) for job in jobs]
 
 
 def schedule_under(dispatcher, jobs):
@@ -52,7 +42,8 @@ def schedule_under(dispatcher, jobs):
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_plain_rules_decide_as_the_compiled_ones(seed):
-    jobs = fitting(some_jobs(seed))
+    # The profile lets jobs of half a node's cores start at any time.
+    jobs = [asking(job, units=min(job.units, 6), request=(min(job.request[0], 2),)) for job in some_jobs(seed)]
     plain = schedule_under(plain_rules.PlainRules(PLATFORM, desired(), backfill=False), jobs)
     compiled = schedule_under(CentralDispatcher(CENTRAL_SETUPS["rules-fcfs"].checked(), PLATFORM, desired(), 1), jobs)
     assert plain.digest() == compiled.digest()

@@ -51,10 +51,8 @@ def data(tmp_path) -> Path:
 @pytest.mark.slow
 def test_a_small_run_writes_page_table_and_plots_and_keeps_its_runs(data, tmp_path):
     out = tmp_path / "out"
-    command = [
-        sys.executable, "-m", "scripts.lab", "thesis_7", f"--data={data}", f"--out={out}", "--workload=medium",
-        "--processes=2",
-    ]  # fmt: skip
+    options = (f"--data={data}", f"--out={out}", "--workload=medium", "--processes=2")
+    command = [sys.executable, "-m", "scripts.lab", "thesis_7", *options]
     first = subprocess.run(command, check=True, capture_output=True, text=True, cwd=ROOT)
     assert first.stdout == (out / "thesis_7.md").read_text(encoding="utf-8")
     assert "| medium | 90 | " in first.stdout  # partition 4 alone
@@ -62,8 +60,7 @@ def test_a_small_run_writes_page_table_and_plots_and_keeps_its_runs(data, tmp_pa
     assert {path.name for path in out.glob("*.png")} == {path.with_suffix(".png").name for path in out.glob("*.svg")}
     with (out / "thesis_7.csv").open(encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
-    scenarios = runs.SCENARIOS
-    assert len(rows) == len(scenarios) * (7 + sum(len(runs.switchings(name)) for name in runs.DISPATCHERS))
+    assert len(rows) == len(runs.SCENARIOS) * (7 + sum(len(runs.switchings(name)) for name in runs.DISPATCHERS))
     for row in rows:
         parts = [float(row[f"gain_{part}_eur"]) for part in ("idle_power", "cooling", "price", "throughput")]
         gained = float(row["profit_days_eur"]) - float(row["always_on_days_eur"])
