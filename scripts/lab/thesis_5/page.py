@@ -136,9 +136,9 @@ _OVERHEAD = (
     "managers) and dispatching (task manager) apart, and does not say whether its nodes' times are added up."
 )
 _JUDGED = (
-    "*yes*: by at least as much as the thesis says; *in part*: the same direction, but less of it, or only in some "
-    "figures. The rules stand still at the first job that can't start; the thesis's algorithm 4 calls “the backfilling "
-    "algorithm” there without saying which, so the claims are judged against both forms."
+    "Verdicts as in docs/reproduction.md. The rules stand still at the first job that can't start; the thesis's "
+    "algorithm 4 calls “the backfilling algorithm” there without saying which, so the claims are judged against both "
+    "forms."
 )
 
 

@@ -39,11 +39,6 @@ def desired() -> DesiredProfile:
     return DesiredProfile(PLATFORM, {0: StepFunction.from_steps(24, [(1000, 12), (2500, 24)])})
 
 
-def fitting(jobs: list[ActualJob]) -> list[ActualJob]:
-    """Those that the profile lets start at any time."""
-    return [asking(job, units=min(job.units, 6), request=(min(job.request[0], 2),)) for job in jobs]
-
-
 def schedule_under(dispatcher, jobs):
     simulation = Simulation(jobs, CentralTurns(EventOrder.BATCHED, dispatcher))
     simulation.run()
@@ -52,7 +47,7 @@ def schedule_under(dispatcher, jobs):
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_plain_rules_decide_as_the_compiled_ones(seed):
-    jobs = fitting(some_jobs(seed))
+    jobs = [asking(job, units=min(job.units, 6), request=(min(job.request[0], 2),)) for job in some_jobs(seed)]
     plain = schedule_under(plain_rules.PlainRules(PLATFORM, desired(), backfill=False), jobs)
     compiled = schedule_under(CentralDispatcher(CENTRAL_SETUPS["rules-fcfs"].checked(), PLATFORM, desired(), 1), jobs)
     assert plain.digest() == compiled.digest()

@@ -16,12 +16,8 @@ from scripts.lab.late.table import Means, Ratios, draw_who_pays, excess, geometr
 command = importlib.import_module("scripts.lab.late.__main__")
 
 
-@pytest.fixture
-def trace():
-    return generate("rivals", 300, 3)
-
-
-def test_modified_walltimes_keep_runtimes(trace):
+def test_modified_walltimes_keep_runtimes():
+    trace = generate("rivals", 300, 3)
     ran = np.minimum(trace.runtime, trace.walltime)
     for how in WALLTIMES[1:]:
         other = with_walltimes(trace, how)

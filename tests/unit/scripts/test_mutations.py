@@ -68,12 +68,8 @@ def test_mutation_detected_only_by_slow_tests_is_listed_separately(tree, tmp_pat
         Mutation("the same", "span.py", "time < end", "end > time", tests),
     ]
     outcomes = try_all(tree, faults, tmp_path, 1, lambda _: None, slow=("-m", ""))
-    assert [outcome.verdict for outcome in outcomes] == [
-        Verdict.NOTICED,
-        Verdict.LATER,
-        Verdict.LATER,
-        Verdict.SURVIVED,
-    ]
+    verdicts = [Verdict.NOTICED, Verdict.LATER, Verdict.LATER, Verdict.SURVIVED]
+    assert [outcome.verdict for outcome in outcomes] == verdicts
     assert outcomes[1].by == "test_edge.py::test_end"
 
 
