@@ -8,22 +8,11 @@ from typing import ClassVar, Final
 
 import numpy as np
 
-from dardis.config.platform_file import load_platform
-from dardis.config.run_spec import JobsSpec
 from dardis.dispatch.cp.decision_problem import Decision, DecisionModel, DecisionProblem
 from dardis.dispatch.cp.setups import Hcp19SetUp
 from dardis.model.arrays import Ints
 from dardis.model.choices import Expecting
-from dardis.model.target import Target
-from dardis.registry import Dispatcher, find_dispatcher
-from dardis.registry.builders import CENTRAL
-from dardis.runs.kernel_warmup import warm_kernels
-from dardis.runs.play import play
-from dardis.runs.run_workload import TraceSelection, read_selected_jobs
-from dardis.workload.deadlines import with_deadlines
-from dardis.workload.trace_reader import read_trace
-from scripts.lab.cp_2020.instances import SEED
-from scripts.lab.kit.command import EURORA_PLATFORM
+from scripts.lab.kit.eurora_run import run_on_eurora
 from scripts.lab.kit.page import table
 
 KINDS: Final = ("cores", "gpu", "mic")
@@ -63,13 +52,8 @@ class SummingSetUp(Hcp19SetUp):
 
 def mean_requests(trace: Path, version: int, jobs: int | None, deadlines: str) -> tuple[int, Ints]:
     """Problems with an answer, and the mean of what their jobs request, by `KINDS`."""
-    platform = load_platform(EURORA_PLATFORM)
-    selection = TraceSelection(None, None, JobsSpec(jobs=jobs))
-    asked = read_selected_jobs(trace, platform, None, selection, think_times=False, strict=False)
     setup = SummingSetUp(expected=Expecting.WALLTIME, version=version)
-    warm_kernels(find_dispatcher("hcp19"))
-    due = with_deadlines(asked.jobs, selection.select_from(read_trace(trace, strict=False)), deadlines)
-    play(platform, due, Dispatcher("hcp19", setup, CENTRAL), Target(), SEED)
+    platform = run_on_eurora(trace, jobs, setup, ["hcp19"], deadlines)
     places = [platform.kinds.index(kind) for kind in KINDS]
     return len(setup.sums), np.mean(setup.sums, axis=0)[places]
 
