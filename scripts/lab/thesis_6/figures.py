@@ -116,12 +116,13 @@ class Found:
         left = np.searchsorted(np.sort(start + case.told.duration), begins, side="right")
         return Days(pue, use, came - left, above)
 
-    def pue_with_jobs(self, name: str, scenario: Scenario) -> tuple[float, float]:
+    def pue_with_jobs(self, name: str, scenario: Scenario, *, without_last: bool = False) -> tuple[float, float]:
         """Correlation of a day's PUE with the jobs in the system, and the trend of PUE a day."""
         days = self.days(name, scenario)
         some = np.flatnonzero(np.isfinite(days.pue))
-        trend = np.polynomial.Polynomial.fit(some, days.pue[some], 1).convert()
-        return float(np.corrcoef(days.jobs[some], days.pue[some])[0, 1]), float(trend.coef[1])
+        some = some[: len(some) - without_last]
+        trend = np.polynomial.Polynomial.fit(some, days.pue[some], 1).deriv()
+        return float(np.corrcoef(days.jobs[some], days.pue[some])[0, 1]), float(trend(0))
 
     def gain(self, name: str, scenario: Scenario, price: str, *, strict: bool = False) -> float:
         """Profit until the last submission over that of the best rule, %."""

@@ -208,12 +208,14 @@ def _daily(all_found: Sequence[Found]) -> list[str]:
         for scenario in SCENARIOS:
             row = [f"{found.case.workload.name}, {scenario.name}"]
             for name in (DELAY, found.best_rule(scenario, "cheap")):
-                correlation, trend = found.pue_with_jobs(name, scenario)
-                row += [f"{correlation:+.2f}", f"{trend:+.1e}"]
+                for without_last in (False, True):
+                    correlation, trend = found.pue_with_jobs(name, scenario, without_last=without_last)
+                    row += [f"{correlation:+.2f}", f"{trend:+.1e}"]
             rows.append(row)
     head = ["load, scenario"]
     for name in (DELAY, "best rule"):
         head += [f"{name}: correlation of PUE with jobs in the system", "trend of PUE a day"]
+        head += ["without the last day: correlation", "trend"]
     return table(head, rows)
 
 
