@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from scripts.lab.cp_2019.requested import request_table
+from scripts.lab.cp_2019.request_sums import request_table
 from scripts.lab.kit.command import EURORA
 from scripts.lab.kit.compared import read_spec
 from scripts.lab.kit.constraint import (

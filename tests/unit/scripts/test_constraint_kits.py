@@ -8,7 +8,7 @@ import pytest
 from dardis.dispatch.cp.decision_problem import Decision
 from dardis.registry import find_dispatcher
 from scripts.lab.cp_2019 import __main__ as kit_2019
-from scripts.lab.cp_2019 import requested
+from scripts.lab.cp_2019 import request_sums
 from scripts.lab.cp_2020 import __main__ as kit_2020
 from scripts.lab.cp_2020 import instances
 from scripts.lab.kit import claims, constraint
@@ -91,7 +91,7 @@ def outcome(slowdown=2.0, mean_ms=1.0, variables=100.0):
 def test_requests_are_those_of_the_jobs_in_the_model(version, sums):
     waiting = [SimpleNamespace(amounts=amounts) for amounts in ((2, 1), (3, 0))]
     found, model = [], SimpleNamespace(decide=lambda *_: Decision({0: 7}, 1.0, variables=2 - version))
-    requested.Summing(model, version, found).decide(SimpleNamespace(waiting=waiting), 1)
+    request_sums.Summing(model, version, found).decide(SimpleNamespace(waiting=waiting), 1)
     assert [one.tolist() for one in found] == [sums]
 
 
