@@ -31,14 +31,8 @@ PRINTED = NodePlan(
     np.array([0, 0, 600, 0, 800]),
     # Two units of job 000 are on node 1; job 002 has both of its on node 0, after job 001.
     [
-        (0, (where,))
-        for where in (
-            nodes((1, 1, 2), (2, 31, 1)),
-            nodes((0, 0, 1)),
-            nodes((0, 0, 2)),
-            nodes((32, 63, 1)),
-            nodes((32, 63, 1)),
-        )
+        (0, (nodes(*spans),))
+        for spans in ([(1, 1, 2), (2, 31, 1)], [(0, 0, 1)], [(0, 0, 2)], [(32, 63, 1)], [(32, 63, 1)])
     ],
     (0, 1, 3, 2, 4),
 )

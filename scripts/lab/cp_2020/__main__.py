@@ -21,12 +21,15 @@ from scripts.lab.kit.compared import read_spec
 from scripts.lab.kit.constraint import (
     ALL,
     PBS,
+    PRINTED_COLUMNS,
+    FigureGroup,
     Outcome,
     Service,
     claim_table,
     constraint_parser,
     decision_table,
     draw_services,
+    figure_table,
     figures_of,
     of_log,
     outcomes_of,
@@ -206,5 +209,12 @@ def main() -> int:
         draw_ratios(out / "figures_6_7", both)
     missing = len(kit["dispatchers"]) + len(eurora["dispatchers"]) - sum(map(len, found))
     lead = lead_of(cut, kit["load"], options.jobs, missing)
+    paper = read_spec(__file__, "claims")
+    cells = {
+        name: {label: [*map(str, row)] if row else ["∞"] * 2 for label, row in paper[name]["printed"].items()}
+        for name in ("kit", "eurora")
+    }
+    groups = {"KIT": FigureGroup(found[0], {}, cells["kit"]), "Eurora": FigureGroup(found[1], log, cells["eurora"])}
+    figure_table("cp_2020", "machine", groups, PRINTED_COLUMNS[:2]).write(out)
     publish(out / "cp_2020.md", page(lead, found[0], found[1], log, both))
     return int(missing > 0)

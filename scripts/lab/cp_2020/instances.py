@@ -13,23 +13,15 @@ from typing import Any, ClassVar, Final
 
 import numpy as np
 
-from dardis.config.platform_file import load_platform
-from dardis.config.run_spec import JobsSpec
 from dardis.dispatch.cp.decision_problem import Decision, DecisionModel, DecisionProblem
 from dardis.dispatch.cp.setups import CP_SETUPS, CpSetUp
 from dardis.engine.clock import process_cpu_s
 from dardis.model.arrays import Bools, Floats, Ints
 from dardis.model.choices import Correction, Expecting
-from dardis.model.target import Target
-from dardis.registry import Dispatcher, find_dispatcher
-from dardis.registry.builders import CENTRAL
-from dardis.runs.kernel_warmup import warm_kernels
-from dardis.runs.play import play
-from dardis.runs.run_workload import TraceSelection, read_selected_jobs
 from scripts.lab.kit.cache import cached_arrays, code_version, fingerprint, read_arrays
 from scripts.lab.kit.command import EURORA_PLATFORM
+from scripts.lab.kit.eurora_run import run_on_eurora
 
-SEED: Final = 1
 EXPECTED: Final = {"D": "data-driven", "R": "real"}
 """How the papers call what says how long a job will run, and how we do."""
 
@@ -120,13 +112,6 @@ class _BothSetUp(CpSetUp):
 
 
 def _played(trace: Path, expected: str, jobs: int | None) -> dict[str, np.ndarray[Any, Any]]:
-    platform = load_platform(EURORA_PLATFORM)
-    asked = read_selected_jobs(
-        trace, platform, None, TraceSelection(None, None, JobsSpec(jobs=jobs)), think_times=False, strict=False
-    )
     setup = _BothSetUp(expected=Expecting(EXPECTED[expected]), correction=Correction.SECOND)
-    dispatcher = Dispatcher("pcp19 and pcp20", setup, CENTRAL)
-    for model in ("pcp19", "pcp20"):
-        warm_kernels(find_dispatcher(model))
-    play(platform, asked.jobs, dispatcher, Target(), SEED)
+    run_on_eurora(trace, jobs, setup, ["pcp19", "pcp20"])
     return of_rows(setup.both.rows)

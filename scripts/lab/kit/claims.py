@@ -1,6 +1,7 @@
 """Judges a paper's claims on any figures.
 
-A file of claims has for each sentence a kind of claim, which is a method of `Judge`, and what that is given.
+A file of claims has for each claim of docs/reproduction/claims.csv that figures decide, by its text, a kind of claim,
+which is a method of `Judge`, and what that is given.
 """
 
 from __future__ import annotations
@@ -10,16 +11,19 @@ from dataclasses import dataclass, field
 from statistics import fmean
 from typing import Any, Final
 
+from scripts.papers.catalogue import VERDICTS
+
 Figures = Mapping[str, Mapping[str, float]]
 """The figures of each dispatcher by name; one that is unknown is left out."""
 Claims = Mapping[str, Sequence[Any]]
+HOLDS, IN_DIRECTION, FAILS = VERDICTS[:3]
 DECISION: Final = "decision"
 """The figure that is a decision's mean time."""
 
 
 @dataclass(frozen=True)
 class Finding:
-    """What figures say to a claim: in words, and whether it holds (`yes`, `in part`, `no`)."""
+    """What figures say to a claim: in words, and a verdict."""
 
     shown: str
     verdict: str
@@ -51,12 +55,21 @@ class Judge:
             return UNKNOWN
         return found
 
+    def every(self, *claims: Sequence[Any]) -> Finding:
+        """All of these hold."""
+        findings = [self(claim) for claim in claims]
+        if UNKNOWN in findings:
+            return UNKNOWN
+        verdicts = {finding.verdict for finding in findings}
+        shown = "; ".join(finding.shown for finding in findings)
+        return Finding(shown, verdicts.pop() if len(verdicts) == 1 else IN_DIRECTION)
+
     def less(self, one: str, other: str, by: Mapping[str, float]) -> Finding:
         """One has less of some figures, by these shares as printed in % (0: no share is claimed)."""
         saved = self._saved(one, other, list(by))
         if all(share >= ALIKE and share >= by[key] - 0.005 for key, share in saved.items()):
-            return Finding(_changes(saved), "yes")
-        return Finding(_changes(saved), "in part" if any(share >= ALIKE for share in saved.values()) else "no")
+            return Finding(_changes(saved), HOLDS)
+        return Finding(_changes(saved), IN_DIRECTION if any(share >= ALIKE for share in saved.values()) else FAILS)
 
     def better(self, one: str, other: str) -> Finding:
         """One has smaller slowdowns and waits."""
@@ -75,14 +88,14 @@ class Judge:
         return Finding(shown, _verdict([share <= within + _ROUNDING for share in apart.values()]))
 
     def saves(self, set_up: str, key: str, least: float, digits: int = 0) -> Finding:
-        """A set-up has less than each of the rules, by a share as printed; in part when all are savings."""
+        """A set-up has less than each of the rules, by a share as printed; in direction when some are savings."""
         own = self.figures[set_up][key]
         saved = [100 * (1 - own / self.figures[rule][key]) for rule in self.rules]
         ends = [f"{abs(part):.{digits}f} % {'less' if part >= 0 else 'more'}" for part in (min(saved), max(saved))]
         shown = " to ".join(dict.fromkeys(ends))
         if min(saved) >= 100 * least - 0.5 * 10**-digits:
-            return Finding(shown, "yes")
-        return Finding(shown, "in part" if min(saved) > 0 else "no")
+            return Finding(shown, HOLDS)
+        return Finding(shown, IN_DIRECTION if max(saved) > 0 else FAILS)
 
     def exceed(self, set_ups: Sequence[str], keys: Sequence[str]) -> Finding:
         """Each of some has more of each of some figures than each of the rules."""
@@ -98,7 +111,7 @@ class Judge:
     def faster(self, times: float) -> Finding:
         """A decision of the set-ups takes so many times less than one of the rules, on average."""
         theirs, ours = (fmean(self.figures[name][DECISION] for name in of) for of in (self.rules, self.set_ups))
-        verdict = "yes" if theirs / ours >= times else "in part" if theirs > ours else "no"
+        verdict = HOLDS if theirs / ours >= times else IN_DIRECTION if theirs > ours else FAILS
         return Finding(f"{theirs / ours:.3g} times", verdict)
 
     def _saved(self, one: str, other: str, keys: Sequence[str]) -> dict[str, float]:
@@ -107,13 +120,13 @@ class Judge:
     def _of(self, keys: Sequence[str], so: Sequence[str]) -> Finding:
         """Name the figures for which something is so, unless it is so for all."""
         if len(so) == len(keys):
-            return Finding("all of it", "yes")
+            return Finding("all of it", HOLDS)
         named = ", ".join(self.names.get(key, key) for key in so)
-        return Finding(f"only {named}" if so else "nothing of it", "in part" if so else "no")
+        return Finding(f"only {named}" if so else "nothing of it", IN_DIRECTION if so else FAILS)
 
 
 def _verdict(each: Sequence[bool]) -> str:
-    return "yes" if all(each) else "in part" if any(each) else "no"
+    return HOLDS if all(each) else IN_DIRECTION if any(each) else FAILS
 
 
 def _changes(saved: Mapping[str, float]) -> str:

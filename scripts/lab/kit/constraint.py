@@ -6,11 +6,13 @@ import argparse
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from math import floor, inf, log10
 from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Any, Final
 
+from dardis.metrics.job_metrics import EXPECTATIONS_FILE, read_expectations
 from dardis.metrics.jobs_csv import read_jobs
 from dardis.model.arrays import Bools, Ints
 from dardis.report import chart
@@ -22,7 +24,7 @@ from scripts.lab.kit.command import PLATFORMS, ROOT
 from scripts.lab.kit.compared import Comparison
 from scripts.lab.kit.drawing import save, sheet
 from scripts.lab.kit.options import count, parser_of
-from scripts.lab.kit.page import NOTHING, read_csv, table
+from scripts.lab.kit.page import NOTHING, FigureTable, read_csv, table
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -108,6 +110,8 @@ class Outcome:
     service: Mapping[str, Service]
     decisions: Decisions
     metrics: Mapping[str, Any]
+    accurate: float = 0.0
+    """Share of jobs whose runtime is 0.75 to 1.25 of the expected one (002, section 5)."""
 
 
 def figures_of(outcomes: Mapping[str, Outcome], log: Mapping[str, Service], name: str) -> dict[str, dict[str, float]]:
@@ -138,8 +142,11 @@ def outcome_of(folder: Path) -> Outcome:
     ran = schedule.ran
     served = services((schedule.start - schedule.submit)[ran], (schedule.finish - schedule.start)[ran])
     metrics = json.loads((folder / "metrics.json").read_text(encoding="utf-8"))
-    solved = folder / SOLVER_FILE
-    return Outcome(served, decisions_of(metrics, read_csv(solved) if solved.exists() else []), metrics)
+    solved, expectations = folder / SOLVER_FILE, folder / EXPECTATIONS_FILE
+    expected = read_expectations(expectations, schedule).duration if expectations.exists() else schedule.walltime
+    accuracy = (schedule.finish - schedule.start)[ran] / expected[ran]
+    accurate = float(((accuracy >= 0.75) & (accuracy <= 1.25)).mean()) if len(accuracy) else 0.0
+    return Outcome(served, decisions_of(metrics, read_csv(solved) if solved.exists() else []), metrics, accurate)
 
 
 def decisions_of(metrics: Mapping[str, Any], solved: Iterable[Mapping[str, str]]) -> Decisions:
@@ -234,6 +241,54 @@ def claim_table(claims: Claims, figures: Figures) -> list[str]:
     findings = {text: judge(claim) for text, claim in claims.items()}
     rows = [[text, finding.shown, finding.verdict] for text, finding in findings.items()]
     return table(["the paper's text", "ours", "holds"], rows, left=3)
+
+
+COLUMNS: Final = {
+    CPU_A_DECISION: "CPU per decision (ms): ours", CPU: "CPU of deciding and predicting (s): ours",
+    VARIABLES: "variables: ours", SLOWDOWN: "slowdown", DEVIATION: "slowdown: standard deviation", WAIT: "wait (s)",
+}  # fmt: skip
+"""Columns of docs/reproduction that hold figures by which claims are judged."""
+
+
+PRINTED_COLUMNS: Final = (
+    "time per decision (ms): paper", "time of the whole simulation (s): paper", "intervals: paper"
+)  # fmt: skip
+"""Columns before our first ones."""
+
+
+@dataclass(frozen=True)
+class FigureGroup:
+    """Runs by label, the log's service if there is one, and the cells of `PRINTED_COLUMNS` by label."""
+
+    found: Mapping[str, Outcome]
+    log: Mapping[str, Service]
+    printed: Mapping[str, Sequence[str]]
+
+
+def figure_table(name: str, what: str, groups: Mapping[str, FigureGroup], printed: Sequence[str]) -> FigureTable:
+    """Groups of runs, with some columns of `PRINTED_COLUMNS`."""
+    head = [what, "version"]
+    for key, theirs in zip_longest((CPU_A_DECISION, CPU, VARIABLES), printed):
+        head += [theirs, COLUMNS[key]] if theirs else [COLUMNS[key]]
+    head += ["solver calls", "problems", "models too large"]
+    rows = []
+    for group, one in groups.items():
+        for label, outcome in one.found.items():
+            of, row = outcome.decisions, [group, label]
+            asked = [f"{of.variables:.0f}", f"{of.asked}", f"{of.problems}", f"{of.too_large}"]
+            own = [f"{of.mean_ms:.3g}", f"{of.total_s:.1f}", *(asked if of.problems else [NOTHING] * len(asked))]
+            for value, theirs in zip_longest(own, one.printed.get(label, [NOTHING] * len(printed))):
+                row += [theirs, value] if theirs else [value]
+            rows.append([*row, *_of_service(outcome.service[ALL])])
+        if one.log:
+            rows.append([group, PBS, *[NOTHING] * (len(head) - 2), *_of_service(one.log[ALL])])
+    services = (COLUMNS[SLOWDOWN], COLUMNS[DEVIATION], COLUMNS[WAIT], "wait (s): standard deviation")
+    return FigureTable(name, [*head, *services], rows, left=2)
+
+
+def _of_service(one: Service) -> list[str]:
+    values = (one.slowdown.mean, one.slowdown.deviation, one.wait.mean, one.wait.deviation)
+    return [_short(value).replace(",", "") for value in values]
 
 
 def draw_services(out: Path, panels: Mapping[str, Mapping[str, Service]], ours: Sequence[str] = ()) -> None:

@@ -10,7 +10,18 @@ from scripts.lab.kit.command import EURORA, SHARED
 from scripts.lab.kit.options import count, counts, parser_of, prepared
 from scripts.lab.kit.page import publish
 from scripts.lab.thesis_4 import paper
-from scripts.lab.thesis_4.cases import DAY_S, HETEROGENEITY, TESTS, WEEK_S, Test, generated, recorded, spans_of
+from scripts.lab.thesis_4.cases import (
+    DAY_S,
+    HETEROGENEITY,
+    LARGEST,
+    TESTS,
+    WEEK_S,
+    Test,
+    generated,
+    mean_walltime_s,
+    recorded,
+    spans_of,
+)
 from scripts.lab.thesis_4.page import EuroraRun, Outcome, draw, page, tables_of
 
 
@@ -21,18 +32,31 @@ def main() -> int:
     parser.add_argument("--traces", type=Path, default=SHARED / "traces", help=told)
     parser.add_argument("--seeds", type=counts, default=[1], help="of the generated workloads, with commas (1)")
     parser.add_argument("--jobs", type=count, default=5930, help=f"of {EURORA}, the first so many (5930: all)")
+    parser.add_argument(
+        "--largest", action="store_true", help=f"{paper.MODEL} with {LARGEST.jobs} jobs as well (section 4.4)"
+    )
     options = prepared(parser, parser.parse_args())
     out, everybody = options.out, (*paper.OPPONENTS, paper.PORTFOLIO)
     tests = {test: generated(test, options.seeds, (*everybody, *paper.READINGS), out) for test in TESTS}
+    largest = {LARGEST: generated(LARGEST, options.seeds, (paper.MODEL,), out)} if options.largest else {}
     kinds = {test: generated(test, options.seeds, paper.OPPONENTS, out) for test in HETEROGENEITY}
     trace = options.traces.resolve() / EURORA
     days = recorded(trace, options.jobs, out) if trace.is_file() else {}
-    asked = [one for group in (*tests.values(), *kinds.values()) for one in group.values()] + [*days.values()]
+    groups = (*tests.values(), *largest.values(), *kinds.values())
+    asked = [one for group in groups for one in group.values()] + [*days.values()]
     known = run_missing(asked, out, options.processes, options.limit)
 
     def outcomes(of: Mapping[Test, Mapping[tuple[str, int], Run]]) -> list[Outcome]:
         return [
-            Outcome(test, {key: known[one] for key, one in group.items() if one in known}) for test, group in of.items()
+            Outcome(
+                test,
+                {
+                    key: {**known[one], "mean_walltime_s": mean_walltime_s(one.folder(out) / "jobs.csv")}
+                    for key, one in group.items()
+                    if one in known
+                },
+            )
+            for test, group in of.items()
         ]
 
     eurora = {}
@@ -42,7 +66,7 @@ def main() -> int:
             eurora[name] = EuroraRun(spans_of(jobs, DAY_S), spans_of(jobs, WEEK_S), known[one])
     found = outcomes(tests)
     draw(out, found)
-    tables = list(tables_of(found, outcomes(kinds), eurora))
+    tables = list(tables_of(found, outcomes(largest), outcomes(kinds), eurora))
     for one_table in tables:
         one_table.write(out)
     seeds = ",".join(map(str, options.seeds))

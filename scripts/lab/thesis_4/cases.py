@@ -21,10 +21,11 @@ WEEK_S: Final = 7 * DAY_S
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A part of a run: jobs submitted, their mean wait over the queue's longest, and mean cores in use."""
+    """A part of a run: jobs submitted, their wait over the queue's longest (mean, deviation), mean cores in use."""
 
     jobs: int
     weighted_wait: float
+    deviation: float
     cores: float
 
 
@@ -43,9 +44,15 @@ def spans_of(path: Path, span_s: int) -> list[Span]:
         end = min(begin + span_s, last)
         inside = (submit >= begin) & (submit < end)
         runs = np.maximum(np.minimum(finish, end) - np.maximum(start, begin), 0)
-        wait = float(weighted[inside].mean()) if inside.any() else 0.0
-        found.append(Span(int(inside.sum()), wait, float((runs * cores).sum()) / (end - begin)))
+        there = weighted[inside] if inside.any() else np.zeros(1)
+        wait, deviation = float(there.mean()), float(there.std())
+        found.append(Span(int(inside.sum()), wait, deviation, float((runs * cores).sum()) / (end - begin)))
     return found
+
+
+def mean_walltime_s(path: Path) -> float:
+    """Of the jobs of a run."""
+    return float(read_jobs(path).walltime.mean())
 
 
 KINDS: Final = (1, 2, 3, 4, 6)
@@ -70,6 +77,7 @@ class Test:
 
 
 TESTS: Final = (Test("4.13", 4, 99), Test("4.14", 65, 330), Test("4.15", 65, 700))
+LARGEST: Final = Test("section 4.4", 65, 1600)
 HETEROGENEITY: Final = tuple(Test("figure 4.5", 4, 100, kinds) for kinds in KINDS)
 
 

@@ -40,6 +40,12 @@ class Outcome:
         found = [mean(float(metrics[key] or 0.0) for metrics in of) for key in KEYS]
         return (*found[:-1], 100 * found[-1])
 
+    def times(self, dispatcher: str) -> tuple[float, float]:
+        """Makespan, h, and the longest decision over the mean walltime, %: means over the seeds."""
+        of = [metrics for (name, _), metrics in self.runs.items() if name == dispatcher]
+        longest = mean(100 * float(metrics["decision_max_s"]) / metrics["mean_walltime_s"] for metrics in of)
+        return mean(metrics["makespan_s"] for metrics in of) / 3600, longest
+
 
 @dataclass(frozen=True)
 class EuroraRun:
@@ -58,10 +64,10 @@ def page(tables: Sequence[FigureTable], title: str) -> str:
 
 
 def tables_of(
-    tests: Sequence[Outcome], kinds: Sequence[Outcome], eurora: Mapping[str, EuroraRun]
+    tests: Sequence[Outcome], largest: Sequence[Outcome], kinds: Sequence[Outcome], eurora: Mapping[str, EuroraRun]
 ) -> Iterator[FigureTable]:
     """All tables, named as in docs/reproduction."""
-    yield _measures(tests)
+    yield _measures([*tests, *largest])
     yield _gains(tests)
     yield _kinds(kinds)
     yield _phases(tests, eurora.get(paper.MODEL))
@@ -106,14 +112,19 @@ _TITLES: Final = {
 def _measures(tests: Sequence[Outcome]) -> FigureTable:
     rows = []
     for of in tests:
-        theirs = paper.TABLES[of.test.table]
+        theirs = paper.TABLES.get(of.test.table, paper.SECTION_4_4)
         for dispatcher in of.dispatchers:
             row = [str(of.test.jobs), dispatcher]
             printed = theirs.get(dispatcher, (None,) * len(paper.MEASURES))
             for value, found in zip(printed, of.measures(dispatcher), strict=True):
                 row += [NOTHING if value is None else f"{value:.10g}", f"{found:.3g}" if found < 10 else f"{found:.0f}"]
-            rows.append(row)
-    return FigureTable("thesis_4", ["jobs", "dispatcher", *paired_head(paper.NAMES)], rows, left=2)
+            makespan, longest = of.times(dispatcher)
+            rows.append([*row, f"{makespan:.1f}", f"{longest:.2g}"])
+    head = ["jobs", "dispatcher", *paired_head(paper.NAMES), *_TIMES]
+    return FigureTable("thesis_4", head, rows, left=2)
+
+
+_TIMES: Final = ("makespan (h)", f"longest decision over the mean walltime (%; thesis: {paper.LONGEST_OVERHEAD})")
 
 
 def gain(of: Outcome, dispatcher: str, place: int, base: str = paper.FIFO) -> tuple[float | None, float]:
@@ -184,7 +195,7 @@ def _phase_ms(runs: Sequence[Metrics], phase: str) -> float:
 
 
 def _spans(eurora: Mapping[str, EuroraRun]) -> FigureTable:
-    printed = [cell for name in eurora for cell in paper.WEEKS.get(name, (NOTHING, NOTHING))]
+    printed = [cell for name in eurora for cell in paper.WEEKS.get(name, (NOTHING,) * 3)]
     rows = [["weeks, thesis", NOTHING, *printed]]
     first = next(iter(eurora.values()))
     for what, which in (("week", "weeks"), ("day", "days")):
@@ -192,9 +203,9 @@ def _spans(eurora: Mapping[str, EuroraRun]) -> FigureTable:
             row = [f"{what} {place + 1}", str(span.jobs)]
             for of in eurora.values():
                 there = getattr(of, which)[place]
-                row += [f"{there.weighted_wait:.3g}", f"{there.cores:.0f}"]
+                row += [f"{there.weighted_wait:.3g}", f"{there.deviation:.3g}", f"{there.cores:.0f}"]
             rows.append(row)
-    told = ("mean of wait / longest wait of the queue", "mean cores in use")
+    told = ("mean of wait / longest wait of the queue", "standard deviation", "mean cores in use")
     head = [f"{name}: {what}" for name in eurora for what in told]
     return FigureTable("thesis_4_days", ["span", "jobs", *head], rows)
 

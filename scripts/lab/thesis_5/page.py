@@ -18,6 +18,7 @@ from scripts.lab.kit.claims import DECISION, Figures, Finding, Judge
 from scripts.lab.kit.compared import read_spec
 from scripts.lab.kit.page import NOTHING, FigureTable, markdown, read_csv, table
 from scripts.lab.thesis_5.excess import dissimilarity_of_all_work, excess_by_node, planned_makespan
+from scripts.papers.catalogue import VERDICTS
 
 YEAR_S: Final = 365 * DAY_S
 WINDOWS: Final = 5
@@ -120,7 +121,7 @@ COLUMNS: Final = {
 }
 
 
-_OF_DRAWS: Final = {
+OF_DRAWS: Final = {
     "makespan": ("makespan (d)", "{:.2f}"),
     PLANNED: ("makespan without jobs behind the last reservation (d)", "{:.2f}"),
     "wait": ("total wait (years)", "{:.1f}"),
@@ -167,9 +168,9 @@ _OVERHEAD = (
     "managers) and dispatching (task manager) apart, and does not say whether its nodes' times are added up."
 )
 _JUDGED = (
-    "*yes*: by at least as much as the thesis says; *in part*: the same direction, but less of it, or only in some "
-    "figures. The rules stand still at the first job that can't start; the thesis's algorithm 4 calls “the backfilling "
-    "algorithm” there without saying which, so the claims are judged against both forms."
+    "Verdicts as in docs/reproduction.md. The rules stand still at the first job that can't start; the thesis's "
+    "algorithm 4 calls “the backfilling algorithm” there without saying which, so the claims are judged against both "
+    "forms."
 )
 
 
@@ -206,10 +207,14 @@ def _overhead(found: Mapping[str, Outcome], labels: Sequence[str]) -> list[str]:
     return table(["", "decisions", "mean, ms", "std. dev., ms", "CPU a job, ms"], rows)
 
 
-def judged(figures: Figures, rules: Sequence[str]) -> dict[str, Finding]:
-    """What figures say to each of the thesis's claims, with these three rules."""
+def judged(figures: Figures, rules: Sequence[str], section: str = "claims") -> dict[str, Finding]:
+    """What figures say to each of the thesis's claims, or to other `readings` of them, with these three rules."""
     judge = Judge(figures, SET_UPS, rules, {key: title.split(",")[0] for key, (title, _) in COLUMNS.items()})
-    return {text: judge(claim) for text, claim in read_spec(__file__, "claims")["claims"].items()}
+    return {text: judge(claim) for text, claim in read_spec(__file__, "claims")[section].items()}
+
+
+def _all_judged(figures: Figures) -> dict[str, Finding]:
+    return judged(figures, RULES) | judged(figures, RULES, "readings")
 
 
 def drawn_page(
@@ -223,13 +228,11 @@ def drawn_page(
             rows.append([label, "thesis", *_ranges([of_thesis])])
         of = [found[label].figures for found in draws.values() if label in found]
         rows.append([label, f"{len(of)} draws", *_ranges(of)])
-    figures = FigureTable(
-        "thesis_5_seeds", ["dispatcher", "source", *(name for name, _ in _OF_DRAWS.values())], rows, 2
-    )
+    figures = FigureTable("thesis_5_seeds", ["dispatcher", "source", *(name for name, _ in OF_DRAWS.values())], rows, 2)
     complete = [found for found in draws.values() if all(name in found for name in (*SET_UPS, *RULES))]
-    findings = [judged({label: one.figures for label, one in found.items()}, RULES) for found in complete]
-    verdicts = [[text, one.shown, *_counts(text, findings)] for text, one in judged(printed(), RULES).items()]
-    head = ["the thesis's text", "its tables", "yes", "in part", "no"]
+    findings = [_all_judged({label: one.figures for label, one in found.items()}) for found in complete]
+    verdicts = [[text, one.shown, *_counts(text, findings)] for text, one in _all_judged(printed()).items()]
+    head = ["the thesis's text", "its tables", *VERDICTS[:3]]
     parts = [
         [f"# {title}", "", lead],
         ["## Figures: mean (least to most)", "", *figures.lines()],
@@ -240,13 +243,13 @@ def drawn_page(
 
 def _counts(text: str, findings: Sequence[Mapping[str, Finding]]) -> list[str]:
     verdicts = [one[text].verdict for one in findings]
-    return [f"{verdicts.count(verdict)}" for verdict in ("yes", "in part", "no")]
+    return [f"{verdicts.count(verdict)}" for verdict in VERDICTS[:3]]
 
 
 def _ranges(figures: Sequence[Mapping[str, float | None]]) -> list[str]:
     """Cells of a row: each a mean, with least and most if these differ."""
     cells = []
-    for key, (_, form) in _OF_DRAWS.items():
+    for key, (_, form) in OF_DRAWS.items():
         values = [value for one in figures if (value := one.get(key)) is not None]
         shown = [form.format(one) for one in (fmean(values), min(values), max(values))] if values else [NOTHING]
         cells.append(shown[0] if len({*shown}) == 1 else f"{shown[0]} ({shown[1]} to {shown[2]})")

@@ -42,6 +42,8 @@ class Days:
     """By energy; NaN for a day without."""
     use: Floats
     """Mean share of the cores in use."""
+    jobs: Ints
+    """In the system: submitted before its end, not ended before its begin."""
     above_slope: Floats
     """How far the mean PUE lies above the slope-change PUE; NaN for a day without IT power."""
 
@@ -108,7 +110,19 @@ class Found:
                 used.integral(begin, begin + DAY_S) / (case.platform.cores * DAY_S),
                 day_above_slope(cooling, temps, it_w, lengths, most_w) if drawn else np.nan,
             ))  # fmt: skip
-        return Days(*np.array(rows, dtype=np.float64).T)
+        pue, use, above = np.array(rows, dtype=np.float64).T
+        begins = case.first + DAY_S * np.arange(len(rows))
+        came = np.searchsorted(np.sort(case.told.submit), begins + DAY_S)
+        left = np.searchsorted(np.sort(start + case.told.duration), begins, side="right")
+        return Days(pue, use, came - left, above)
+
+    def pue_with_jobs(self, name: str, scenario: Scenario, *, without_last: bool = False) -> tuple[float, float]:
+        """Correlation of a day's PUE with the jobs in the system, and the trend of PUE a day."""
+        days = self.days(name, scenario)
+        some = np.flatnonzero(np.isfinite(days.pue))
+        some = some[: len(some) - without_last]
+        trend = np.polynomial.Polynomial.fit(some, days.pue[some], 1).deriv()
+        return float(np.corrcoef(days.jobs[some], days.pue[some])[0, 1]), float(trend(0))
 
     def gain(self, name: str, scenario: Scenario, price: str, *, strict: bool = False) -> float:
         """Profit until the last submission over that of the best rule, %."""

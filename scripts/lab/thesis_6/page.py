@@ -57,7 +57,7 @@ def page(all_found: Sequence[Found], bounds: Bounds, tree: ClassTree, records: D
         ])  # fmt: skip
     parts.append(["## Figure 6.4: makespan, days", "", *_makespans(all_found)])
     parts.append(["## Table 6.2: total PUE", "", *_pues(all_found), "", _PUE])
-    parts.append(["## Figure 6.6: daily PUE and its trend", "", _DAILY])
+    parts.append(["## Figure 6.6: daily PUE and its trend", "", *_daily(all_found), "", _DAILY])
     parts.append(["## Figures 6.5, 6.8 and 6.9: the classification tree", "", *_tree(tree, records)])
     return markdown(parts)
 
@@ -79,7 +79,7 @@ _PLANNED = (
     "A search that was planned in one scenario alone (above) has that plan in all of them; where it falls back to "
     "multi-search it can therefore differ from multi-search's own plan for a scenario."
 )
-_DAILY = "`figure_6_6.png` has them for the high load, `thesis_6.csv` for all."
+_DAILY = "Of all days until the last end. `figure_6_6.png` has them for the high load, `thesis_6.csv` for all."
 
 
 def _workloads(all_found: Sequence[Found]) -> list[str]:
@@ -173,9 +173,13 @@ def _makespans(all_found: Sequence[Found]) -> list[str]:
         for scenario in SCENARIOS:
             best = found.best_rule(scenario, "cheap")
             names = (best, *SEARCHES)
-            makespans = (f"{found.makespan_d(name, scenario):.2f}" for name in names)
-            rows.append([f"{found.case.workload.name}, {scenario.name}", *makespans])
-    return table(["load, scenario", "best rule-based set-up", *SEARCHES], rows)
+            days = [found.makespan_d(name, scenario) for name in names]
+            rows.append([f"{found.case.workload.name}, {scenario.name}", *(f"{makespan:.2f}" for makespan in days)])
+            profits = [found.cell(name, scenario, "cheap").whole_profit for name in names]
+            first, *others = (profit / makespan for profit, makespan in zip(profits, days, strict=True))
+            rows[-1] += [f"{100 * (rate / first - 1):+.2f}" for rate in others]
+    more = (f"{name}: profit a day of it over the best rule, %" for name in SEARCHES)
+    return table(["load, scenario", "best rule-based set-up", *SEARCHES, *more], rows)
 
 
 def _pues(all_found: Sequence[Found]) -> list[str]:
@@ -196,6 +200,23 @@ def _pues(all_found: Sequence[Found]) -> list[str]:
     for name in (*COLUMNS, "best rule"):
         head += [f"{name}: thesis", "ours"]
     return table([*head, "our search", "slope change: thesis", "ours"], rows)
+
+
+def _daily(all_found: Sequence[Found]) -> list[str]:
+    rows = []
+    for found in all_found:
+        for scenario in SCENARIOS:
+            row = [f"{found.case.workload.name}, {scenario.name}"]
+            for name in (DELAY, found.best_rule(scenario, "cheap")):
+                for without_last in (False, True):
+                    correlation, trend = found.pue_with_jobs(name, scenario, without_last=without_last)
+                    row += [f"{correlation:+.2f}", f"{trend:+.1e}"]
+            rows.append(row)
+    head = ["load, scenario"]
+    for name in (DELAY, "best rule"):
+        head += [f"{name}: correlation of PUE with jobs in the system", "trend of PUE a day"]
+        head += ["without the last day: correlation", "trend"]
+    return table(head, rows)
 
 
 def _scenario(plant: str, season: str) -> Scenario:

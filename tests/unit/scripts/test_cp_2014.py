@@ -24,15 +24,10 @@ JOBS = [
 
 
 @pytest.fixture
-def trace(tmp_path):
+def batch(tmp_path):
     path = tmp_path / "trace.csv"
     path.write_text("\n".join([HEADER, *JOBS]) + "\n", encoding="utf-8")
-    return read_table(path)
-
-
-@pytest.fixture
-def batch(trace):
-    return batches.cut(trace, "BATCH1", BEGIN)
+    return batches.cut(read_table(path), "BATCH1", BEGIN)
 
 
 def done_of(starts, batch):
@@ -40,14 +35,11 @@ def done_of(starts, batch):
     return figures.BatchResult(start, start + batch.trace.runtime, {})
 
 
-def test_batch_contains_running_waiting_and_submitted_jobs(batch):
+def test_batch_contains_running_waiting_and_submitted_jobs_within_their_walltimes(batch):
     assert batch.trace.number.tolist() == [1, 2, 3, 4]
     assert batch.running.tolist() == [True, False, False, False]
     assert batch.trace.submit.tolist() == [35999, 36000, 37000, 38000]
     assert batch.recorded.tolist() == [35999, 37000, 40000, 38000]
-
-
-def test_running_job_keeps_its_remaining_time_within_its_walltime(batch):
     assert batch.trace.runtime.tolist() == [4001, 600, 7200, 60]
     assert batch.trace.walltime.tolist() == [4601, 600, 7200, 60]
 

@@ -36,10 +36,7 @@ def test_interrupted_run_counts_as_missing(tmp_path):
 
 def test_fingerprint_depends_on_every_argument():
     column = np.arange(3)
-    names = {
-        cache.fingerprint("a", column), cache.fingerprint("b", column), cache.fingerprint("a", column + 1),
-        cache.fingerprint("a"),
-    }  # fmt: skip
+    names = {cache.fingerprint(*parts) for parts in (("a", column), ("b", column), ("a", column + 1), ("a",))}
     assert len(names) == 4
     assert cache.fingerprint("a", column) in names
 

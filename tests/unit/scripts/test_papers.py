@@ -1,13 +1,21 @@
 """Claims of the papers, and scripts/reproduce, which runs their commands (none is run here)."""
 
 import shlex
+from itertools import groupby
 from types import SimpleNamespace
 
 import pytest
 
 from scripts.lab.__main__ import experiments
+from scripts.lab.cp_2019 import __main__ as kit_2019
+from scripts.lab.cp_2020 import __main__ as kit_2020
+from scripts.lab.kit import constraint
+from scripts.lab.kit.claims import UNKNOWN, Judge
+from scripts.lab.kit.compared import read_spec
+from scripts.lab.kit.page import read_csv
+from scripts.lab.thesis_5 import page as thesis_5
 from scripts.papers import __main__ as reproduce
-from scripts.papers.catalogue import ROOT, VERDICTS, read_claims, read_papers
+from scripts.papers.catalogue import CLAIMS, ROOT, VERDICTS, read_claims, read_papers
 
 PAPERS = read_papers()
 LINES = [one.line for paper in PAPERS.values() for one in paper.commands]
@@ -34,6 +42,36 @@ def test_claims_are_complete():
         assert one.claim
         assert one.value
         assert one.remark if one.verdict == "not testable" else one.ours
+
+
+def constraint_verdicts(name, claims, machine=""):
+    """On our figures in docs/reproduction, in groups by their first column, which begins with a machine."""
+    judges = []
+    for group, rows in groupby(read_csv(CLAIMS.with_name(f"{name}.csv")), lambda row: next(iter(row.values()))):
+        cells = {row["version"]: [(key, row[of]) for key, of in constraint.COLUMNS.items()] for row in rows}
+        judge = Judge({of: {key: float(cell) for key, cell in row if cell} for of, row in cells.items()})
+        judges += [judge] * group.startswith(machine)
+    found = {text: [one(claim) for one in judges] for text, claim in claims.items()}
+    return {text: next((one for one in of if one != UNKNOWN), UNKNOWN) for text, of in found.items()}
+
+
+def test_published_figures_give_the_published_verdicts():
+    rows = [row for row in read_csv(CLAIMS.with_name("thesis_5_seeds.csv")) if row["source"] == "5 draws"]
+    figures = {
+        row["dispatcher"]: {key: float(row[title].split()[0]) for key, (title, _) in thesis_5.OF_DRAWS.items()}
+        for row in rows
+    }
+    of_2019, of_2020 = (read_spec(kit.__file__, "claims") for kit in (kit_2019, kit_2020))
+    for paper, judged in {
+        "thesis-5": thesis_5.judged(figures, thesis_5.RULES),
+        "pcp19": constraint_verdicts("cp_2019", of_2019["claims"]),
+        "pcp20": constraint_verdicts("cp_2020", of_2020["kit"]["claims"], "KIT")
+        | constraint_verdicts("cp_2020", of_2020["eurora"]["claims"], "Eurora"),
+    }.items():
+        stated = {one.claim: one.verdict for one in read_claims() if one.paper == paper and one.claim in judged}
+        unknown = {text: stated.get(text) for text, one in judged.items() if one == UNKNOWN}
+        assert stated == {text: one.verdict for text, one in judged.items()} | unknown
+        assert len(unknown) <= 2  # the tables have no decisions, and no medium and long jobs
 
 
 def test_list_shows_all_commands_and_runs_none(capsys, monkeypatch):

@@ -49,7 +49,7 @@ def test_figures_of_a_schedule_worked_out_by_hand(case):
     it_eur = (watts * hours).sum() / 1000 * 0.13
     assert cell.profit == pytest.approx(0.10 * 9600 * hours.sum() - it_eur - (cell.pue - 1) * it_eur, rel=1e-2)
     days = found.days("multi-search", scenario)
-    assert days.use[0] == 1
+    assert (days.use[0], days.jobs.tolist()) == (1, [2, 2])
     records = figures.records([found], "multi-search")
     assert records.last_use.tolist() == [1.0] * 4  # the second day, in each scenario
     assert records.hybrid.tolist() == [False, False, True, True]
@@ -86,18 +86,11 @@ def test_the_modelled_plants_sort_the_thesis_cases_of_table_6_2():
         assert (day > 0) == above
 
 
-def records(days: int) -> DayRecords:
-    """As the thesis found it: air never beyond the slope change, hybrid above 84.82 % of use."""
-    rng = np.random.default_rng(1)
-    use = rng.uniform(0.3, 1.0, days)
-    day = np.repeat(np.arange(days), 2)
-    hybrid = np.tile([False, True], days)
-    above = np.where(hybrid & (np.repeat(use, 2) > 0.8482), 0.01, -0.01)
-    return DayRecords(hybrid, np.repeat(use, 2), above, day)
-
-
 def test_thesis_rule_is_reproduced():
-    tree = learn_classes(records(269))
+    """Air is never beyond the slope change, hybrid above 84.82 % of use."""
+    use, hybrid = np.repeat(np.random.default_rng(1).uniform(0.3, 1.0, 269), 2), np.tile([False, True], 269)
+    above = np.where(hybrid & (use > 0.8482), 0.01, -0.01)
+    tree = learn_classes(DayRecords(hybrid, use, above, np.repeat(np.arange(269), 2)))
     assert tree.accuracy > 0.99
     assert tree.cv_accuracy > 0.96
     assert tree.predict(hybrid=True, last_use=0.95) == CLASSES[1]

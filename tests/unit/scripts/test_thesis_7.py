@@ -1,6 +1,5 @@
 """A whole small run of scripts/lab/run thesis_7's command."""
 
-import csv
 import subprocess
 import sys
 from datetime import UTC, datetime, timedelta
@@ -9,6 +8,7 @@ from statistics import mean
 
 import pytest
 
+from scripts.lab.kit.page import read_csv
 from scripts.lab.thesis_7 import figures, page, runs
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -58,17 +58,15 @@ def test_a_small_run_writes_page_table_and_plots_and_keeps_its_runs(data, tmp_pa
     assert "| medium | 90 | " in first.stdout  # partition 4 alone
     assert " clean |" in first.stdout
     assert {path.name for path in out.glob("*.png")} == {path.with_suffix(".png").name for path in out.glob("*.svg")}
-    with (out / "thesis_7.csv").open(encoding="utf-8") as file:
-        rows = list(csv.DictReader(file))
-    assert len(rows) == len(runs.SCENARIOS) * (7 + sum(len(runs.switchings(name)) for name in runs.DISPATCHERS))
+    rows, cells = read_csv(out / "thesis_7.csv"), read_csv(out / "thesis_7_profit.csv")
+    scenarios = runs.SCENARIOS
+    assert len(rows) == len(scenarios) * (7 + sum(len(runs.switchings(name)) for name in runs.DISPATCHERS))
     for row in rows:
         parts = [float(row[f"gain_{part}_eur"]) for part in ("idle_power", "cooling", "price", "throughput")]
         gained = float(row["profit_days_eur"]) - float(row["always_on_days_eur"])
         assert sum(parts) == pytest.approx(gained, abs=1e-6)
         if row["dispatcher"] == runs.OPPONENTS and row["switching"] == row["best_rule"]:
             assert float(row["over_best_rule_eur"]) == 0
-    with (out / "thesis_7_profit.csv").open(encoding="utf-8") as file:
-        cells = list(csv.DictReader(file))
     assert [row["DARDIS70: thesis"] for row in cells] == ["10.46", "13.19", "18.23", "-7.50", "8.60"]
     at_end = [row["over_best_rule_at_end_percent"] for row in rows if row["switching"] == runs.OFFSET_70]
     assert [row["DARDIS70: ours"] for row in cells[:4]] == [f"{float(value):.2f}" for value in at_end[:4]]
