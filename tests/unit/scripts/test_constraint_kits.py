@@ -59,8 +59,7 @@ def test_all_contenders_are_dispatchers_with_such_settings():
         for name, *settings in of.values():
             find_dispatcher(name, settings)
     # What the two kits have in common is one run.
-    for label in ("PCP3-D", "HCP3-R"):
-        assert of_2019[label] == of_2020["eurora"]["dispatchers"][label]
+    assert all(of_2019[label] == of_2020["eurora"]["dispatchers"][label] for label in ("PCP3-D", "HCP3-R"))
     assert [kit_2020.shown(label, of_2020["shown"]) for label in ("HCP3-R", "HCP19-R")] == ["HCP'19-R"] * 2
     assert kit_2020.shown("replan-L2", of_2020["shown"]) == "replan-L2"
 
