@@ -190,6 +190,7 @@ class Mailbox:
             for run in runs:
                 if run not in refused:
                     self._gateway.on_run_start(run, now_ms)
+            self._due()  # watchers of the service show the start
             if not self._refused.issuperset(refused):
                 raise SupervisorError("a run was not intended")
             self._refused.difference_update(refused)

@@ -5,7 +5,7 @@ from math import inf
 from pathlib import Path
 from types import SimpleNamespace
 
-from kit.waiting import in_loop
+from kit.waiting import in_loop, until_async
 
 from dardis.live import keeper_mailbox as posts
 from dardis.live.gateway import Gateway
@@ -26,17 +26,10 @@ class Hasty(SupervisorClient):
         await asyncio.sleep(0)
         return [RECORD | {"state": "running"}], ["its mark"]
 
-    async def intend(self, runs, files, lease):
-        raise NotImplementedError
+    intend = read = power = _send = None  # never asked
 
-    async def read(self, run, offsets, wait_s):
-        raise NotImplementedError
-
-    async def power(self):
-        raise NotImplementedError
-
-    def _send(self, asked):
-        raise NotImplementedError
+    async def start_runs(self, runs):  # noqa: ARG002
+        return {}
 
     def _end(self):
         pass
@@ -65,13 +58,13 @@ class Told(Gateway):
         self.said.append(record["state"])
 
 
-async def mailbox_of(gateway, kind=Hasty):
+async def mailbox_of(gateway, kind=Hasty, due=lambda: None):
     async def connect(heard):
         return kind(heard)
 
     return Mailbox(
         SupervisedHost("here", Path("/nowhere"), connect), gateway, SimpleNamespace(epoch=1, last_led_s=lambda: -inf),
-        lambda: None, as_root=False,
+        due, as_root=False,
     )  # fmt: skip
 
 
@@ -90,6 +83,18 @@ async def test_events_after_a_hello_are_delivered_after_earlier_ones():
 
 
 @in_loop
+async def test_service_wakes_after_a_start():
+    gateway, said = Told(), []
+    gateway.job_of_run, gateway.on_run_start = str, lambda run, _: said.append(run)
+    post = await mailbox_of(gateway, due=lambda: said.append("due"))
+    await post.tried.wait()
+    post.start_runs(posts.IntendedRuns(post.supervisor, ["1.1"]))
+    await until_async(lambda: "1.1" in said)
+    assert said[-2:] == ["1.1", "due"]
+    await post.end(stop=False)
+
+
+@in_loop
 async def test_keeper_in_a_copied_folder_is_not_led():
     gateway = Told()
     gateway.on_host_report([], 1, "there", ["its mark", "another"])
@@ -102,13 +107,11 @@ async def test_keeper_in_a_copied_folder_is_not_led():
 
 @in_loop
 async def test_keeper_with_a_higher_epoch_stops_all_starts():
-    gateway = Told()
-    refusing = []
+    gateway, refusing = Told(), []
     gateway.on_epoch_refused = refusing.append
     post = await mailbox_of(gateway, Refusing)
     await post.tried.wait()
-    assert refusing == ["here"]
-    assert "of epoch 2, but this service has epoch 1" in post.trouble
+    assert (refusing, "of epoch 2, but this service has epoch 1" in post.trouble) == (["here"], True)
     await post.end(stop=False)
 
 

@@ -56,11 +56,10 @@ def constraint_verdicts(name, claims, machine=""):
 
 
 def test_published_figures_give_the_published_verdicts():
-    rows = [row for row in read_csv(CLAIMS.with_name("thesis_5_seeds.csv")) if row["source"] == "5 draws"]
     figures = {
         row["dispatcher"]: {key: float(row[title].split()[0]) for key, (title, _) in thesis_5.OF_DRAWS.items()}
-        for row in rows
-    }
+        for row in read_csv(CLAIMS.with_name("thesis_5_seeds.csv")) if row["source"] == "5 draws"
+    }  # fmt: skip
     of_2019, of_2020 = (read_spec(kit.__file__, "claims") for kit in (kit_2019, kit_2020))
     for paper, judged in {
         "thesis-5": thesis_5.judged(figures, thesis_5.RULES),
