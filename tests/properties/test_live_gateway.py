@@ -718,13 +718,13 @@ def check_many(tmp_path, seeds, **options):
     return found
 
 
-GATE = range(0, 120, 30)
-MORE = range(120, 12_000, 330)
+GATE = range(0, 80, 20)
+MORE = range(80, 11_960, 330)
 
 
 @pytest.mark.parametrize(
     ("first", "count"),
-    [*((first, 30) for first in GATE), *(pytest.param(first, 330, marks=pytest.mark.slow) for first in MORE)],
+    [*((first, 20) for first in GATE), *(pytest.param(first, 330, marks=pytest.mark.slow) for first in MORE)],
 )
 def test_no_job_is_lost_and_none_runs_twice(tmp_path, first, count):
     check_many(tmp_path, range(first, first + count))
@@ -733,8 +733,8 @@ def test_no_job_is_lost_and_none_runs_twice(tmp_path, first, count):
 @pytest.mark.parametrize(
     ("first", "count"),
     [
-        *((first, 50) for first in range(0, 200, 50)),
-        *(pytest.param(first, 350, marks=pytest.mark.slow) for first in range(200, 10_000, 350)),
+        *((first, 25) for first in range(0, 100, 25)),
+        *(pytest.param(first, 350, marks=pytest.mark.slow) for first in range(100, 9_900, 350)),
     ],
 )
 def test_sum_never_exceeds_a_hard_cap_when_a_job_begins(tmp_path, first, count):

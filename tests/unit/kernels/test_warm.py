@@ -19,7 +19,7 @@ from dardis.kernels.jit import COMPILING
 def test_kernels_are_warmed_within_their_arrays():
     done = subprocess.run(
         [sys.executable, "-m", "dardis.kernels.warm"], capture_output=True, text=True, check=False,
-        env={**os.environ, "NUMBA_DISABLE_JIT": "1"}, timeout=120,
+        env={**os.environ, "NUMBA_DISABLE_JIT": "1"}, timeout=1200,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert done.stderr.startswith("dardis: `python -m dardis.kernels.warm` is now called `dardis warm`\n")
