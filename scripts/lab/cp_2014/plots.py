@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from matplotlib.figure import Figure
+from numpy.typing import ArrayLike
 
 from dardis.model.arrays import Floats
 from dardis.report import chart
@@ -75,12 +76,12 @@ def _use(outcomes: Sequence[Outcome]) -> Figure:
     return drawing
 
 
-def _to_percent(cores: Floats) -> Floats:
-    return 100 * cores / MACHINE_CORES
+def _to_percent(cores: ArrayLike) -> Floats:
+    return 100 * np.asarray(cores, dtype=np.float64) / MACHINE_CORES
 
 
-def _to_cores(percent: Floats) -> Floats:
-    return percent * MACHINE_CORES / 100
+def _to_cores(percent: ArrayLike) -> Floats:
+    return np.asarray(percent, dtype=np.float64) * MACHINE_CORES / 100
 
 
 def _waits(outcomes: Sequence[Outcome]) -> Figure:
