@@ -29,14 +29,15 @@ MOST = (1 << 31) - 1
 
 
 def setting(
-    default: object = MISSING, *, key: bool = True, zero: str | None = None, least: int = 1, values: str | None = None,
+    default: object = MISSING, *, key: bool = True, zero: str | None = None, least: int = 1,
+    most: int | None = None, values: str | None = None,
     parse: Callable[[str], object] | None = None, about: str = "",
 ) -> Any:  # noqa: ANN401 (a dataclass field stands where its value will be)  # fmt: skip
-    """Declare a field: without key, with a word for 0, with a minimum, or with a parser.
+    """Declare a field: without key, with a word for 0, with a minimum or maximum, or with a parser.
 
     `parse` raises ValueError; `values`: valid texts. `about`: Markdown.
     """
-    told = {"key": key, "zero": zero, "least": least, "values": values, "parse": parse, "about": about}
+    told = {"key": key, "zero": zero, "least": least, "most": most, "values": values, "parse": parse, "about": about}
     return field(default=default, metadata=told)
 
 
@@ -108,12 +109,12 @@ def _parsed(text: str, value: str, kind: type, of: Field[Any], known: str) -> ob
             raise InputError(f"--set {text}", found, known) from None
     if value == of.metadata.get("zero"):
         return 0
-    least = of.metadata.get("least", 1)
+    least, most = of.metadata.get("least", 1), of.metadata.get("most") or MOST
     try:
-        return whole_number(value, least, MOST)
+        return whole_number(value, least, most)
     except ValueError:
         word = f"{of.metadata['zero']}, or " if of.metadata.get("zero") else ""
-        expected = f"{word}a whole number from {least} to {MOST}"
+        expected = f"{word}a whole number from {least} to {most}"
         raise InputError(f"--set {text}", f"{value!r} is out of range", expected) from None
 
 

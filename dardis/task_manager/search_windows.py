@@ -49,8 +49,8 @@ class SearchRules:
     """Step of starts, in s."""
     hours: Mapping[str, PermittedStarts] = field(default_factory=dict)
     """As `Layout.hours`."""
-    shifts: int = 3
-    """Shifted windows before that after the last reservation (thesis 5.3.6)."""
+    further_windows: int = 3
+    """Shifted windows before that after the last reservation (thesis 5.3.6); each is twice as long."""
 
     def starts_of(self, job: Job) -> PermittedStarts:
         """Queue's start hours."""
@@ -144,16 +144,20 @@ def _next(search: Search, job: Job, rules: SearchRules, horizon: int, last_end: 
         first = search.last + 1
         return replace(search, first=first, last=min(limit, first + 2 * (first - search.first) - 1), quota=rules.drawn)
     # Queue hours restart windows and their grid. The last window begins after the last change.
-    if rules.starts_of(job).edges and not search.is_last and (search.latest is None or search.attempt > rules.shifts):
+    if (
+        rules.starts_of(job).edges
+        and not search.is_last
+        and (search.latest is None or search.attempt > rules.further_windows)
+    ):
         first = rules.starts_of(job).opens(max(horizon, last_end, search.earliest))
         return replace(search, first=first, last=first + rules.grain - 1, quota=rules.drawn, is_last=True)
     if search.desired_binds and rules.soft:
         return _whole_window(replace(search, desired_binds=False), job, rules, horizon)
     # With claims of other jobs between two rounds, the last reservation may end after the planned window.
-    if search.latest is None or (search.attempt > rules.shifts and last_end <= search.earliest):
+    if search.latest is None or (search.attempt > rules.further_windows and last_end <= search.earliest):
         return None
     length = search.latest - search.earliest
-    if search.attempt < rules.shifts:
+    if search.attempt < rules.further_windows:
         earliest, latest = search.latest, search.latest + 2 * max(length, 1)
     else:
         earliest = max(last_end, search.earliest)

@@ -69,7 +69,10 @@ class SetUp(AnySetUp):
     )
     backfill_scope: BackfillScope = BackfillScope.SAME_NODES
     further_windows: int = setting(
-        3, least=0, about="Windows that follow the job's own, before that after the last reservation (thesis 5.3.6)."
+        3,
+        least=0,
+        most=20,
+        about="Windows that follow the job's own, before that after the last reservation (thesis 5.3.6).",
     )
 
     @property

@@ -30,8 +30,9 @@ def _values(kind: type[Any], name: str) -> str:
     words = known_settings(kind)[name].split("|")
     if len(words) == 1 and words != ["N"]:
         return words[0]
-    least = next(one for one in fields(kind) if one.name == name).metadata.get("least", 1)
-    return ", ".join(f"from {least}" if word == "N" else f"`{word}`" for word in words)
+    of = next(one for one in fields(kind) if one.name == name).metadata
+    numbers = f"from {of.get('least', 1)}" + (f" to {of['most']}" if of.get("most") else "")
+    return ", ".join(numbers if word == "N" else f"`{word}`" for word in words)
 
 
 def _default(kind: type[Any], name: str) -> str:

@@ -246,25 +246,23 @@ class _NodeModelCase:
         self, objective: Objective, limits: Limits, best: NodePlan | None, bound: float
     ) -> _ModelResult:  # fmt: skip
         """Starts of the relaxation give the order of a list schedule on the nodes."""
-        pools = self._raised_pools
-        bound = max(bound, pool_relaxation.least(self.task, pools, objective, self._first))
-        built, build_s = cpu_timed(
-            lambda: pool_relaxation.build(self.task, pools, objective, limits, self._first, best)
-        )
+        task, pools, hint = self.task, self._raised_pools, best if self._means.shortcuts else None
+        bound = max(bound, pool_relaxation.least(task, pools, objective, self._first))
+        built, build_s = cpu_timed(lambda: pool_relaxation.build(task, pools, objective, limits, self._first, hint))
         solved, spent = search(built.model, self._means.effort, self._seed)
         result = solved.result
         if result.bound is not None:
             bound = max(bound, result.bound / built.posted.scale)
         if result.found:
             relaxed = solved.values(built.start)
-            plan = self.task.machine().start_in_turn(np.argsort(relaxed, kind="stable").tolist())
-            if plan is not None and _keeps(plan, limits, self.task.latest):
-                best = min(
-                    (one for one in (best, plan) if one is not None), key=lambda one: objective.value(one.starts)
-                )
+            plan = task.machine().start_in_turn(np.argsort(relaxed, kind="stable").tolist())
+            plans = [
+                one for one in (plan, self._heuristic_plan) if one is not None and _keeps(one, limits, task.latest)
+            ]
+            plans += [] if best is None else [best]
+            best = min(plans, key=lambda one: objective.value(one.starts), default=None)
             if result.proven and (best is None or objective.value(best.starts) > objective.value(relaxed)):
-                # The proof is of the relaxation only.
-                result = replace(result, status=SolverStatus.FEASIBLE, ended=EndReason.BUDGET)
+                result = replace(result, status=SolverStatus.FEASIBLE)  # the proof is of the relaxation only
         return _ModelResult(best or self._heuristic_plan, bound, result, spent, result.cpu_s, build_s)
 
     def to_decision(self, objective: Objective, found: _ModelResult) -> Decision:

@@ -222,14 +222,14 @@ class Pcp14SetUp(NodeModelSetUp):
     )
     pools: OnOff = setting(
         OnOff.OFF,
-        about="Whether a relaxation with pools of nodes replaces a model above `most_places`. The nodes follow in the"
-        " order of its starts.",
+        about="Whether a relaxation with pools of nodes replaces a model above `most_places`, which is then not"
+        " `too_large`. The nodes follow in the order of its starts.",
     )
 
     @property
     def search_limits(self) -> NodeModelLimits:
         """Solver's limits."""
-        return NodeModelLimits(self.effort, self.most_places, self.answers_first, self.pools is OnOff.ON)
+        return replace(super(Pcp14SetUp, self).search_limits, pools=self.pools is OnOff.ON)
 
     @property
     def needs_deadlines(self) -> bool:

@@ -15,7 +15,7 @@ from scripts.lab.cp_2014.page import HEAD, Outcome, page, rows, table_of_thinned
 from scripts.lab.cp_2014.plots import draw
 from scripts.lab.kit.cache import Run, report_missing, run_missing
 from scripts.lab.kit.command import EURORA, EURORA_PLATFORM
-from scripts.lab.kit.options import parser_of, prepared
+from scripts.lab.kit.options import count, parser_of, prepared
 from scripts.lab.kit.page import publish, write_csv
 
 MOST_PLACES: Final = 1500
@@ -48,28 +48,30 @@ def all_runs(batches: list[Batch], options: argparse.Namespace) -> tuple[list[Ou
 
 def main() -> int:
     """Print the page, and write it beside the runs."""
+    first, composition = next(iter(paper.TABLE_3_6.items()))
+    few = composition[paper.MADE_OF.index("with GPUs")]
     parser = parser_of("cp_2014", __doc__, EURORA, processes=None, limit="begin no run")
-    parser.add_argument("--batch", action="append", choices=[*paper.TABLE_3_6], help="only this; repeatable")
+    parser.add_argument("--batch", action="append", choices=[*paper.TABLE_3_6],
+                        help=f"only this; repeatable. {first}: also {SEEDS} with {few} jobs with GPUs")  # fmt: skip
     parser.add_argument("--only", action="append", metavar="LABEL", help="only this model or rule; repeatable")
     parser.add_argument(
-        "--most-places", type=int, default=MOST_PLACES, help=f"the largest model, pairs of job and node ({MOST_PLACES})"
+        "--most-places",
+        type=count,
+        default=MOST_PLACES,
+        help=f"the largest model, pairs of job and node ({MOST_PLACES})",
     )
     options = parser.parse_args()
-    if options.most_places < 0:
-        parser.error(f"--most-places {options.most_places}: expected at least 0")
     known = {label for name in paper.TABLE_3_6 for label in contenders(name, options.most_places)}
     for label in options.only or ():
         if label not in known:
-            parser.error(f"--only {label!r}: expected one of {', '.join(sorted(known))}")
+            parser.error(f"--only {label!r}: expected one of {'; '.join(sorted(known))}")
     options = prepared(parser, options)
     every = alike(read_trace(options.traces / EURORA))
     chosen = [one for one in every if not options.batch or one.name in options.batch]
-    count = len(chosen)
-    first, composition = next(iter(paper.TABLE_3_6.items()))
-    few = composition[paper.MADE_OF.index("with GPUs")]
+    batches = len(chosen)
     chosen += [thinned(one, GPU, few, seed) for one in chosen if one.name == first for seed in range(1, SEEDS + 1)]
     outcomes, missing = all_runs(chosen, options)
-    outcomes, fewer = outcomes[:count], outcomes[count:]
+    outcomes, fewer = outcomes[:batches], outcomes[batches:]
     if fewer:
         table_of_thinned([outcomes[0], *fewer]).write(options.out)
     write_csv(options.out / "cp_2014.csv", HEAD, rows(outcomes))

@@ -98,9 +98,12 @@ class Judge:
         return Finding(shown, IN_DIRECTION if max(saved) > 0 else FAILS)
 
     def exceed(self, set_ups: Sequence[str], keys: Sequence[str]) -> Finding:
-        """Each of some has more of each of some figures than each of the rules."""
-        least = {key: min(self.figures[name][key] for name in set_ups) for key in keys}
-        return self._of(keys, [key for key in keys if least[key] > max(self.figures[one][key] for one in self.rules)])
+        """Each of some has more of each of some figures than each of the rules; in direction when some have."""
+        most = {key: max(self.figures[one][key] for one in self.rules) for key in keys}
+        above = {key: [name for name in set_ups if self.figures[name][key] > most[key]] for key in keys}
+        found = self._of(keys, [key for key in keys if len(above[key]) == len(set_ups)])
+        named = ", ".join(dict.fromkeys(name for of in above.values() for name in of))
+        return Finding(f"only {named}", IN_DIRECTION) if found.verdict == FAILS and named else found
 
     def ranks(self, set_up: str, best: Sequence[str], worst: Sequence[str]) -> Finding:
         """Of the set-ups one is the best in some figures and the worst in others; the rules don't matter."""

@@ -69,7 +69,8 @@ class Comparison:
 
     def done(self, trace: str) -> dict[str, list[Path]]:
         """The folders of a trace's runs that ended well, by label, in the order of their seeds' names."""
-        runs = json.loads((self.path / "compare.json").read_text(encoding="utf-8"))["runs"]
+        told = self.path / "compare.json"  # not there if the comparison was stopped early
+        runs = json.loads(told.read_text(encoding="utf-8"))["runs"] if told.exists() else {}
         folders: dict[str, list[Path]] = {label: [] for label in self.dispatchers}
         for key, run in sorted(runs.items()):
             name, label, _ = key.split("/")

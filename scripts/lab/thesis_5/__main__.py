@@ -77,7 +77,12 @@ def main() -> int:
     parser.add_argument("--deadlines", help="rule of deadlines (mean-wait:partition)")
     parser.add_argument("--only", action="append", metavar="LABEL", help="only this dispatcher; repeatable")
     parser.add_argument(
-        "--windows", action="append", type=int, metavar="N", help="each set-up with N further windows; repeatable"
+        "--windows",
+        action="append",
+        type=int,
+        choices=range(21),
+        metavar="N",
+        help="each set-up with N further windows; repeatable",
     )
     options = parser.parse_args()
     kind = "-draws" if options.draws else "-stress" if options.stress else ""
@@ -88,12 +93,18 @@ def main() -> int:
     known = spec["dispatchers"]
     if options.draws:
         known = {label: known[label] for label in (*SET_UPS, *RULES)}
+    known = {label: of for label, of in known.items() if not options.windows or label in SET_UPS}
+    for label in options.only or ():
+        if label not in known:
+            parser.error(f"--only {label!r}: expected one of {'; '.join(known)}")
+    for option in ("stress", "seeds") if options.draws else ("load",):
+        if getattr(options, option) != parser.get_default(option):
+            parser.error(f"--{option}: expected {'no' if options.draws else 'also'} --draws")
     asked = {label: of for label, of in known.items() if not options.only or label in options.only}
     if options.windows:
         asked = {
             f"{label}, {windows} further windows": [*of, f"further_windows={windows}"]
             for label, of in asked.items()
-            if label in SET_UPS
             for windows in options.windows
         }
     return (run_draws if options.draws else run_trace)(options, spec, asked)

@@ -141,7 +141,7 @@ def printed() -> Figures:
     ours, theirs, cycle = (mean for mean, _ in thesis.TABLE_5_2.values())
     return {
         name: dict(zip(COLUMNS, row, strict=True))
-        | {BY_NODE: row[4], ALL_WORK: row[5], DECISION: cycle if name in RULES else ours + theirs}
+        | {BY_NODE: row[4], ALL_WORK: row[5], "diss_0": row[5], DECISION: cycle if name in RULES else ours + theirs}
         for name, row in thesis.TABLE_5_1.items()
     }
 
@@ -224,7 +224,7 @@ def drawn_page(
     rows = []
     for label in labels:
         if row := printed().get(label):
-            of_thesis = {**row, "diss_0": row["diss"]} | dict.fromkeys((BY_NODE, ALL_WORK, "diss"))
+            of_thesis = {**row, **dict.fromkeys((BY_NODE, ALL_WORK, "diss"))}
             rows.append([label, "thesis", *_ranges([of_thesis])])
         of = [found[label].figures for found in draws.values() if label in found]
         rows.append([label, f"{len(of)} draws", *_ranges(of)])

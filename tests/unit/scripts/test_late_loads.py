@@ -36,8 +36,7 @@ FOUND = {
 
 def test_ratio_summaries_by_hand():
     every = [one for (one,) in FOUND.values()]
-    assert geometric(every[:2]) == pytest.approx((1.0, 0.5, 3**0.5))
-    assert excess(every) == pytest.approx(2.0 / 1.05)
+    assert [*geometric(every[:2]), excess(every)] == pytest.approx([1.0, 0.5, 3**0.5, 2.0 / 1.05])
     chosen, worst, judged, *_ = summary(FOUND)
     assert chosen == "chosen on: 1.00/0.50/1.73 (aim 0.80/0.72/1.35), 2 cases"
     assert "wait 2.00 (1.05), slowdown 0.50 (1.05), longest 3.00 (1.80); 1.90 times a limit" in worst

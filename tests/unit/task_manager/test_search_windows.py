@@ -39,7 +39,7 @@ def searches(draw):
     earliest = draw(st.integers(0, 10**5))
     latest = draw(st.none() | st.integers(0, 10**5).map(lambda window: earliest + window))
     job = job_with(latest, earliest=earliest, walltime=draw(st.integers(1, 10**5)))
-    rules = SearchRules(draw(st.booleans()), draw(st.booleans()), draw(st.booleans()), shifts=draw(st.integers(0, 6)))
+    rules = SearchRules(*(draw(st.booleans()) for _ in range(3)), further_windows=draw(st.integers(0, 6) | st.just(20)))
     now, horizon = draw(st.integers(0, 10**5)), draw(st.integers(0, 10**6))
     last_end = draw(st.integers(0, 10**6).map(lambda end: min(end, horizon)) | st.just(NO_TIME))
     return job, rules, horizon, all_windows(job, rules, now=now, horizon=horizon, last_end=last_end), now, last_end
@@ -80,7 +80,7 @@ def test_soft_profile_is_dropped_before_the_window_moves(case):
     job, rules, _, windows, _, _ = case
     order = [key for key, _ in groupby((search.attempt, search.desired_binds) for search in windows)]
     ways = [rules.desired_binds] + [False] * (rules.desired_binds and rules.soft)
-    attempts = 1 if job.latest is None else rules.shifts + 2
+    attempts = 1 if job.latest is None else rules.further_windows + 2
     assert order == [(attempt, way) for attempt in range(attempts) for way in ways]
 
 
@@ -92,11 +92,11 @@ def test_shifted_windows_begin_at_the_latest_start_and_double(case):
     spans = [key for key, _ in groupby((search.earliest, search.latest) for search in windows)]
     first = max(job.earliest, now)
     assert spans[0] == (first, max(job.latest, first))
-    for (earliest, latest), after in pairwise(spans[: rules.shifts + 1]):
+    for (earliest, latest), after in pairwise(spans[: rules.further_windows + 1]):
         assert after == (latest, latest + 2 * max(latest - earliest, 1))
     earliest, latest = windows[-1].earliest, windows[-1].latest
-    assert earliest == max(last_end, spans[rules.shifts][0])
-    length = max(spans[rules.shifts][1] - spans[rules.shifts][0], rules.grain - 1)
+    assert earliest == max(last_end, spans[rules.further_windows][0])
+    length = max(spans[rules.further_windows][1] - spans[rules.further_windows][0], rules.grain - 1)
     assert latest == length + (max(earliest, horizon) if rules.desired_binds and not rules.soft else earliest)
 
 
